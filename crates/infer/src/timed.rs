@@ -86,7 +86,7 @@ impl<'a, T: Target> Probe<'a, T> {
     /// Reads and waits; how long it took.
     ///
     /// # Errors
-    /// Where it failed, or it is time to stop.
+    /// `ProbeError::Failed` if the operation fails; `ProbeError::Stopped` if it was interrupted.
     pub fn read(&mut self, offset: Bytes, length: Bytes) -> Result<Nanos, ProbeError> {
         self.time(OpKind::Read, offset, length)
     }

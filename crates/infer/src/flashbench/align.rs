@@ -88,7 +88,8 @@ impl AlignPlan {
 /// Measures the table, largest boundary first.
 ///
 /// # Errors
-/// Where the plan does not fit the device, a read fails, or it is time to stop.
+/// `ProbeError::Failed` if the plan does not fit the device or a read fails; `ProbeError::Stopped` if it was
+/// interrupted.
 pub fn align<T: Target>(
     probe: &mut Probe<'_, T>,
     plan: &AlignPlan,

@@ -12,7 +12,8 @@ use nandscope_units::{Bytes, Nanos};
 /// Rates in bytes per second: `rates[length][unit]`, lengths as in [`OpenAu::lengths`].
 ///
 /// # Errors
-/// Where the units do not fit, a write fails, or it is time to stop.
+/// `ProbeError::Failed` if the units do not fit the device or a write fails; `ProbeError::Stopped` if it was
+/// interrupted.
 pub fn find_fat<T: Target>(
     probe: &mut Probe<'_, T>,
     unit: u64,

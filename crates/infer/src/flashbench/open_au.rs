@@ -122,7 +122,8 @@ impl OpenAu {
     /// The rate of pieces of `length` into `units` interleaved AUs.
     ///
     /// # Errors
-    /// Where the units do not fit, a write fails, or it is time to stop.
+    /// `ProbeError::Failed` if the units do not fit the device or a write fails; `ProbeError::Stopped` if it was
+    /// interrupted.
     pub fn rate<T: Target>(
         &self,
         probe: &mut Probe<'_, T>,

@@ -46,7 +46,7 @@ pub struct BoundaryPeriod {
 /// Pages, wherever they begin, from about `base` on.
 ///
 /// # Errors
-/// Where a read fails, or it is time to stop.
+/// `ProbeError::Failed` if a read fails; `ProbeError::Stopped` if it was interrupted.
 pub fn page_period<T: Target>(
     probe: &mut Probe<'_, T>,
     base: u64,

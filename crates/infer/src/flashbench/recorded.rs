@@ -74,7 +74,7 @@ impl Recorded {
     /// Adds the tables of an `align.csv`; `name` is for messages.
     ///
     /// # Errors
-    /// Where a line cannot be read: which, and why.
+    /// [`RecordError`] with the file, line and column that cannot be read.
     pub fn read_align(&mut self, name: &str, text: &str) -> Result<(), RecordError> {
         for line in lines(name, text)? {
             let row = AlignRow {
@@ -175,7 +175,7 @@ pub struct Line<'a> {
 /// The lines after the headings.
 ///
 /// # Errors
-/// A message if the text is empty, or a line does not have as many fields as there are columns.
+/// [`RecordError`] if the text is empty, or a line does not have as many fields as there are columns.
 pub fn lines<'a>(name: &'a str, text: &'a str) -> Result<Vec<Line<'a>>, RecordError> {
     let mut all = text.lines().enumerate();
     let Some((_, heading)) = all.next() else {
@@ -207,6 +207,9 @@ pub fn lines<'a>(name: &'a str, text: &'a str) -> Result<Vec<Line<'a>>, RecordEr
 
 impl Line<'_> {
     /// The field of a column.
+    ///
+    /// # Errors
+    /// [`RecordError`] if the line has no such column.
     pub fn text(&self, column: &str) -> Result<&str, RecordError> {
         let at = self.headings.iter().position(|h| *h == column);
         at.and_then(|i| self.fields.get(i).copied())
@@ -214,11 +217,17 @@ impl Line<'_> {
     }
 
     /// The field of a column as a number.
+    ///
+    /// # Errors
+    /// [`RecordError`] if the line has no such column, or its field is not a valid number.
     pub fn number<N: FromStr + Sane>(&self, column: &str) -> Result<N, RecordError> {
         self.optional(column)?.ok_or_else(|| self.fault(column))
     }
 
     /// The same; `None` where the field is empty.
+    ///
+    /// # Errors
+    /// [`RecordError`] if the line has no such column, or its field is neither empty nor a valid number.
     pub fn optional<N: FromStr + Sane>(&self, column: &str) -> Result<Option<N>, RecordError> {
         match self.text(column)? {
             "" => Ok(None),
@@ -230,6 +239,9 @@ impl Line<'_> {
     }
 
     /// Card and run.
+    ///
+    /// # Errors
+    /// [`RecordError`] if a column of the card or the run is missing or invalid.
     pub fn run(&self) -> Result<RunId, RecordError> {
         Ok(RunId {
             card: self.text("card")?.to_string(),

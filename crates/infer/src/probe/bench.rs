@@ -98,7 +98,7 @@ impl<T: Target> Metered<T> {
     /// Lets time pass.
     ///
     /// # Errors
-    /// If there is not so much time, or the target is gone.
+    /// `ProbeError::Stopped` if the time left is shorter; `ProbeError::Failed` if the target is gone.
     pub fn idle(&mut self, time: Nanos) -> Result<(), ProbeError> {
         self.replies.clear();
         let until = self.target.now() + time;
@@ -117,7 +117,7 @@ impl<T: Target> Metered<T> {
     /// Has everything written that is gathered in memory; a target without flushes is left as it is.
     ///
     /// # Errors
-    /// Where the target is gone.
+    /// `ProbeError::Failed` if the target is gone.
     pub fn flush(&mut self) -> Result<(), ProbeError> {
         // It has no place on the target, and none to begin at.
         let request = Request {
@@ -134,7 +134,7 @@ impl<T: Target> Metered<T> {
     /// Discards a range, shorter than 4 GiB; how that ended, or `None` where the target did not answer.
     ///
     /// # Errors
-    /// Where the target is gone.
+    /// `ProbeError::Failed` if the target is gone.
     pub fn discard(&mut self, offset: Bytes, length: Bytes) -> Result<Option<Outcome>, ProbeError> {
         self.single(Request {
             tag: 0,
@@ -164,7 +164,7 @@ impl<T: Target> Metered<T> {
     /// beginning, in the order of completion.
     ///
     /// # Errors
-    /// Where an operation fails or the target is gone.
+    /// `ProbeError::Failed` if an operation fails or the target is gone.
     pub fn many(
         &mut self,
         kind: OpKind,

@@ -193,8 +193,8 @@ impl<T: Target> Probing<'_, T> {
 /// No operation begins for which the budget has no room, and of each question that was not reached the report says why.
 ///
 /// # Errors
-/// Returns an error if it was interrupted or the device went away before anything was found out; otherwise what was found
-/// until then is in the report.
+/// `ProbeError::Stopped` or `ProbeError::Failed` if it was interrupted or the device went away before the first
+/// answer; later, the report has the answers so far.
 pub fn probe<T: Target>(
     target: T,
     options: &Options,

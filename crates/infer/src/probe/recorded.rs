@@ -32,7 +32,7 @@ struct Said {
 /// `4MiB  8.79M/s` of `--open-au` below its command line, and `4MiB  22.7M/s  19.1M/s …` of `--find-fat`.
 ///
 /// # Errors
-/// Where no such line is found, or one cannot be read: which.
+/// [`RecordError`] if no line of flashbench is found, or with the line that cannot be read.
 pub fn from_flashbench(name: &str, text: &str) -> Result<Report, RecordError> {
     let all = read(name, text)?;
     let mut report = Report::default();

@@ -31,7 +31,7 @@ impl DirectMedium {
     /// Takes an open file of this size, with blocks of this size.
     ///
     /// # Errors
-    /// Where the descriptor cannot be asked.
+    /// The error of `fcntl` if the flags of the descriptor cannot be read.
     pub fn new(file: File, size: Bytes, block: Bytes) -> io::Result<Self> {
         let flags = fcntl_getfl(&file)?;
         let direct = fcntl_setfl(&file, flags | OFlags::DIRECT).is_ok();

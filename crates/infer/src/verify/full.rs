@@ -104,7 +104,8 @@ impl Full {
     /// state.
     ///
     /// # Errors
-    /// Where it was stopped, the device is gone, or the state could not be saved.
+    /// `VerifyError::Stopped` if it was interrupted; `VerifyError::Gone` if the device is gone; the error of `save` if
+    /// the state could not be saved.
     pub fn go_on<M: Medium>(
         &mut self,
         medium: &mut M,

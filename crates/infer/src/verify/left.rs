@@ -28,7 +28,8 @@ const GONE: f64 = 0.5;
 /// Reads the tags that were left, and reads them again as often as asked for. Nothing is written.
 ///
 /// # Errors
-/// Returns an error if it was interrupted, the device is gone, or the list cannot be that of this device.
+/// `VerifyError::Stopped` if it was interrupted; `VerifyError::Gone` if the device is gone; `VerifyError::Unfit` if
+/// the list cannot belong to this device.
 pub fn check_left<M: Medium>(
     medium: &mut M,
     journal: &mut Journal,

@@ -96,7 +96,7 @@ fn hear<M: Medium>(medium: &mut M, journal: &Contents) -> Result<Testimony, Medi
 /// Nothing is written.
 ///
 /// # Errors
-/// Returns an error if the device is gone.
+/// `MediumError::Gone` if the device is gone.
 pub fn bears_tags<M: Medium>(medium: &mut M, journal: &Contents) -> Result<bool, MediumError> {
     Ok(Evidence::gather(medium, journal)?.tags > 0)
 }

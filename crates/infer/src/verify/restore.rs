@@ -35,7 +35,7 @@ const BAD: usize = 10;
 /// Puts every block of the journal back, and reads it to see whether it is there.
 ///
 /// # Errors
-/// Returns an error if the device is gone. It can be tried again as often as necessary.
+/// `MediumError::Gone` if the device is gone. It can be called again as often as necessary.
 pub fn restore<M: Medium>(
     medium: &mut M,
     journal: &mut Journal,

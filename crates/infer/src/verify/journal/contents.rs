@@ -48,8 +48,8 @@ impl Contents {
     /// read.
     ///
     /// # Errors
-    /// Returns an error if the bytes are not a journal of this format version, its head is damaged, or it is longer
-    /// than any journal.
+    /// `JournalError::Foreign` if the bytes are not a journal, `Version` if it has another format version, `Damaged`
+    /// if its head is damaged, `TooLong` if it is longer than any journal; `Io` if reading fails.
     pub fn read(mut from: impl Read) -> Result<Self, JournalError> {
         let mut bytes = Vec::new();
         from.by_ref().take(head::LENGTH).read_to_end(&mut bytes)?;

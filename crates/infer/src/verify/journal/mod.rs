@@ -164,8 +164,7 @@ impl Journal {
     /// Opens a journal that was left behind. Nothing in it is changed.
     ///
     /// # Errors
-    /// Returns an error if there is none, if the file is something else or of another format version, or if its
-    /// head is damaged.
+    /// `JournalError::Io` if the file cannot be read; otherwise as [`Contents::read`].
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         let file = file::open(path)?;
         if file.metadata()?.len() > LENGTH_MAX {
