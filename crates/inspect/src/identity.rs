@@ -123,7 +123,7 @@ impl Identity {
     /// Reads the identity from sysfs. Partitions get the vendor data of their disk.
     ///
     /// # Errors
-    /// If the device does not exist.
+    /// The error of sysfs if the device does not exist.
     pub fn read(roots: &Roots, number: DeviceNumber) -> io::Result<Self> {
         let folder = roots.block(number)?;
         let whole = whole_disk(&folder);

@@ -102,7 +102,7 @@ impl Unconfirmed {
     /// Returns the device for writing.
     ///
     /// # Errors
-    /// If the answer is wrong. The device is then closed unwritten.
+    /// [`Refusal`] if the answer is wrong. The device is then closed unwritten.
     pub fn confirm(self, answer: Answer<'_>) -> Result<Opened, Refusal> {
         let own = &self.identity;
         let serial = own

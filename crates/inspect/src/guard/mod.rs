@@ -103,7 +103,7 @@ impl Guard {
     /// Opens a block device or file read-only. Links are followed, because reading is harmless.
     ///
     /// # Errors
-    /// If the target does not exist or is not readable.
+    /// [`Refusal`] if the target does not exist or is not readable.
     pub fn open_to_read(&self, name: &Path) -> Result<Opened, Refusal> {
         let refuse = |reason| Refusal::to_read(name, vec![reason]);
         let path = name
@@ -151,7 +151,7 @@ impl Guard {
     /// Opens a block device for writing. Nothing can be written before the confirmation.
     ///
     /// # Errors
-    /// Every rule of docs/safety.md that forbids it.
+    /// [`Refusal`] with every rule of docs/safety.md that forbids it.
     pub fn open_to_write(
         &self,
         name: &Path,
@@ -199,7 +199,7 @@ impl Guard {
     /// Creates a target file of this size, or opens an existing one.
     ///
     /// # Errors
-    /// If another file has that name, or space is insufficient.
+    /// [`Refusal`] if another file has that name, or space is insufficient.
     pub fn open_file(&self, name: &Path, size: Bytes) -> Result<Opened, Refusal> {
         file::open(&self.roots, name, size).map_err(|reasons| Refusal::to_write(name, reasons))
     }
@@ -212,7 +212,7 @@ impl Guard {
     /// Checks a block device without opening it for writing. Failed checks are among the reasons.
     ///
     /// # Errors
-    /// If the device does not exist.
+    /// [`Refusal`] if the device does not exist.
     pub fn judge(&self, name: &Path) -> Result<Judgement, Refusal> {
         let system = |e: &std::io::Error| Reason::system(name, e);
         let refuse = |reason| Refusal::to_read(name, vec![reason]);

@@ -29,6 +29,9 @@ pub(super) struct Pinned {
 
 impl Pinned {
     /// Pins the file at a path; a link itself, not its target.
+    ///
+    /// # Errors
+    /// The error of the system if the path cannot be opened.
     pub fn new(path: &Path) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Self::of(open(path, flags, Mode::empty())?, path)
@@ -65,6 +68,9 @@ impl Pinned {
     }
 
     /// Opens the pinned file.
+    ///
+    /// # Errors
+    /// The error of the system if the file cannot be opened with these flags.
     pub fn reopen(&self, flags: OFlags) -> io::Result<File> {
         // Not from the roots: this is a way to say "the same file", not a source of knowledge.
         let place = format!("/proc/self/fd/{}", self.held.as_raw_fd());

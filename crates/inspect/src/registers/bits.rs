@@ -30,7 +30,7 @@ impl<const N: usize> Register<N> {
     /// Parses hexadecimal digits, as in sysfs.
     ///
     /// # Errors
-    /// If the length is wrong or a character is not a digit.
+    /// `RegisterError::Length` if the length is wrong; `RegisterError::Digit` if a character is not a digit.
     pub fn from_hex(text: &str) -> Result<Self, RegisterError> {
         let text = text.trim();
         if let Some(other) = text.chars().find(|c| !c.is_ascii_hexdigit()) {

@@ -74,7 +74,7 @@ impl Cid {
     /// Decodes 32 hexadecimal digits. `ext_csd_revision` is needed for the year of an eMMC.
     ///
     /// # Errors
-    /// If the text is not such a register.
+    /// [`RegisterError`] if the text does not have 32 hexadecimal digits.
     pub fn from_hex(
         text: &str,
         family: Family,

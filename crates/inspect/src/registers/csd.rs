@@ -39,7 +39,8 @@ impl Csd {
     /// Decodes 32 hexadecimal digits.
     ///
     /// # Errors
-    /// If the text is not such a register, or has an unknown version.
+    /// [`RegisterError`] if the text does not have 32 hexadecimal digits; `RegisterError::Structure` if its version is
+    /// unknown.
     pub fn from_hex(text: &str, family: Family) -> Result<Self, RegisterError> {
         let register = Register::<16>::from_hex(text)?;
         let structure = register.bits(127, 126);

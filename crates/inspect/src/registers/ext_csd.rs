@@ -61,7 +61,7 @@ impl ExtCsd {
     /// Decodes 1024 hexadecimal digits, byte 0 first.
     ///
     /// # Errors
-    /// If the text is not such a register.
+    /// [`RegisterError`] if the text does not have 1024 hexadecimal digits.
     pub fn from_hex(text: &str) -> Result<Self, RegisterError> {
         let Register(b) = Register::<512>::from_hex(text)?;
         let queued = b[308] & 1 == 1;

@@ -24,7 +24,7 @@ impl Scr {
     /// Decodes 16 hexadecimal digits.
     ///
     /// # Errors
-    /// If the text is not such a register.
+    /// [`RegisterError`] if the text does not have 16 hexadecimal digits.
     pub fn from_hex(text: &str) -> Result<Self, RegisterError> {
         let r = Register::<8>::from_hex(text)?;
         let structure = r.bits(63, 60);

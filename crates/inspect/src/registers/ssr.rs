@@ -46,7 +46,7 @@ impl Ssr {
     /// Decodes 128 hexadecimal digits.
     ///
     /// # Errors
-    /// If the text is not such a register.
+    /// [`RegisterError`] if the text does not have 128 hexadecimal digits.
     pub fn from_hex(text: &str) -> Result<Self, RegisterError> {
         let r = Register::<64>::from_hex(text)?;
         let bytes = |n: u64| (n > 0).then_some(Bytes(n));

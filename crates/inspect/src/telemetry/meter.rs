@@ -61,7 +61,7 @@ impl Columns {
     /// Parses the title line.
     ///
     /// # Errors
-    /// If a required column is missing.
+    /// `MeterError::Columns` if a required column is missing.
     pub fn parse(line: &str) -> Result<Self, MeterError> {
         let line = line.trim_start_matches('\u{feff}').trim();
         let separator = [';', '\t']
