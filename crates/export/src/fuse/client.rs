@@ -34,7 +34,8 @@ impl FuseClient {
     /// Mounts the file in an existing folder. Requires the right to mount.
     ///
     /// # Errors
-    /// If a system call fails.
+    /// [`MountError`] if the folder does not exist, the kernel has no FUSE, the user may not mount, or a system call
+    /// fails.
     pub fn mount(folder: &Path, file: File) -> Result<Self, MountError> {
         Ok(FuseClient {
             mount: Mount::new(folder, &file)?,

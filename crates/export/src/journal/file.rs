@@ -21,7 +21,7 @@ impl Journal {
     /// Parses a journal.
     ///
     /// # Errors
-    /// If the header is invalid or an entry is damaged.
+    /// `JournalError::NotAJournal`, `Version` or `Head` if the header is invalid; `Damaged` if an entry is.
     pub fn read(bytes: &[u8]) -> Result<Journal, JournalError> {
         match Self::salvage(bytes)? {
             (journal, None) => Ok(journal),
@@ -32,7 +32,7 @@ impl Journal {
     /// Parses a journal up to the first damage.
     ///
     /// # Errors
-    /// If the header is invalid.
+    /// `JournalError::NotAJournal`, `Version` or `Head` if the header is invalid.
     pub fn salvage(bytes: &[u8]) -> Result<(Journal, Option<Damage>), JournalError> {
         let (start, rest) = entry::split_head(bytes)?;
         let (all, _torn) = rest.as_chunks::<ENTRY>();

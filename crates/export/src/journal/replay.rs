@@ -66,7 +66,7 @@ impl<'m, M: SimulatedDevice> Replay<'m, M> {
     /// Replays one journal, which must start where the previous one ended.
     ///
     /// # Errors
-    /// If the journal does not match the state.
+    /// `JournalError::Misfit` if the journal does not match the state.
     pub fn play(&mut self, journal: &Journal) -> Result<(), JournalError> {
         let now = self.model.now();
         if journal.start != now {

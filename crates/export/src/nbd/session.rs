@@ -135,7 +135,7 @@ impl Session {
     /// fit into `room` waits, and so does everything after it.
     ///
     /// # Errors
-    /// If the client violated the protocol.
+    /// [`Broken`] if the client violated the protocol.
     pub fn next(&mut self, room: usize, out: &mut Vec<u8>) -> Result<Option<Incoming>, Broken> {
         loop {
             match &mut self.state {

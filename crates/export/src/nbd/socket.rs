@@ -86,7 +86,7 @@ impl Listener {
     /// server answers.
     ///
     /// # Errors
-    /// If the address is in use or a system call fails.
+    /// [`ListenError`] if the address is in use or a system call fails.
     pub fn open(address: &Address) -> Result<Self, ListenError> {
         match address {
             Address::Unix(path) => Self::unix(path).map_err(|reason| ListenError {

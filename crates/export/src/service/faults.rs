@@ -75,8 +75,8 @@ impl<M: SimulatedDevice> Service<M> {
     /// Injects a fault at `wall`.
     ///
     /// # Errors
-    /// `Disabled` without [`Service::with_faults`]; `Unpaced` and `NotFake` if the fault makes no sense
-    /// here; `Contents` if the contents could not be changed.
+    /// `InjectError::Disabled` without [`Service::with_faults`]; `Unpaced` or `NotFake` if the fault does not apply to
+    /// this device; `Contents` if the contents could not be changed.
     pub fn inject(&mut self, command: FaultCommand, wall: Nanos) -> Result<Effect, InjectError> {
         if command.slows() && !self.is_paced() {
             return Err(InjectError::Unpaced);

@@ -21,7 +21,7 @@ impl<M: SimulatedDevice> Service<M> {
     /// As [`Service::with_journals`], with journals of up to `most` entries.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Service::with_journals`].
     pub fn with_journals_of(mut self, journals: Box<dyn Journals>, most: u64) -> io::Result<Self> {
         self.keeping = Some(Keeping::new(journals, most, self.model.now())?);
         Ok(self)
@@ -30,7 +30,7 @@ impl<M: SimulatedDevice> Service<M> {
     /// Writes all new commands to the journal; call it before sending replies.
     ///
     /// # Errors
-    /// If the write fails; then no reply may be sent any more.
+    /// The error of the system if the write fails. No reply may be sent after it.
     pub fn commit(&mut self) -> io::Result<()> {
         let Some(keeping) = &mut self.keeping else {
             return Ok(());

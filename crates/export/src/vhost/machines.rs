@@ -66,7 +66,7 @@ impl Machines {
 /// All its threads hold `token`.
 ///
 /// # Errors
-/// If no thread or event descriptor can be created.
+/// [`VhostError`] if no thread or event descriptor can be created.
 pub fn accept(stream: UnixStream, disk: Disk, token: Arc<()>) -> Result<VhostClient, VhostError> {
     stream.set_nonblocking(false)?;
     let wake =
