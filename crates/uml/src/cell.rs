@@ -62,7 +62,7 @@ pub struct Card {
 /// Runs a cell on `device`, which is fresh or prepared by the caller.
 ///
 /// # Errors
-/// If the run does not end.
+/// [`SessionError`] if the run does not end.
 pub fn measure(
     kernel: &Path,
     fs: FileSystem,

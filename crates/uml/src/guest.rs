@@ -75,7 +75,7 @@ pub fn is_failure(line: &str) -> bool {
 /// Checks whether a script reported a failure.
 ///
 /// # Errors
-/// The reported failure.
+/// The [`Reason`] that the script reported.
 pub fn check_failed(console: &str) -> Result<(), Reason> {
     match console.lines().find_map(|l| l.strip_prefix(FAILED)) {
         Some(what) => Err(Reason::Script(what.to_string())),
@@ -86,7 +86,7 @@ pub fn check_failed(console: &str) -> Result<(), Reason> {
 /// Checks that a kernel ended after its script.
 ///
 /// # Errors
-/// If the script reported a failure, or did not report its end.
+/// The [`Reason`] that the script reported; `Reason::Died` if it did not report its end.
 pub fn check_end(console: &str, status: &str) -> Result<(), Reason> {
     check_failed(console)?;
     if console.lines().any(|line| line == DONE) {

@@ -227,7 +227,7 @@ fn partition(settings: &Settings) -> String {
 /// Runs a cell on a device at `device_now`.
 ///
 /// # Errors
-/// If the run does not end.
+/// [`SessionError`] if the run does not end.
 pub fn run(
     kernel: &Path,
     fs: FileSystem,
@@ -245,7 +245,7 @@ pub fn run(
 /// kept.
 ///
 /// # Errors
-/// If the run does not end.
+/// [`SessionError`] if the run does not end.
 pub fn run_script(
     kernel: &Path,
     script: &str,

@@ -188,7 +188,8 @@ impl<'a, D: SimulatedDevice> Machine<'a, D> {
     /// occasionally and returns whether the kernel's process is running.
     ///
     /// # Errors
-    /// See [`MachineError`].
+    /// [`MachineError`] if Linux violates a protocol or exceeds a limit, the device or its contents fail, or the run
+    /// is interrupted.
     pub fn run(
         &mut self,
         alive: &mut dyn FnMut() -> bool,

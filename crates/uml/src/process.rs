@@ -104,7 +104,7 @@ impl Start<'_> {
     /// Starts the kernel. The sockets must be listening already.
     ///
     /// # Errors
-    /// If the executable, `setpriv` (util-linux) or a log file is not available.
+    /// [`StartError`] if the executable, `setpriv` (util-linux) or a log file is not available.
     pub fn spawn(&self) -> Result<Process, StartError> {
         let fail = |program: PathBuf| {
             move |source| StartError {

@@ -157,8 +157,8 @@ impl Session<'_> {
     /// Runs the session on `device` with `contents`; `device_now` is the device's current time.
     ///
     /// # Errors
-    /// If the kernel cannot be started, violates a protocol, exceeds a limit or ends before its script;
-    /// then the logs are saved.
+    /// [`SessionError`] if the kernel cannot be started, violates a protocol, exceeds a limit or ends before its
+    /// script; then the logs are saved.
     pub fn run<D: SimulatedDevice>(
         &self,
         device: &mut D,

@@ -76,7 +76,7 @@ impl Message {
     /// Parses a message.
     ///
     /// # Errors
-    /// If the code is unknown.
+    /// [`UnknownOp`] if the code is unknown.
     pub fn decode(bytes: &[u8; MESSAGE_BYTES]) -> Result<Message, UnknownOp> {
         let [a, b, c, d, e, f, g, h, time @ ..] = *bytes;
         let code = u32::from_ne_bytes([a, b, c, d]);

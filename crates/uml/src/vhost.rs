@@ -86,7 +86,7 @@ impl Header {
     /// Parses a header.
     ///
     /// # Errors
-    /// If its version is not 1 or the payload is too long.
+    /// `Malformed::Version` if its version is not 1; `Malformed::Payload` if the payload is too long.
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Header, Malformed> {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = *bytes;
         let header = Header {
@@ -205,7 +205,7 @@ impl Request {
     /// Parses a request from its header and payload.
     ///
     /// # Errors
-    /// If the protocol features do not include it, or its payload does not fit.
+    /// [`Malformed`] if the protocol features do not include the request, or its payload does not fit.
     pub fn decode(header: &Header, payload: &[u8]) -> Result<Request, Malformed> {
         let mut fields = Fields(payload, header.request);
         Ok(match header.request {

@@ -28,7 +28,7 @@ impl Checksum {
     /// Parses an expected checksum of 64 hexadecimal digits.
     ///
     /// # Errors
-    /// If the text has another form.
+    /// `BuildError::NoChecksum` if the text has another form.
     pub fn parse(text: &str) -> Result<Self, BuildError> {
         let digits = text.trim();
         if digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -41,7 +41,7 @@ impl Checksum {
     /// Calculates the checksum of a file.
     ///
     /// # Errors
-    /// If the file cannot be read.
+    /// `BuildError::Io` if the file cannot be read.
     pub fn of(path: &Path) -> Result<Self, BuildError> {
         let sum = || -> io::Result<String> {
             let mut file = File::open(path)?;

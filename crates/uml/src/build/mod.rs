@@ -60,7 +60,7 @@ pub fn recipe() -> String {
 /// Folder of all kernels.
 ///
 /// # Errors
-/// If no environment variable gives the cache folder.
+/// `BuildError::NoCache` if no environment variable gives the cache folder.
 pub fn cache() -> Result<PathBuf, BuildError> {
     let set = |name| {
         std::env::var_os(name)

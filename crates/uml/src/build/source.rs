@@ -25,7 +25,8 @@ impl Source {
     /// `expected`, if given.
     ///
     /// # Errors
-    /// If the checksums differ, one is given for a folder, or the tarball cannot be read.
+    /// `BuildError::Checksum` if the checksums differ, `NoChecksum` if one is given for a folder, `Io` if the tarball
+    /// cannot be read.
     pub fn at(
         path: &Path,
         expected: Option<&Checksum>,
@@ -52,7 +53,7 @@ impl Source {
     /// Version of the source, if known before it is fetched.
     ///
     /// # Errors
-    /// If it is not a source of Linux.
+    /// `BuildError::NoSource` if it is not a source of Linux.
     pub fn version(&self) -> Result<Option<String>, BuildError> {
         match self {
             Source::Debian => Ok(None),

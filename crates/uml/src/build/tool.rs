@@ -25,7 +25,7 @@ impl Tools<'_> {
     /// Runs a program; if it fails, its output becomes part of the error.
     ///
     /// # Errors
-    /// If it cannot be started, fails, or is stopped.
+    /// `BuildError::Io` if it cannot be started, `Failed` if it fails, `Interrupted` if it is stopped.
     pub fn run(&self, command: &mut Command, what: &str) -> Result<(), BuildError> {
         self.run_counting(command, what, &mut |_| {})
     }
@@ -121,7 +121,7 @@ fn end(child: &mut Child) {
 /// Checks that programs are in the search path.
 ///
 /// # Errors
-/// `Tools` with the missing ones and their packages.
+/// `BuildError::Tools` with the missing tools and their packages.
 pub fn check_tools(tools: &[(&str, &str)]) -> Result<(), BuildError> {
     let missing: Vec<_> = tools.iter().filter(|(name, _)| !in_path(name)).collect();
     if missing.is_empty() {

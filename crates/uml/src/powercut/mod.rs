@@ -145,7 +145,7 @@ impl Series<'_> {
     /// operation of the program to the end of the `sync` after its last.
     ///
     /// # Errors
-    /// If the run without a cut does not end. Errors after a cut are outcomes.
+    /// [`SessionError`] if the run without a cut does not end. Errors after a cut are outcomes.
     pub fn run(
         &self,
         device: &Device,
