@@ -65,8 +65,8 @@ pub enum Access {
 /// Writes a file, atomically if it is a regular one.
 ///
 /// # Errors
-/// If the path is refused or a system call fails. Then an older file is unchanged, and no partial file
-/// is left.
+/// `WriteError::Refused` if the path is refused, `WriteError::Io` if a system call fails. An older file is then
+/// unchanged, and no partial file is left.
 pub fn write(path: &Path, bytes: &[u8], access: Access) -> Result<(), WriteError> {
     system::write(path, bytes, access)
 }
@@ -82,7 +82,7 @@ pub fn check(path: &Path) -> Result<(), WriteError> {
 /// Checks that a file of 512 bytes can be written into `folder` now.
 ///
 /// # Errors
-/// If the system fails.
+/// `WriteError::Io` if the trial file cannot be written.
 pub fn check_folder(folder: &Path) -> Result<(), WriteError> {
     system::check_folder(folder)
 }
@@ -124,7 +124,8 @@ pub fn begin(path: &Path, head: &[u8], access: Access) -> Result<File, WriteErro
 /// As [`begin`], for a new file: it appears with `head` in it and replaces nothing.
 ///
 /// # Errors
-/// If anything has that name, even a dangling link, or a system call fails.
+/// `WriteError::Refused` if the path has no file name; `WriteError::Io` if anything has that name, even a dangling
+/// link, or a system call fails.
 pub fn begin_new(path: &Path, head: &[u8], access: Access) -> Result<File, WriteError> {
     system::begin_new(path, head, access)
 }
@@ -132,7 +133,8 @@ pub fn begin_new(path: &Path, head: &[u8], access: Access) -> Result<File, Write
 /// Creates an empty file that did not exist, for reading and writing.
 ///
 /// # Errors
-/// If anything has that name, also a link that leads nowhere, or the system fails.
+/// `WriteError::Refused` if the path has no file name; `WriteError::Io` if anything has that name, even a dangling
+/// link, or a system call fails.
 pub fn create_new(path: &Path, access: Access) -> Result<File, WriteError> {
     system::create_new(path, access)
 }
@@ -140,7 +142,7 @@ pub fn create_new(path: &Path, access: Access) -> Result<File, WriteError> {
 /// Creates a folder, and those above it that are missing. When it returns, their names are on the disk.
 ///
 /// # Errors
-/// If the system fails.
+/// `WriteError::Io` if a folder cannot be created.
 pub fn create_folder(folder: &Path) -> Result<(), WriteError> {
     system::create_folder(folder)
 }

@@ -26,7 +26,7 @@ impl<'a> Partial<'a> {
     /// [`settle`], so that no other process considers it abandoned.
     ///
     /// # Errors
-    /// If a system call fails.
+    /// The `Errno` of the system call that failed.
     pub fn create(
         folder: &'a OwnedFd,
         name: &OsStr,
@@ -58,7 +58,7 @@ impl<'a> Partial<'a> {
     /// Gives the file its final name, in place of the file that has it.
     ///
     /// # Errors
-    /// If the system fails.
+    /// The `Errno` of the system call that failed.
     pub fn rename(mut self, name: &OsStr) -> Result<(), Errno> {
         renameat(self.folder, &self.name, self.folder, name)?;
         self.renamed = true;
@@ -68,7 +68,7 @@ impl<'a> Partial<'a> {
     /// Gives the file its final name, unless anything has it.
     ///
     /// # Errors
-    /// `EXIST` if anything has that name, also a link that leads nowhere, or if the system fails.
+    /// `Errno::EXIST` if anything has that name, even a dangling link; otherwise that of the system call that failed.
     #[cfg_attr(not(target_os = "linux"), allow(unused_mut))]
     pub fn claim(mut self, name: &OsStr) -> Result<(), Errno> {
         #[cfg(target_os = "linux")]
@@ -103,7 +103,7 @@ impl Drop for Partial<'_> {
 /// Unlocks a file that has its final name, and makes that durable.
 ///
 /// # Errors
-/// If the system fails to write the folder.
+/// The `Errno` of the system if the folder cannot be synced.
 pub fn settle(folder: &OwnedFd, file: &File) -> Result<(), Errno> {
     let _ = flock(file, FlockOperation::Unlock);
     sync_folder(folder)
@@ -123,7 +123,7 @@ pub fn is_abandoned(path: &Path) -> bool {
 /// Makes the names in a folder durable, where its file system can.
 ///
 /// # Errors
-/// If the system fails to write them.
+/// The `Errno` of the system if the folder cannot be synced.
 pub fn sync_folder(folder: &OwnedFd) -> Result<(), Errno> {
     match fsync(folder.as_fd()) {
         // Some file systems cannot sync folders, and one that may not be read is not open for it.

@@ -54,7 +54,7 @@ impl Place {
     /// Opens the folder of `path` and checks the name in it.
     ///
     /// # Errors
-    /// If the file must not be written, or a system call fails.
+    /// `WriteError::Refused` if the file must not be written; `WriteError::Io` if a system call fails.
     pub fn find(path: &Path, links: Links) -> Result<Place, WriteError> {
         let name = name_of(path).map_err(WriteError::refused(path))?;
         let folder = open_folder(CWD, folder_of(path), OFlags::empty())
@@ -66,7 +66,8 @@ impl Place {
     /// in it.
     ///
     /// # Errors
-    /// If `inside` leads out of the folder, the file is not a regular one, or a system call fails.
+    /// `WriteError::Refused` if `inside` leads out of the folder or the file is not a regular one; `WriteError::Io` if
+    /// a system call fails.
     pub fn find_in(folder: &Path, inside: &Path) -> Result<Place, WriteError> {
         let path = &folder.join(inside);
         let io = |action| WriteError::io::<Errno>(path, action);
@@ -203,7 +204,7 @@ fn is_link(folder: &OwnedFd, name: &OsStr) -> bool {
 /// created in it.
 ///
 /// # Errors
-/// If a system call fails.
+/// The `Errno` of the system if the folder cannot be opened.
 pub fn open_folder(from: BorrowedFd<'_>, folder: &Path, how: OFlags) -> Result<OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | how;
     match openat(from, folder, flags | OFlags::RDONLY, Mode::empty()) {

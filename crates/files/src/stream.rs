@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Writes `bytes` to the device or FIFO at `place`.
 ///
 /// # Errors
-/// If it was replaced, has no reader, or a system call fails.
+/// `WriteError::Refused` if the file was replaced or has no reader; `WriteError::Io` if a system call fails.
 pub fn write(path: &Path, place: &Place, linked: bool, bytes: &[u8]) -> Result<(), WriteError> {
     let mut file = open(path, place, linked)?;
     file.write_all(bytes)
