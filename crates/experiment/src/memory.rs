@@ -37,7 +37,7 @@ pub struct MemoryError {
 /// Refuses a device that does not fit into memory once all of it is written; `name` is for the message.
 ///
 /// # Errors
-/// Returns [`MemoryError`], which names what is needed and the limit.
+/// [`MemoryError`] with the required memory and the limit.
 pub fn check(name: &str, profile: &Profile) -> Result<(), MemoryError> {
     let needed = memory_estimate(profile).0;
     match smallest_limit() {

@@ -103,7 +103,7 @@ impl Precondition {
     /// Brings a device into this state, in no time of its clock.
     ///
     /// # Errors
-    /// Returns [`PreconditionError::Busy`] if commands are outstanding, [`PreconditionError::Unsteady`] or
+    /// [`PreconditionError::Busy`] if commands are outstanding; [`PreconditionError::Unsteady`] or
     /// [`PreconditionError::ReadOnly`] if the state cannot be reached.
     pub fn apply(self, device: &mut Device, seed: u64) -> Result<(), PreconditionError> {
         let (percent, fill) = match self {
