@@ -31,7 +31,8 @@ pub struct Arguments {
 /// Says what follows from the result.
 ///
 /// # Errors
-/// Where the result cannot be read, is none of a probe, or the target cannot be probed.
+/// `Exit::Usage` if the file is not the result of a probe; as [`input::result`] if it cannot be read, or as `nandscope
+/// probe` if the target cannot be probed.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let name = arguments.result.as_str();
     let stored = Path::new(name);

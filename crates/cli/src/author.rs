@@ -13,8 +13,8 @@ const MOST_PHOTO_BYTES: usize = 1_500_000;
 /// The texts and photos in a folder. Hidden files are left out.
 ///
 /// # Errors
-/// Returns a usage error if a file is neither of the texts nor a photo, if the photos are too large, or if there is
-/// nothing to include; and as [`input::text`] does.
+/// `Exit::Usage` if a file is neither a text nor a photo, if the photos are too large, or if there is nothing to
+/// include; otherwise as [`input::text`].
 pub fn read(folder: &Path) -> Result<Author, Failure> {
     let mut author = Author::default();
     for path in files(folder)? {
@@ -49,7 +49,7 @@ pub fn read(folder: &Path) -> Result<Author, Failure> {
 /// Copies texts and photos that [`read`] accepts into another folder, created if missing. Files of other names stay there.
 ///
 /// # Errors
-/// Returns an error if a file cannot be read or written.
+/// `Exit::File` if a file cannot be read or written.
 pub fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
     nandscope_files::create_folder(to)?;
     for path in files(from)? {

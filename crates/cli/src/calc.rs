@@ -62,7 +62,7 @@ fn values(rows: &[Row]) -> Vec<&str> {
 /// Computes and prints.
 ///
 /// # Errors
-/// Where a number or a name makes no sense, or standard output cannot be written.
+/// `Exit::Usage` if a number or a name is invalid; `Exit::File` if standard output cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let found = match arguments.what {
         What::Link(link) if arguments.json => {

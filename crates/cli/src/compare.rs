@@ -41,7 +41,8 @@ pub struct Arguments {
 /// Prints the comparison.
 ///
 /// # Errors
-/// Where a result cannot be read or the page cannot be written.
+/// `Exit::File` if a result cannot be read or the page cannot be written; `Exit::Usage` if a file is not a result,
+/// there are fewer than two, or the baseline is none of them.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let baseline = baseline(&arguments)?;
     Confine::default()
@@ -125,7 +126,7 @@ struct Comparison<'a> {
 /// The comparison for programs.
 ///
 /// # Errors
-/// Where there are fewer than two documents.
+/// `Exit::Usage` if there are fewer than two documents, or the baseline is none of them.
 pub fn json(
     documents: &[&ResultDocument],
     prices: &[Option<Price>],

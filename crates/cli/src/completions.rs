@@ -17,7 +17,7 @@ pub struct Arguments {
 /// Writes the completions to standard output.
 ///
 /// # Errors
-/// Where standard output cannot be written.
+/// `Exit::File` if standard output cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let mut bytes = Vec::new();
     let mut command = CommandLine::command();

@@ -44,7 +44,7 @@ impl Console {
     /// besides goes on.
     ///
     /// # Errors
-    /// If it cannot be written for another reason.
+    /// `Exit::File` if it cannot be written for another reason.
     pub fn print(&self, text: &str) -> Result<(), Failure> {
         self.write(&printable(text))
     }

@@ -36,7 +36,7 @@ pub struct Arguments {
 /// Sends the fault command and prints the answer.
 ///
 /// # Errors
-/// Returns an error if nobody answers at the socket or the command is refused.
+/// `Exit::File` if no server answers at the socket; `Exit::Usage` if the command is invalid or refused.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let command = arguments.command.join(" ");
     // Mistakes are found here, where they are named better.

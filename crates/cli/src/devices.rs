@@ -48,7 +48,7 @@ impl Action {
 /// Runs one of the actions; without one, lists the devices.
 ///
 /// # Errors
-/// Where a profile cannot be read or has faults.
+/// `Exit::File` if a profile cannot be read; `Exit::Usage` if it has faults.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let action = arguments.action.map(Action::without_prefix);
     if arguments.json {

@@ -144,7 +144,8 @@ impl Subject {
 /// Measures all cells and writes what is asked for.
 ///
 /// # Errors
-/// Where something is wrong before the first cell, or the results cannot be written.
+/// `Exit::Usage` or `Exit::File` if an option or an output is refused before the first cell; `Exit::Partial` if cells
+/// failed; `Exit::Interrupted`; `Exit::File` if the results cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let chosen = Chosen::of(&arguments.chosen)?;
     let kernel = kernel::find(arguments.kernel.as_deref())?;

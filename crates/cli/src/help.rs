@@ -32,7 +32,7 @@ pub struct Arguments {
 /// Prints the help, or writes the man pages.
 ///
 /// # Errors
-/// Returns an error if there is no such command or topic, or if the output cannot be written.
+/// `Exit::Usage` if there is no such command or topic; `Exit::File` if the output cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let command = || CommandLine::command().term_width(console.width);
     if let Some(folder) = arguments.man {

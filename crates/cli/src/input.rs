@@ -11,7 +11,7 @@ use std::path::Path;
 /// The bytes of a file.
 ///
 /// # Errors
-/// Where there is none, or it cannot be read.
+/// `Exit::File` if there is no such file or it cannot be read; `Exit::Usage` if it is too large.
 pub fn bytes(path: &Path, what: &str) -> Result<Vec<u8>, Failure> {
     Ok(input::bytes(path, what)?)
 }
@@ -27,7 +27,7 @@ pub fn device(path: &Path, what: &str) -> Result<Vec<u8>, Failure> {
 /// The text of a file.
 ///
 /// # Errors
-/// As [`bytes`], and where it is no UTF-8.
+/// As [`bytes`], and `Exit::Usage` if it is not UTF-8.
 pub fn text(path: &Path, what: &str) -> Result<String, Failure> {
     Ok(input::text(path, what)?)
 }
@@ -35,7 +35,7 @@ pub fn text(path: &Path, what: &str) -> Result<String, Failure> {
 /// Whether a file begins as JSON does, rather than as a job file.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// As [`bytes`].
 pub fn is_json(path: &Path) -> Result<bool, Failure> {
     let bytes = bytes(path, "the file")?;
     if bytes.trim_ascii_start().first() == Some(&b'{') {
@@ -47,7 +47,7 @@ pub fn is_json(path: &Path) -> Result<bool, Failure> {
 /// A stored result, or the output of fio as one.
 ///
 /// # Errors
-/// Where the file cannot be read, or is no result that this program reads.
+/// As [`text`], and `Exit::Usage` if it is not a result that this program reads.
 pub fn result(path: &Path) -> Result<ResultDocument, Failure> {
     let text = text(path, "the result")?;
     json::from_json(&text, path).or_else(|e| of_fio(path, &text)?.ok_or_else(|| Failure::usage(e)))

@@ -65,7 +65,7 @@ struct Simulated {
 /// Looks at the target and writes down what it is.
 ///
 /// # Errors
-/// Where there is no such target, or it cannot be looked at.
+/// `Exit::File` if there is no such target, or it cannot be read.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     // What is on a disk may be hostile.
     Confine::default().reading_everything().enforce();

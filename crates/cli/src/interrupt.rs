@@ -24,7 +24,7 @@ impl Interrupt {
     /// Begins to listen.
     ///
     /// # Errors
-    /// Where the system does not let signals be caught.
+    /// `Exit::File` if the system does not let signals be caught.
     pub fn listen() -> Result<Self, Failure> {
         let refused = |e| Failure::file(format!("cannot handle Ctrl-C: {e}"));
         let interrupt = Interrupt::default();

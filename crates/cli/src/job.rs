@@ -55,7 +55,7 @@ enum Action {
 /// Runs one of the actions.
 ///
 /// # Errors
-/// Where a file cannot be read or holds faults.
+/// `Exit::File` if a file cannot be read; `Exit::Usage` if it has faults.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let confine = Confine::default();
     match &arguments.action {
@@ -109,7 +109,7 @@ fn emit(path: &Path, step: Option<&str>, console: &Console) -> Result<String, Fa
 /// The jobs of a file.
 ///
 /// # Errors
-/// Where the file cannot be read, or with all faults at their places.
+/// `Exit::File` if the file cannot be read; `Exit::Usage` with all faults at their places.
 pub fn read(path: &Path, console: &Console) -> Result<Jobs, Failure> {
     read_with(path, &[], console)
 }
@@ -125,7 +125,7 @@ pub fn read_with(path: &Path, overrides: &[Override], console: &Console) -> Resu
 /// The jobs of options as on fio's command line.
 ///
 /// # Errors
-/// With all faults.
+/// `Exit::Usage` with all faults.
 pub fn of_command_line(
     options: &[String],
     overrides: &[Override],

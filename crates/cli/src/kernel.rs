@@ -40,7 +40,8 @@ enum Action {
 /// Runs one of the actions.
 ///
 /// # Errors
-/// Where the kernel cannot be built, or there is none.
+/// `Exit::File` if there is no kernel or it cannot be built; `Exit::Usage` if the source or its checksum is wrong;
+/// `Exit::Interrupted`.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let cache = build::cache().map_err(|e| failure(&e))?;
     match arguments.action {
@@ -132,7 +133,7 @@ fn build_it(
 /// The kernel to run: the one that was named, or the one in the cache.
 ///
 /// # Errors
-/// Where there is none; the message says how to get one.
+/// `Exit::File` if there is none; the message says how to build one.
 pub fn find(named: Option<&Path>) -> Result<Kernel, Failure> {
     if let Some(path) = named {
         if !path.is_file() {

@@ -34,7 +34,7 @@ impl Form {
 /// Makes sure that `path` can be written later.
 ///
 /// # Errors
-/// Where it cannot now.
+/// `Exit::File` if it cannot be written now.
 pub fn check_file(path: &Path) -> Result<(), Failure> {
     Ok(nandscope_files::check(path)?)
 }
@@ -60,7 +60,7 @@ impl Drop for Made {
 /// goes with what is given back if it is empty then.
 ///
 /// # Errors
-/// Where they cannot.
+/// `Exit::File` if it cannot be created, or no file can be written into it.
 pub fn check_folder(folder: &Path) -> Result<Made, Failure> {
     let missing = |f: &&Path| !f.as_os_str().is_empty() && !f.exists();
     let missing = folder.ancestors().take_while(missing);
@@ -73,7 +73,7 @@ pub fn check_folder(folder: &Path) -> Result<Made, Failure> {
 /// Writes a file that the user named.
 ///
 /// # Errors
-/// Where the system refuses; an older file of that name is then as it was.
+/// `Exit::File` if the file is refused or cannot be written; an older file of that name is then unchanged.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     Ok(nandscope_files::write(path, bytes, Access::Usual)?)
 }
@@ -81,7 +81,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 /// Writes a file into a folder that the user named.
 ///
 /// # Errors
-/// Where its name leads out of the folder, or the system refuses.
+/// `Exit::File` if its name leads out of the folder, or it cannot be written.
 pub fn write_in(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Failure> {
     let name = Path::new(name);
     Ok(nandscope_files::write_in(
@@ -107,7 +107,7 @@ pub fn report_failure(error: &ReportError) -> Failure {
 /// state folder.
 ///
 /// # Errors
-/// Where the system refuses; says where it is kept.
+/// `Exit::File` if the file cannot be written; the message names the place in the state folder.
 pub fn write_or_keep(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let written = nandscope_files::write(path, bytes, Access::Usual);
     written.map_err(|e| rescue::keep(path, bytes, &e))
@@ -134,7 +134,7 @@ pub fn write_result(document: &ResultDocument, path: &Path) -> Result<(), Failur
 /// What all of several outputs came to, none of which kept the others from being tried.
 ///
 /// # Errors
-/// Where some failed: one failure with all messages, and the exit code of the first.
+/// One failure with all messages and the exit code of the first.
 pub fn all(outputs: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
     let mut failures = outputs.into_iter().filter_map(Result::err);
     let Some(mut first) = failures.next() else {
@@ -149,7 +149,7 @@ pub fn all(outputs: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(),
 /// Writes a result and its report into a folder; gives the files of the report, its page first.
 ///
 /// # Errors
-/// Where the folder cannot be written; says where the result is.
+/// `Exit::File` if the folder cannot be written; the message names the place of the result.
 pub fn write_report(document: &ResultDocument, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     write_report_around(document, folder, &Around::default())
 }
@@ -200,7 +200,7 @@ pub fn note_report(
 /// written, and says where the page is.
 ///
 /// # Errors
-/// Where the folder or standard output cannot be written.
+/// `Exit::File` if the folder or standard output cannot be written.
 pub fn present(
     document: &ResultDocument,
     folder: &Path,
@@ -214,7 +214,7 @@ pub fn present(
 /// Prints the summary of a result, also where its report could not be written, and says where the page is.
 ///
 /// # Errors
-/// Where the report or standard output could not be written.
+/// `Exit::File` if the report or standard output could not be written.
 pub fn show(
     document: &ResultDocument,
     folder: &Path,
@@ -232,7 +232,7 @@ pub fn show(
 /// Prints the summary of a result.
 ///
 /// # Errors
-/// Where standard output cannot be written.
+/// `Exit::File` if standard output cannot be written.
 pub fn print_summary(
     document: &ResultDocument,
     form: Form,
@@ -248,7 +248,7 @@ pub fn print_summary(
 /// Prints a value for programs.
 ///
 /// # Errors
-/// Where standard output cannot be written.
+/// `Exit::File` if standard output cannot be written.
 pub fn print_json(value: &impl Serialize, console: &Console) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(Failure::internal)?;
     console.print_json(&text)

@@ -107,7 +107,8 @@ struct Output<'a> {
 /// Probes the target.
 ///
 /// # Errors
-/// Where the target cannot be opened, or the device goes away before anything was found out.
+/// `Exit::File` or `Exit::Usage` if the target cannot be opened; `Exit::File` or `Exit::Interrupted` if the device
+/// goes away or the user stops before the first answer.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let folder = arguments.output.as_deref();
     let _made = folder.map(output::check_folder).transpose()?;

@@ -61,7 +61,8 @@ pub struct Arguments {
 /// Prints the summary, and writes the report where a folder is named.
 ///
 /// # Errors
-/// Where the result cannot be read or the folder cannot be written.
+/// `Exit::File` if the result cannot be read or the folder cannot be written; `Exit::Usage` if the file is not a
+/// result.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let confine = Confine::default()
         .reading(&arguments.result)

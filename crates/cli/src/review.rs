@@ -104,7 +104,8 @@ pub struct Arguments {
 /// Reviews the device and writes the report.
 ///
 /// # Errors
-/// Where something is wrong before the review, or the report cannot be written.
+/// `Exit::Usage` if options or the target do not fit; `Exit::File` if the target cannot be opened or the report cannot
+/// be written; `Exit::Interrupted`.
 pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     arguments.rivals = shelf::rivals(arguments.shelf.as_deref())?;
     let mut targets = std::mem::take(&mut arguments.targets);

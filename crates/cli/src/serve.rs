@@ -101,7 +101,8 @@ pub struct Arguments {
 /// Serves until it is interrupted.
 ///
 /// # Errors
-/// Where something is wrong before it serves, or what was asked for cannot be written at the end.
+/// `Exit::Usage` or `Exit::File` if an option, the contents or an address is refused before serving; `Exit::File` if
+/// the state or an output cannot be written at the end.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let state = arguments.store.as_deref().map(state_file);
     for path in [&arguments.record, &state].into_iter().flatten() {

@@ -86,7 +86,7 @@ struct Site {
 /// Runs one of the actions.
 ///
 /// # Errors
-/// Where a result, the shelf or the site cannot be read or written.
+/// `Exit::File` if a result, the shelf or the site cannot be read or written; `Exit::Usage` if one of them is invalid.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     match arguments.action {
         Action::Add(add) => add_all(&add, console),
@@ -257,7 +257,7 @@ fn copy_photos(drives: &[Drive], site: &Site) -> Result<(), Failure> {
 /// The drives of a shelf that was named, for comparisons.
 ///
 /// # Errors
-/// Where the shelf cannot be read.
+/// As [`folder::read`].
 pub fn rivals(shelf: Option<&Path>) -> Result<Vec<Drive>, Failure> {
     shelf.map_or(Ok(Vec::new()), folder::read)
 }

@@ -78,8 +78,8 @@ impl Place {
     /// without a path none are kept.
     ///
     /// # Errors
-    /// If there is something else, steps that no result has and that nobody asked to go on from, or nothing
-    /// to go on from.
+    /// `Exit::Usage` if another file has that name, if it has steps of an interrupted run without `--resume`, or if
+    /// there is nothing to resume; `Exit::File` if it cannot be read or is in use.
     pub fn look(path: Option<PathBuf>, resume: bool, console: &Console) -> Result<Place, Failure> {
         let found = match &path {
             None => None,
@@ -120,7 +120,7 @@ impl Place {
     /// asked: to open a target may change it.
     ///
     /// # Errors
-    /// If that run was asked something else.
+    /// `Exit::Usage` if the run to resume had other options.
     pub fn check(&self, asked: &Asked) -> Result<(), Failure> {
         match &self.found {
             Some((_, contents)) if self.resume => {
@@ -153,7 +153,7 @@ impl Place {
     /// Binds the journal to what is asked; with `resume`, goes back to where the run can go on.
     ///
     /// # Errors
-    /// If the run to go on with was asked something else.
+    /// `Exit::Usage` if the run to resume had other options.
     pub fn begin(self, asked: Asked) -> Result<Keeper, Failure> {
         if let Some((_, contents)) = self.found.as_ref().filter(|_| self.resume) {
             self.same(contents, &asked.0)?;

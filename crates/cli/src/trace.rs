@@ -96,7 +96,7 @@ impl Reading {
 /// Runs one of the actions.
 ///
 /// # Errors
-/// Where a trace cannot be read.
+/// `Exit::File` if a trace cannot be read; `Exit::Usage` if it has faults.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if let Action::Info { trace, .. } | Action::Requests { trace, .. } = &arguments.action {
         Confine::default().reading([trace]).enforce();

@@ -74,7 +74,8 @@ pub struct Arguments {
 /// Validates the devices for which there are facts.
 ///
 /// # Errors
-/// Where a procedure cannot be carried out, or the page cannot be read or written.
+/// `Exit::Usage` if a device has no facts; `Exit::Partial` if a fact is missed or the page is out of date;
+/// `Exit::File` if the page cannot be read or written; `Exit::Interrupted`.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.output {
         output::check_file(path)?;

@@ -69,7 +69,7 @@ impl Metric {
     /// The metric of that name in results of these jobs.
     ///
     /// # Errors
-    /// Returns [`MetricError`] if the results will have no such figure.
+    /// [`MetricError`] if the results have no such figure.
     pub fn read(name: &str, jobs: &JobFile) -> Result<Metric, MetricError> {
         let kind = short(name)
             .or_else(|| counter(name))

@@ -94,7 +94,7 @@ fn means(uses: &[Use], idle_w: f64) -> Means {
 /// What is to be said.
 ///
 /// # Errors
-/// Where the shares are not the whole time.
+/// `Exit::Usage` if the shares do not add up to the whole time.
 pub fn answer(arguments: &Arguments) -> Result<Vec<Row>, Failure> {
     let whole: f64 = arguments.uses.iter().map(|u| u.share).sum();
     if (whole - 1.0).abs() > 1e-6 {

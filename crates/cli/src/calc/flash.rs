@@ -45,7 +45,7 @@ fn die(page_kib: f64, planes: u32, us: f64) -> f64 {
 /// What is to be said.
 ///
 /// # Errors
-/// Where no time is given, or the link is not known.
+/// `Exit::Usage` if no time is given, or the link is unknown.
 pub fn answer(arguments: &Arguments) -> Result<Vec<Row>, Failure> {
     if arguments.read_us.is_none() && arguments.program_us.is_none() {
         return Err(Failure::usage(

@@ -46,7 +46,7 @@ pub struct Link {
 /// The links that are named, or all.
 ///
 /// # Errors
-/// Returns an error if a link is not known.
+/// `Exit::Usage` if a link is unknown.
 pub fn links(arguments: &Arguments) -> Result<Vec<Link>, Failure> {
     let names = match arguments.links.is_empty() {
         true => names(),
@@ -68,7 +68,7 @@ pub fn links(arguments: &Arguments) -> Result<Vec<Link>, Failure> {
 /// A table of the links; of several that are named, the first is what the others are compared with.
 ///
 /// # Errors
-/// Where a link is not known.
+/// `Exit::Usage` if a link is unknown.
 pub fn answer(arguments: &Arguments, console: &Console) -> Result<String, Failure> {
     let all = arguments.links.is_empty();
     let names = if all {
@@ -115,7 +115,7 @@ pub fn answer(arguments: &Arguments, console: &Console) -> Result<String, Failur
 /// The link of that name.
 ///
 /// # Errors
-/// Where it is not known.
+/// `Exit::Usage` if the link is unknown.
 pub fn find(name: &str) -> Result<LinkMode, Failure> {
     link_mode(name).map_err(|_| {
         Failure::usage(format!(

@@ -18,7 +18,7 @@ pub enum NumberError {
 /// A number above zero.
 ///
 /// # Errors
-/// If it is not a number, or out of range.
+/// `NumberError::Form` if it is not a number; `NumberError::Range` if it is out of range.
 pub fn positive(text: &str) -> Result<f64, NumberError> {
     within(text, "a number above 0", |x| x > 0.0)
 }

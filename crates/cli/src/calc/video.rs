@@ -101,7 +101,7 @@ fn bits_per_pixel(arguments: &Arguments) -> f64 {
 /// What is to be said.
 ///
 /// # Errors
-/// Where a link is not known.
+/// `Exit::Usage` if a link is unknown.
 pub fn answer(arguments: &Arguments) -> Result<Vec<Row>, Failure> {
     let (width, height) = arguments.format;
     let bits = bits_per_pixel(arguments);

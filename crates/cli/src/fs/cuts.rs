@@ -182,7 +182,7 @@ struct Record<'a> {
 /// Every cut by itself, as JSON, with what the programs said.
 ///
 /// # Errors
-/// Never with these types; the serializer's error otherwise.
+/// The serializer's error, which does not occur with these types.
 pub fn records(rows: &[Row]) -> Result<String, serde_json::Error> {
     let mut records = Vec::new();
     for row in rows {

@@ -34,8 +34,7 @@ impl Kept {
     /// One for every target.
     ///
     /// # Errors
-    /// If there are cells that no result has and that nobody asked to go on from, or `--resume` finds none that
-    /// fit.
+    /// `Exit::Usage` if there are cells of an interrupted run without `--resume`, or `--resume` finds none that fit.
     pub fn all(
         arguments: &Arguments,
         chosen: &Chosen,

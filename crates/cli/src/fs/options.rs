@@ -110,7 +110,7 @@ impl Chosen {
     /// Checks the options and that the programs they need are there.
     ///
     /// # Errors
-    /// Where a name, number or program is not to be had.
+    /// `Exit::Usage` if a name or number is invalid; `Exit::File` if a program is missing.
     pub fn of(arguments: &Options) -> Result<Chosen, Failure> {
         let file_systems = arguments
             .fs

@@ -13,7 +13,7 @@ const COLUMNS: usize = 72;
 /// Writes `nandscope.1`, one page of section 1 per command, and one page of section 7 per topic.
 ///
 /// # Errors
-/// Returns an error if a file cannot be written.
+/// `Exit::File` if a file cannot be written.
 pub fn write(root: clap::Command, folder: &Path) -> Result<(), Failure> {
     let _made = output::check_folder(folder)?;
     let mut root = root.name("nandscope");

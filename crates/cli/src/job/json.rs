@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Checks the files, and prints what each has or lacks.
 ///
 /// # Errors
-/// Where a file holds faults, as `job check` does without `--json`.
+/// As `job check` without `--json`: `Exit::Usage` if a file has faults.
 pub fn check(files: &[PathBuf], console: &Console) -> Result<(), Failure> {
     let mut answers = Vec::new();
     let mut worst = None;

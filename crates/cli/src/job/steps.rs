@@ -10,7 +10,7 @@ use nandscope_workload::job::JobFile;
 /// The jobs of the step with that id, or of all steps, one file.
 ///
 /// # Errors
-/// Where there is no such step, or nothing of it is a job.
+/// `Exit::Usage` if there is no such step, or none of its parts is a job.
 pub fn emit(document: &ResultDocument, id: Option<&str>) -> Result<String, Failure> {
     let wanted = |s: &&StepResult| id.is_none_or(|id| s.id == id);
     let steps: Vec<&StepResult> = document.steps.iter().filter(wanted).collect();

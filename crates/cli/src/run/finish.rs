@@ -13,7 +13,7 @@ use nandscope_result::ResultDocument;
 /// Keeps what is to be kept, prints the summary, and says how it ended.
 ///
 /// # Errors
-/// Where something cannot be written.
+/// `Exit::File` if an output cannot be written; `Exit::Partial` or `Exit::Interrupted` if the run ended early.
 pub fn finish<T: CommandTarget>(
     arguments: &Arguments,
     run: Run,

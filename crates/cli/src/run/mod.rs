@@ -123,7 +123,8 @@ pub struct Arguments {
 /// Runs the job file.
 ///
 /// # Errors
-/// Where something is wrong before the run, or what was measured cannot be written.
+/// `Exit::Usage` if the jobs have faults or do not fit the target; `Exit::File` if a file or the target cannot be
+/// opened, or an output cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let jobs = arguments.read(console)?;
     let _made = check_outputs(&arguments, &jobs, console)?;

@@ -144,7 +144,7 @@ mod real {
         /// One that is open, for jobs of up to this queue depth.
         ///
         /// # Errors
-        /// Where an option was given that only a simulated device heeds.
+        /// `Exit::Usage` if an option applies to simulated devices only.
         pub fn new(real: Real, arguments: &Arguments, depth: u32) -> Result<Self, Failure> {
             let given = [
                 (arguments.host.is_some(), "--host"),

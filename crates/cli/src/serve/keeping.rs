@@ -114,8 +114,8 @@ fn journal_bytes(file: &Path) -> Result<Vec<u8>, Failure> {
 /// goes as far as the journals can be read, and keeps them under other names.
 ///
 /// # Errors
-/// Where another server has the contents open, or what was kept is damaged or does not fit together:
-/// then all of it is left as it was.
+/// `Exit::File` if another server has the contents open; `Exit::Usage` if the state or a journal is damaged or they do
+/// not fit together. The files are then unchanged.
 pub fn recover(store: &Path, discard: bool, console: &Console) -> Result<(), Failure> {
     let found = journals(store);
     if found.is_empty() {
@@ -231,7 +231,7 @@ impl Keeper {
     /// from its file as it is, it need not be written again.
     ///
     /// # Errors
-    /// Where the state cannot be written.
+    /// `Exit::File` if the state cannot be written.
     pub fn begin(
         store: &Path,
         simulated: &Simulated,
@@ -270,7 +270,7 @@ impl Keeper {
     /// Keeps the state at the end, after which there are no journals any more.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// `Exit::File` if the state cannot be written.
     pub fn end(self, simulated: &Simulated, device: &Device) -> Result<(), Failure> {
         // What went wrong while it followed does not matter any more: the whole state comes now.
         *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;

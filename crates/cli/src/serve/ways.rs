@@ -33,7 +33,7 @@ impl Ways {
     /// Opens what the arguments name.
     ///
     /// # Errors
-    /// Where the system refuses, or there is no such way on this system.
+    /// `Exit::File` if a system call fails; `Exit::Usage` if this system has no such interface.
     pub fn open(
         arguments: &Arguments,
         simulated: &Simulated,

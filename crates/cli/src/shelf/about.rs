@@ -86,7 +86,7 @@ impl Options {
     /// The bytes of the photo with the name under which it is kept.
     ///
     /// # Errors
-    /// Where it cannot be read, is too large, or is no photo that browsers show.
+    /// As [`input::bytes`]; `Exit::Usage` if it is too large, or not a photo that browsers show.
     pub fn read_photo(&self) -> Result<Option<(&'static str, Vec<u8>)>, Failure> {
         if let Some(price) = self.price {
             check_price(price)?;
@@ -111,7 +111,7 @@ impl Options {
     /// Writes `drive.toml`, in which what is not said stays, the photo, and what the author says.
     ///
     /// # Errors
-    /// Where the file that is there cannot be read, or a file cannot be written.
+    /// `Exit::Usage` if the present `drive.toml` has faults; `Exit::File` if a file cannot be read or written.
     pub fn keep(
         &self,
         folder: &Path,
@@ -195,7 +195,7 @@ fn parse(folder: &Path) -> Result<DriveFile, Failure> {
 /// Name of the photo's file, which is in the folder of the drive.
 ///
 /// # Errors
-/// Where `drive.toml` has faults.
+/// `Exit::Usage` if `drive.toml` has faults.
 pub fn photo_file(folder: &Path) -> Result<Option<String>, Failure> {
     Ok(parse(folder)?.photo)
 }
@@ -203,7 +203,7 @@ pub fn photo_file(folder: &Path) -> Result<Option<String>, Failure> {
 /// What is said of the drive in `folder`; the photo is the name of a file in it.
 ///
 /// # Errors
-/// Where the file cannot be read or has faults.
+/// `Exit::File` if the file cannot be read; `Exit::Usage` if it has faults.
 pub fn read(folder: &Path) -> Result<About, Failure> {
     let file = parse(folder)?;
     let fault = |text: &str| Failure::usage(format!("{}: {text}", folder.join(FILE).display()));

@@ -14,7 +14,8 @@ pub const PHOTOS: &str = "photos";
 /// The drives of a shelf, by name.
 ///
 /// # Errors
-/// Where the folder or a file in it cannot be read, is no result, or is a second result of a procedure.
+/// `Exit::File` if the folder or a file in it cannot be read; `Exit::Usage` if a file is not a result, or is a second
+/// result of a procedure.
 pub fn read(shelf: &Path) -> Result<Vec<Drive>, Failure> {
     let mut drives = Vec::new();
     for folder in entries(shelf)? {
@@ -79,7 +80,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 /// Whether there is a result at `place` that differs from `document`.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// As [`input::text`].
 pub fn keeps_another(place: &Path, document: &ResultDocument) -> Result<bool, Failure> {
     if !place.exists() {
         return Ok(false);
@@ -91,7 +92,7 @@ pub fn keeps_another(place: &Path, document: &ResultDocument) -> Result<bool, Fa
 /// Keeps a result in the folder of its drive.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// `Exit::File` if it cannot be written.
 pub fn keep(
     shelf: &Path,
     name: &str,
@@ -107,7 +108,7 @@ pub fn keep(
 /// The photo in the folder of a drive that is shown under `link`.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// `Exit::File` if it cannot be read.
 pub fn photo(folder: &Path, link: &str) -> Result<Vec<u8>, Failure> {
     let name = about::photo_file(folder)?.unwrap_or_else(|| link.to_string());
     input::bytes(&folder.join(name), "the photo")

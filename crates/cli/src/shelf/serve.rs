@@ -34,7 +34,7 @@ pub struct Serve {
 /// Serves until it is interrupted.
 ///
 /// # Errors
-/// Returns an error if the shelf cannot be read at the start, or the port cannot be used.
+/// As [`folder::read`] at the start; `Exit::File` if the port cannot be used.
 pub fn run(serve: &Serve, console: &Console) -> Result<Exit, Failure> {
     let refuse = |e: &dyn std::fmt::Display| {
         Failure::file(format!(

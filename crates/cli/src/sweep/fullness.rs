@@ -34,7 +34,8 @@ pub struct FullnessArguments {
 /// Runs the points that are not in the folder yet and writes tables and report.
 ///
 /// # Errors
-/// Where something is wrong before the sweep, a point cannot be run or kept, or the report cannot be written.
+/// `Exit::Usage` if the device or an option is invalid; `Exit::File` if a point or the report cannot be written; as
+/// [`session::ending`] if points failed.
 pub fn run(arguments: FullnessArguments, console: &Console) -> Result<Exit, Failure> {
     let failure = |error| session::plan_failure(&error, console);
     let sweep = FullnessSweep::new(&arguments.target, arguments.seed);

@@ -45,7 +45,7 @@ enum What {
 /// Sweeps and writes the report.
 ///
 /// # Errors
-/// Where something is wrong before the sweep, or the report cannot be written.
+/// As `points::run` and `fullness::run`.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     match arguments.what {
         Some(What::Fullness(arguments)) => fullness::run(arguments, console),

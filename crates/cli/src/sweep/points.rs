@@ -67,7 +67,8 @@ pub struct PointArguments {
 /// Runs the points that are not in the folder yet and writes table and report.
 ///
 /// # Errors
-/// Where something is wrong before the sweep, or a point cannot be run or kept.
+/// `Exit::Usage` if the job, the device or a parameter is invalid; `Exit::File` if a point or a table cannot be
+/// written; as [`session::ending`] if points failed.
 pub fn run(arguments: &PointArguments, console: &Console) -> Result<Exit, Failure> {
     let (Some(job), Some(target), Some(folder)) =
         (&arguments.job, &arguments.target, &arguments.output)

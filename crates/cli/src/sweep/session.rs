@@ -18,7 +18,8 @@ use std::path::Path;
 /// Runs the points that are not in the folder yet.
 ///
 /// # Errors
-/// Where the folder cannot be written, or a point cannot be run or kept.
+/// `Exit::File` if the folder cannot be written or a point cannot be stored; `Exit::Usage` or `Exit::Internal` if a
+/// point cannot be run.
 pub fn run(
     plan: &Plan,
     folder: &Path,
@@ -53,7 +54,7 @@ pub fn run(
 /// Writes the tables of the points: CSV, JSON and Parquet. Returns the JSON.
 ///
 /// # Errors
-/// Where the folder cannot be written.
+/// `Exit::File` if the folder cannot be written.
 pub fn write_tables(plan: &Plan, ran: &PoolRun, folder: &Path) -> Result<String, Failure> {
     let text = json(plan, &ran.outcomes).map_err(Failure::internal)?;
     output::write_in(folder, "points.csv", csv(plan, &ran.outcomes).as_bytes())?;
@@ -80,7 +81,7 @@ pub fn note_done(plan: &Plan, ran: &PoolRun, console: &Console) {
 /// How the sweep ended.
 ///
 /// # Errors
-/// Where it was interrupted, or points failed.
+/// `Exit::Interrupted` if it was interrupted; `Exit::Partial` if points failed.
 pub fn ending(plan: &Plan, ran: &PoolRun, folder: &Path) -> Result<Exit, Failure> {
     let (done, points) = (done(ran), plan.points.len());
     if done < points {

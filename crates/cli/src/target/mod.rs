@@ -21,7 +21,8 @@ use nandscope_experiment::{DeviceSource, HostSource, OpenError, OpenOptions, Sou
 /// stays with its own where none is named.
 ///
 /// # Errors
-/// Where there is no such device or host, a profile has faults, or the two do not fit together.
+/// `Exit::Usage` if there is no such device or host, a profile has faults, or the two do not fit together;
+/// `Exit::File` if a file cannot be read or memory is insufficient.
 pub fn open(
     name: &str,
     host: Option<&str>,
@@ -39,7 +40,7 @@ pub fn open(
 /// The same with values of the profile replaced.
 ///
 /// # Errors
-/// As [`open`], and where a value cannot be replaced.
+/// As [`open`], and `Exit::Usage` if a value cannot be replaced.
 pub fn open_with(
     name: &str,
     options: &OpenOptions,
@@ -59,7 +60,7 @@ pub fn open_failure(error: &OpenError, console: &Console) -> Failure {
 /// The profile of a device by name or file (anything with a `/` or ending in `.toml`).
 ///
 /// # Errors
-/// Where there is none, or it has faults.
+/// `Exit::Usage` if there is none, or it has faults; `Exit::File` if its file cannot be read.
 pub fn device_source(place: &str, console: &Console) -> Result<DeviceSource, Failure> {
     nandscope_experiment::device_source(place).map_err(|error| source_failure(&error, console))
 }
@@ -67,7 +68,7 @@ pub fn device_source(place: &str, console: &Console) -> Result<DeviceSource, Fai
 /// The profile of a host by name or file. A bare `NAME.toml` that is no file here is the library's.
 ///
 /// # Errors
-/// Where there is none, or it has faults.
+/// `Exit::Usage` if there is none, or it has faults; `Exit::File` if its file cannot be read.
 pub fn host_source(place: &str, console: &Console) -> Result<HostSource, Failure> {
     nandscope_experiment::host_source(place).map_err(|error| source_failure(&error, console))
 }

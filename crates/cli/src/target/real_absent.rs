@@ -12,7 +12,7 @@ impl RealArguments {
     /// Refuses those that were given for a target that does not heed them.
     ///
     /// # Errors
-    /// Never here.
+    /// None on this system.
     pub fn refuse(&self, _: &str) -> Result<(), Failure> {
         Ok(())
     }

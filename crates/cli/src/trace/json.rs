@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// The answer to one of the actions.
 ///
 /// # Errors
-/// Returns an error if the trace cannot be read.
+/// `Exit::File` if the trace cannot be read; `Exit::Usage` if it has faults.
 pub fn of(action: &Action) -> Result<String, Failure> {
     let answer = match action {
         Action::List => library()

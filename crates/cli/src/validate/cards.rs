@@ -27,7 +27,7 @@ struct Piece {
 /// Compares every card of a table, or those whose device is named, these with details; gives the page, or JSON, and how the command ends.
 ///
 /// # Errors
-/// If the table, a profile or a recorded table cannot be read, or a card cannot be measured.
+/// `Exit::File` if a table or profile cannot be read; `Exit::Usage` if it has faults; `Exit::Interrupted`.
 pub fn run(
     table: &Path,
     devices: &[String],

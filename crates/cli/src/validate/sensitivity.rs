@@ -34,7 +34,7 @@ pub struct Sensitivity<'a> {
 /// Moves every assumed parameter of the devices, or those in `only`, and prints a table for each procedure.
 ///
 /// # Errors
-/// Where `only` names a parameter that is not assumed, or a procedure cannot be carried out.
+/// `Exit::Usage` if `only` names a parameter that is not assumed; `Exit::Interrupted`.
 pub fn run(
     list: &[Validation],
     only: &[String],

@@ -12,6 +12,11 @@ use nandscope_result::Notice;
 use std::path::Path;
 use std::time::SystemTime;
 
+/// Verifies every block, or continues an interrupted verification, and reports.
+///
+/// # Errors
+/// `Exit::Usage` or `Exit::File` if the target cannot be opened or its saved state does not fit; `Exit::File` if the
+/// device goes away; `Exit::Interrupted`.
 pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut target = open::open(arguments, console)?;

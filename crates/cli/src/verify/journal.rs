@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Begins the journal of a run.
 ///
 /// # Errors
-/// Returns an error if anything has that name already, or it cannot be written.
+/// `Exit::File` if anything has that name, or it cannot be written.
 pub fn begin(target: &Target, place: &Path) -> Result<Journal, Failure> {
     Journal::create(place, target.subject.clone(), store::salt()?)
         .map_err(|e| Failure::file(format!("the journal: {e}")))
@@ -23,7 +23,7 @@ pub fn begin(target: &Target, place: &Path) -> Result<Journal, Failure> {
 /// In another reader the device has another name: where it holds tags of a journal there, that is the one.
 ///
 /// # Errors
-/// Returns an error if the state folder cannot be read, or the device goes away.
+/// `Exit::File` if the state folder cannot be read, or the device goes away.
 pub fn find(arguments: &Arguments, target: &mut Target) -> Result<PathBuf, Failure> {
     let place = store::journal_place(arguments.journal.as_deref(), &target.subject)?;
     if arguments.journal.is_some() {
@@ -59,7 +59,8 @@ fn same_size(one: &Subject, other: &Subject) -> bool {
 /// Opens the journal that an earlier run of this device left. Whether it is this device, its contents say.
 ///
 /// # Errors
-/// Returns an error if the file is something else, which is left as it is, or belongs to a device of another size.
+/// `Exit::File` if it cannot be read; `Exit::Usage` if it is another kind of file or belongs to a device of another
+/// size; `Exit::Unrestored` if it is damaged. The file is left unchanged.
 pub fn open(target: &Target, place: &Path) -> Result<Journal, Failure> {
     let shown = place.display();
     let journal = Journal::open(place).map_err(|error| match error {
@@ -89,8 +90,7 @@ pub fn open(target: &Target, place: &Path) -> Result<Journal, Failure> {
 /// Puts back what an earlier run left, if it left anything.
 ///
 /// # Errors
-/// Returns an error if the file is no journal of this device, or not all of the data is back; with --restore also if
-/// there is none.
+/// As [`open`]; `Exit::Unrestored` if not all of the data is back; `Exit::File` with --restore if there is no journal.
 pub fn put_back(
     arguments: &Arguments,
     target: &mut Target,
@@ -137,7 +137,7 @@ fn none_found(arguments: &Arguments, place: &Path) -> Failure {
 /// Restores the contents from a journal that was left behind.
 ///
 /// # Errors
-/// Returns an error if the device goes away.
+/// `Exit::Unrestored` if the device goes away.
 pub fn restore_left(
     arguments: &Arguments,
     target: &mut Target,
@@ -154,7 +154,7 @@ pub fn restore_left(
 /// Removes the journal if all data is back. Otherwise it is kept, and the failure says what is missing.
 ///
 /// # Errors
-/// Returns an error if it cannot be removed.
+/// `Exit::File` if it cannot be removed.
 pub fn close(
     arguments: &Arguments,
     journal: Journal,
@@ -178,7 +178,7 @@ pub fn close(
 /// and a report that cannot be written hides neither.
 ///
 /// # Errors
-/// Returns an error if either of them is one.
+/// The first of the failures.
 pub fn first(
     closed: Result<Option<Failure>, Failure>,
     told: Result<Exit, Failure>,

@@ -13,7 +13,8 @@ use std::time::SystemTime;
 /// Checks the tags, puts the data back, and tells.
 ///
 /// # Errors
-/// Where no tagged blocks were left on this device, or it goes away.
+/// `Exit::Usage` if no tagged blocks were left on this device, or by another run; `Exit::Unrestored` if it was
+/// interrupted or not all of the data is back.
 pub fn check(
     arguments: &Arguments,
     target: &mut Target,

@@ -99,7 +99,8 @@ enum Restore {
 /// Verifies the target.
 ///
 /// # Errors
-/// Where the target cannot be opened, the journal not be written, or the device goes away.
+/// `Exit::File` or `Exit::Usage` if the target cannot be opened; `Exit::File` if the journal cannot be written or the
+/// device goes away; `Exit::Unrestored` if not all of the data is back.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let folder = arguments.output.as_deref();
     let _made = folder.map(output::check_folder).transpose()?;

@@ -20,7 +20,8 @@ const SECTOR: Bytes = Bytes(512);
 /// Opens the target; a device is asked about first.
 ///
 /// # Errors
-/// Where there is none, the guard refuses it, or the answer is another one.
+/// `Exit::Usage` if a rule of docs/safety.md or the confirmation forbids it, or a fault is given for a real target;
+/// `Exit::File` if there is no such target or the system refuses it.
 pub fn open(arguments: &Arguments, console: &Console) -> Result<Target, Failure> {
     if arguments.target.starts_with("sim:") {
         return super::simulated::open(&arguments.target, &arguments.fault, console);

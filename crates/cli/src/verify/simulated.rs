@@ -10,7 +10,7 @@ use nandscope_result::TargetKind;
 /// Opens the simulated device of that name, blank, with these faults, as commands of `nandscope ctl`.
 ///
 /// # Errors
-/// Returns an error if there is no such device, or if a fault is unknown or is not about contents.
+/// As `target::open`; `Exit::Usage` if a fault is unknown or does not concern contents.
 pub fn open(name: &str, commands: &[String], console: &Console) -> Result<Target, Failure> {
     let (simulated, device) = target::open(name, None, 1, console)?;
     let mut medium = SimulatedMedium::new(device);

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// the device, so that the next run finds it.
 ///
 /// # Errors
-/// Where the folder cannot be made.
+/// `Exit::File` if the folder cannot be made.
 pub fn journal_place(given: Option<&Path>, subject: &Subject) -> Result<PathBuf, Failure> {
     match given {
         Some(path) => Ok(path.to_path_buf()),
@@ -33,7 +33,7 @@ pub fn full_place(given: Option<&Path>, subject: &Subject) -> Result<PathBuf, Fa
 /// All journals in the state folder of the user, by name.
 ///
 /// # Errors
-/// Where the folder cannot be made or read.
+/// `Exit::File` if the folder cannot be made or read.
 pub fn journals() -> Result<Vec<PathBuf>, Failure> {
     let folder = folder()?;
     let unread =
@@ -123,7 +123,7 @@ fn name(subject: &Subject) -> String {
 /// Bytes that nobody can know beforehand.
 ///
 /// # Errors
-/// Where the system has none.
+/// `Exit::File` if the system has no random numbers.
 pub fn salt() -> Result<Salt, Failure> {
     let mut salt = [0; 16];
     File::open("/dev/urandom")

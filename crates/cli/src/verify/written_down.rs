@@ -23,7 +23,7 @@ pub struct Left {
 /// Makes sure that [`write_down`] finds its place free.
 ///
 /// # Errors
-/// Returns an error if anything has that name.
+/// `Exit::Usage` if anything has that name; `Exit::File` if the place cannot be read.
 pub fn check_free(journal: &Path) -> Result<(), Failure> {
     let place = store::left_place(journal);
     match std::fs::symlink_metadata(&place) {
@@ -42,7 +42,7 @@ pub fn check_free(journal: &Path) -> Result<(), Failure> {
 /// Writes down which tags are on the device.
 ///
 /// # Errors
-/// Returns an error if the file cannot be written; --restore puts the data back then.
+/// `Exit::Unrestored` if the file cannot be written; --restore then restores the data.
 pub fn write_down(journal: &Journal, tags: &[LeftTag], console: &Console) -> Result<(), Failure> {
     let left = Left {
         at: store::seconds_now(),
@@ -67,7 +67,7 @@ pub fn write_down(journal: &Journal, tags: &[LeftTag], console: &Console) -> Res
 /// Removes what [`write_down`] wrote for this journal, if anything; another file of that name stays.
 ///
 /// # Errors
-/// Returns an error if it cannot be removed.
+/// `Exit::File` if it cannot be removed.
 pub fn forget(journal: &Path, salt: Salt) -> Result<(), Failure> {
     match read(journal) {
         Ok(left) if left.salt == format!("{salt:?}") => {}
@@ -81,7 +81,7 @@ pub fn forget(journal: &Path, salt: Salt) -> Result<(), Failure> {
 /// What [`write_down`] wrote beside this journal.
 ///
 /// # Errors
-/// Returns an error if there is no such file, or it is of something else.
+/// `Exit::Usage` if there is no such file; `Exit::File` if it is not such a list.
 pub fn read(journal: &Path) -> Result<Left, Failure> {
     let place = store::left_place(journal);
     let text = store::read_own(&place).map_err(|e| {

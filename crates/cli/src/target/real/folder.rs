@@ -51,7 +51,7 @@ impl Drop for Made {
 /// Makes a folder of our own in the one of this name, with a margin of the file system left.
 ///
 /// # Errors
-/// Where it cannot be made, or there is too little room.
+/// `Exit::File` if the folder cannot be made, or space is insufficient; `Exit::Usage` if an instrument is invalid.
 pub fn open(name: &str, arguments: &RealArguments) -> Result<Folder, Failure> {
     let refuse = |e: Errno| {
         let e = std::io::Error::from(e);

@@ -78,7 +78,7 @@ impl RealArguments {
     /// Refuses those that were given for a target that does not heed them.
     ///
     /// # Errors
-    /// With the first of them.
+    /// `Exit::Usage` with the first of them.
     pub fn refuse(&self, name: &str) -> Result<(), Failure> {
         let given = [
             (self.destroy_data.is_some(), "--destroy-data"),
@@ -146,7 +146,7 @@ pub struct Real {
 /// written to. Where a run is `resumed`, a file is taken as it is.
 ///
 /// # Errors
-/// Where there is none, it must not be written, or the system says no.
+/// As `open::open`; `Exit::File` if a system call fails; `Exit::Usage` if an instrument is invalid.
 pub fn open_real(
     name: &str,
     access: Access,

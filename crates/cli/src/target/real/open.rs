@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 /// is taken as it is: it is neither made nor brought to another size.
 ///
 /// # Errors
-/// Where there is none, the guard refuses it, or the system says no.
+/// `Exit::File` if there is no such target or the system refuses it; `Exit::Usage` if a rule of docs/safety.md or the
+/// confirmation forbids it.
 pub fn open(
     name: &Path,
     access: Access,
@@ -183,7 +184,7 @@ fn unwritten(opened: &Opened) -> Option<String> {
 /// Asks before a device is written, or takes the answer that was given by `option`.
 ///
 /// # Errors
-/// Where there is nobody to ask, or the answer is another one.
+/// `Exit::Usage` if there is no terminal, or the answer is wrong; `Exit::File` if the question cannot be shown.
 pub fn confirm(
     unconfirmed: Unconfirmed,
     answer: Option<&str>,
