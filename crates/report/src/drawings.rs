@@ -21,7 +21,7 @@ pub struct Drawing {
     pub svg: String,
 }
 
-/// What a drawing shows.
+/// Subject of a drawing.
 enum Subject {
     Plot(Plot),
     Bars(BarChart),

@@ -16,7 +16,7 @@ pub enum ReportError {
     Encode {
         /// Identifier of the plot.
         plot: String,
-        /// What the encoder said.
+        /// Error of the encoder.
         source: serde_json::Error,
     },
     /// A static plot could not be drawn.
@@ -24,7 +24,7 @@ pub enum ReportError {
     Draw {
         /// Identifier of the plot.
         plot: String,
-        /// What the drawing library said.
+        /// Error of the drawing library.
         reason: String,
     },
     /// A file could not be written.
@@ -35,7 +35,7 @@ pub enum ReportError {
     Folder {
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// A comparison was asked for with fewer than two documents.

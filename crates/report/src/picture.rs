@@ -12,7 +12,7 @@ use std::sync::Once;
 /// Outcome of drawing.
 pub(crate) type DrawResult = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// What draws itself into an area of its own size.
+/// Draws itself into an area of its own size.
 pub(crate) trait Drawable {
     /// Width and height, in pixels of the SVG file.
     fn size(&self) -> (u32, u32);

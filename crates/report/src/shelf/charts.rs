@@ -28,7 +28,7 @@ pub(super) struct DriveBar {
     pub name: String,
     /// Link to its report.
     pub link: String,
-    /// What is to be known of the value: that it is simulated, of a quick run, in which mode.
+    /// Remark on the value: simulated, of a quick run, in which mode.
     pub note: String,
     /// Length in percent.
     pub length: String,
@@ -39,7 +39,7 @@ pub(super) struct DriveBar {
 /// Number of a drive, its value, and what is to be known of the value.
 type Value = (usize, f64, String);
 
-/// What a chart shows of the drives.
+/// Names of the drives in a chart.
 pub(super) struct Names<'a> {
     pub drives: &'a [Drive],
     pub titles: &'a [String],
@@ -125,7 +125,7 @@ fn of_set(set: &TestSet, names: &Names, next: &mut impl FnMut() -> String) -> Ve
         .collect()
 }
 
-/// What is to be known of a value: its mode, that it is simulated, that it is of a quick run.
+/// Remark on a value: its mode, simulated, of a quick run.
 fn note(set: &TestSet, i: usize, drives: &[Drive]) -> String {
     let drive = set.drives.get(i).and_then(|d| drives.get(*d));
     let simulated = drive.is_some_and(Drive::is_simulated);

@@ -26,24 +26,24 @@ pub use ranks::among;
 pub struct Drive {
     /// Unique in the shelf; fit for a file name.
     pub name: String,
-    /// What the owner of the shelf says of it.
+    /// Description by the owner of the shelf.
     pub about: About,
     /// Its results, the one that is linked first first.
     pub results: Vec<ResultDocument>,
 }
 
-/// What the owner of a shelf says of a drive.
+/// Description of a drive by the owner of a shelf.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
     /// Title, in place of the title of the results.
     pub title: Option<String>,
     /// Link to a photo, relative to the index.
     pub photo: Option<String>,
-    /// What the drive costs.
+    /// Price of the drive.
     pub price: Option<Price>,
     /// Notes; empty lines part paragraphs.
     pub notes: Option<String>,
-    /// What the author of the report of its first result says.
+    /// Texts and photo of the author of the first result's report.
     pub author: Author,
 }
 
@@ -87,7 +87,7 @@ pub fn drive_name(document: &ResultDocument) -> String {
     slug(&text)
 }
 
-/// What the owner of a shelf says that the target of a result costs; `None` if it is not on the shelf, or has no price.
+/// Price of the target of a result; `None` if it is not on the shelf, or has no price.
 pub fn price_of(document: &ResultDocument, shelf: &[Drive]) -> Option<Price> {
     let same = |r: &ResultDocument| {
         (&r.target.name, &r.target.model) == (&document.target.name, &document.target.model)

@@ -46,7 +46,7 @@ pub struct SweepRow {
     pub metrics: Vec<Option<[f64; 3]>>,
     /// No other configuration is better in one metric and as good in all others.
     pub is_pareto: bool,
-    /// What a reader must know of it, such as why it failed; empty if nothing.
+    /// Remark, such as why the point failed; may be empty.
     pub note: String,
 }
 
@@ -55,7 +55,7 @@ pub struct SweepRow {
 pub struct SweepReport {
     /// Heading.
     pub title: String,
-    /// What was swept, in a sentence.
+    /// Description of the sweep, in a sentence.
     pub description: String,
     /// Names of the parameters.
     pub parameters: Vec<String>,

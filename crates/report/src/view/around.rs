@@ -3,12 +3,12 @@
 
 use super::author::Author;
 
-/// What a page shows beside the document.
+/// Contents of a page besides the document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Around {
     /// Link to the page of all drives.
     pub index: Option<String>,
-    /// What its author says.
+    /// Texts and photo of the author.
     pub author: Author,
     /// Link to a photo.
     pub photo: Option<String>,

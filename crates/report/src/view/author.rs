@@ -19,7 +19,7 @@ pub struct Author {
 /// A photo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Photo {
-    /// What it shows.
+    /// Caption of the photo.
     pub caption: String,
     /// Media type, such as `image/png`.
     pub media_type: &'static str,

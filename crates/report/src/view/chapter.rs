@@ -33,7 +33,7 @@ pub struct Chapter {
     pub anchor: String,
     /// Shown unfolded: the only chapter of a document is what it is about.
     pub open: bool,
-    /// What the chapter says, in a line.
+    /// Summary of the chapter, in a line.
     pub verdict: String,
     /// The chart for the first page; the others are in the chapter.
     pub glance: Option<BarChart>,
@@ -52,7 +52,7 @@ pub struct Chapter {
 /// An answer with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What was asked, with the mode where there are several.
+    /// The question, with the mode if there are several.
     pub question: String,
     /// The answer in words.
     pub answer: String,
@@ -102,7 +102,7 @@ pub struct Step {
     pub title: String,
     /// Element id.
     pub anchor: String,
-    /// What was done.
+    /// Description of the procedure.
     pub description: String,
     /// How long it took.
     pub duration: String,
@@ -114,7 +114,7 @@ pub struct Step {
     pub series: Option<(usize, usize)>,
     /// Tables of measured numbers.
     pub tables: Vec<Matrix>,
-    /// What garbage collection did, and how long writes took.
+    /// Effect of garbage collection, and times of writes.
     pub collection: Option<String>,
     /// Plots over time and over percentile.
     pub plots: Vec<Plot>,
@@ -237,7 +237,7 @@ fn answers<'a>(steps: &[&'a StepResult]) -> Vec<&'a Conclusion> {
     all
 }
 
-/// What the steps of a chapter say, in a line: their answers, or else how fast they were.
+/// Summary of a chapter in a line: answers of its steps, or else their rates.
 fn verdict(steps: &[&StepResult]) -> String {
     let conclusions = answers(steps);
     let tests: Vec<&Conclusion> = conclusions

@@ -26,7 +26,7 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
     groups.iter().map(|g| plot(step, g, names)).collect()
 }
 
-/// What the curves of a sweep are over.
+/// Quantity over which the curves of a sweep are drawn.
 const FULLNESS: &str = "fullness";
 
 /// What the curves of a sweep of fullness say together: by how much they change from end to end, and where

@@ -7,7 +7,7 @@ use nandscope_result::{DataColumn, DataTable, Figure};
 /// A table with a heading for each row and column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix {
-    /// What the table is about.
+    /// Title of the table.
     pub title: String,
     /// Heading of the column of labels.
     pub corner: String,
@@ -80,7 +80,7 @@ pub struct Body {
 /// One row: as many cells as the table has columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What was measured.
+    /// Measured quantity.
     pub label: String,
     /// Values.
     pub cells: Vec<Cell>,

@@ -12,7 +12,7 @@ pub struct Notice {
     pub level: &'static str,
     /// The word before it.
     pub word: &'static str,
-    /// What is to be known.
+    /// Text of the notice.
     pub text: String,
     /// Steps that it is about: element id and title.
     pub steps: Vec<(String, String)>,

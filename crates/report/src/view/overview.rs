@@ -14,7 +14,7 @@ use nandscope_result::{ResultDocument, StepResult, procedure};
 /// A key figure in large type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tile {
-    /// What it is.
+    /// Name of the quantity.
     pub label: String,
     /// The number.
     pub value: String,
@@ -38,7 +38,7 @@ pub struct Paragraph {
 }
 
 impl Overview {
-    /// What the findings are about, for the line that unfolds them.
+    /// Subjects of the findings, for the line that unfolds them.
     pub fn subjects(&self) -> String {
         let leads: Vec<String> = self
             .findings
@@ -64,12 +64,12 @@ impl Paragraph {
 /// Sentences of a verdict: more are no answer.
 pub const MOST_SENTENCES: usize = 3;
 
-/// What the numbers say.
+/// Conclusions from the numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overview {
     /// The verdict: at most [`MOST_SENTENCES`], one to a paragraph, the most important first.
     pub paragraphs: Vec<Paragraph>,
-    /// What else follows from the numbers; folded on the page.
+    /// Further conclusions; folded on the page.
     pub findings: Vec<Paragraph>,
     /// Key figures.
     pub tiles: Vec<Tile>,
@@ -159,7 +159,7 @@ fn file_systems(document: &ResultDocument) -> Overview {
 /// Workloads of which all file systems are named in the verdict; of more, the two fastest.
 const MOST_WHOLE: usize = 3;
 
-/// What is inside a device, from the answers of a probe; what it could not tell is named.
+/// Internals of a device, from the answers of a probe; names the unanswered questions.
 fn inside(document: &ResultDocument) -> Option<Paragraph> {
     let conclusions: Vec<_> = document.steps.iter().flat_map(|s| &s.conclusions).collect();
     let (mut told, mut unknown) = (Vec::new(), Vec::new());

@@ -4,7 +4,7 @@
 use super::table::{Samples, Table};
 use crate::number::{count, latency, short, with_unit};
 
-/// What kind of axes a plot has.
+/// Kind of a plot's axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A quantity over time; both axes linear.
@@ -33,7 +33,7 @@ impl Kind {
 /// An axis: what it counts, and in which unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// What is counted, with a capital.
+    /// Quantity on the axis, with a capital.
     pub name: String,
     /// Its unit, as shown in brackets.
     pub unit: String,
@@ -73,7 +73,7 @@ pub struct Line {
 pub struct Mark {
     /// Where.
     pub x: f64,
-    /// What begins there.
+    /// Label.
     pub name: String,
 }
 
@@ -138,7 +138,7 @@ impl Plot {
         self
     }
 
-    /// What the plot says, in words, for those who do not see it.
+    /// Summary of the plot in words, for those who do not see it.
     pub fn summary(&self) -> String {
         let lines: Vec<String> = self
             .lines

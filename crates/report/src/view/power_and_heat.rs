@@ -75,7 +75,7 @@ pub fn paragraph(document: &ResultDocument) -> Option<Paragraph> {
         .then(|| Paragraph::new("Power and heat", format!("It {}.", clauses.join("; it "))))
 }
 
-/// What formatting gives back; `None` where the device was not formatted.
+/// Effect of formatting; `None` if the device was not formatted.
 pub fn formatting_paragraph(document: &ResultDocument) -> Option<Paragraph> {
     formatting(document).map(|text| Paragraph::new("Formatting", text))
 }

@@ -8,7 +8,7 @@ use nandscope_result::{Figure, Published, Relation, ResultDocument, ToleranceKin
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PublishedRow {
-    /// What was measured.
+    /// Title of the figure.
     pub title: String,
     /// In which mode; empty where there is none.
     pub mode: String,

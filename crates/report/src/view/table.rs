@@ -2,7 +2,7 @@
 //! together for one plot, and the reduction of many rows to as many as a screen shows. It knows
 //! nothing of units, colours or files.
 
-/// What a line has at one place of the axis.
+/// Value of a line at one place of the axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell {
     /// A value.
