@@ -14,7 +14,7 @@ use nandscope_units::{Bytes, Nanos};
 /// Places of each row.
 const PLACES: u64 = 7;
 
-/// What is measured.
+/// Parameters of `flashbench -a`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AlignPlan {
     /// Length of a read; at least 1 KiB and a multiple of it, since half of it lies on either side.

@@ -22,7 +22,7 @@ pub enum Knee {
 }
 
 impl Knee {
-    /// What can be told: the number of units, and whether it is only a lower bound.
+    /// Number of units, and whether it is only a lower bound; `None` if neither is known.
     pub fn told(&self) -> Option<(u32, bool)> {
         match self {
             Knee::At { units, .. } if self.certainty() != Certainty::None => Some((*units, false)),

@@ -68,11 +68,11 @@ pub struct OpenAu {
     pub seed: u64,
     /// A rate is based on what was written in this time, where there is more; `None` fills the units.
     pub budget: Option<Nanos>,
-    /// What keeps one measurement from disturbing the next.
+    /// Precautions between measurements.
     pub care: Care,
 }
 
-/// What keeps one measurement from disturbing the next; by default nothing, as in flashbench.
+/// Precautions that keep one measurement from disturbing the next; by default none, as in flashbench.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Care {
     /// Rounds at the beginning that do not count: units that the measurement before left half

@@ -32,7 +32,7 @@ pub struct FatRounds {
     pub control_s: f64,
 }
 
-/// What the times say of the unit.
+/// Conclusion on the unit from its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pinned {
     /// It is kept open beside the others.
@@ -44,7 +44,7 @@ pub enum Pinned {
 }
 
 impl FatRounds {
-    /// What they say.
+    /// Conclusion from the times.
     pub fn pinned(&self) -> Pinned {
         if self.control_s < CLEAR * (self.data_s + self.small_s) {
             Pinned::CannotTell

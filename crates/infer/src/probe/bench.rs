@@ -18,7 +18,7 @@ pub struct Metered<T> {
     pub limit: u64,
     /// The end of the time, on the target's clock. An operation that might end later is refused.
     pub end: Nanos,
-    /// What was refused, if anything was.
+    /// Cause of the last refused operation, if there was one.
     pub refused: Option<Refused>,
     longest: Nanos,
     began: Nanos,

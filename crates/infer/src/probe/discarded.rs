@@ -11,15 +11,15 @@ use nandscope_workload::OpKind;
 
 const ID: &str = "discard-reads";
 const QUESTION: &str = "A discarded block reads as";
-/// What is looked at, in the middle of what was discarded: devices may leave its edges alone.
+/// Length that is read in the middle of a discarded range, as devices may leave its edges alone, bytes.
 const LENGTH: u32 = 64 << 10;
 
-/// What was read where something had been discarded.
+/// Contents read after a discard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reads {
     Zeroes,
     Ones,
-    /// What had been written there.
+    /// The data before the discard.
     Old,
     /// Not the same when it is read again.
     Changing,
@@ -49,7 +49,7 @@ impl Reads {
     }
 }
 
-/// What lies in the middle of a range, before and after it was discarded.
+/// Contents of the middle of a range, before and after its discard.
 pub(super) struct Look {
     at: Bytes,
     before: Option<Vec<u8>>,

@@ -124,7 +124,7 @@ fn whole<T: Target>(probe: &mut Probe<'_, T>, begin: u64, unit: u64) -> Result<N
     Ok(spent)
 }
 
-/// What the rates say.
+/// Comparison of the rates of the first units.
 pub(super) struct Compared {
     /// Units that differ in enough rows, in one direction, with the median ratio.
     pub(super) different: Vec<(usize, f64)>,

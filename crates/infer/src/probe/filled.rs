@@ -2,7 +2,7 @@
 
 use crate::quantile::median;
 
-/// What writing in order found.
+/// Result of the sequential writes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filled {
     /// Bytes per second of each [`BATCH`](super::writes::BATCH).
@@ -21,7 +21,7 @@ impl Filled {
         Some((fast, median(&self.rates[end..])))
     }
 
-    /// What lies above is written into the cache.
+    /// Bytes per second; faster writes go to the cache.
     pub(super) fn bar(&self) -> Option<f64> {
         self.levels().map(|(fast, slow)| (fast * slow).sqrt())
     }

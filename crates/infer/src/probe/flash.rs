@@ -246,7 +246,7 @@ fn page_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64
 /// The largest boundary at which the first step is looked for.
 const PAGE_LARGEST_STEP: u64 = 128 << 10;
 
-/// What reads across multiples say.
+/// Results of reads across multiples.
 struct AtMultiples {
     page: Option<CardStep>,
     /// Whether the first pass shows no clear step, or one at the same page.

@@ -27,7 +27,7 @@ const MERGE: f64 = 0.05;
 /// The same of a card that keeps one open: a second stream alone costs something on many hosts.
 const MERGE_OF_ONE: f64 = 0.2;
 
-/// What was measured of one order.
+/// Measurement of one order.
 pub(super) struct Measured {
     /// All rates.
     pub(super) rates: Vec<Rate>,

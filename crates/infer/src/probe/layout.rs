@@ -1,6 +1,6 @@
 //! What is known of a device's pages and allocation units while it is probed.
 
-/// What was found of the structure.
+/// Structure found so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Layout {
     /// The allocation unit.

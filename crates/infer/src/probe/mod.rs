@@ -41,7 +41,7 @@ use nandscope_measure::target::Target;
 use nandscope_result::{Curve, DataTable, StopReason};
 use nandscope_units::{Bytes, Nanos};
 
-/// What may be spent, and in which order things happen.
+/// Limits of a probe, and the order of its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The device's time.
@@ -129,7 +129,7 @@ pub(crate) struct Probing<'a, T: Target> {
     pub(crate) target: Metered<T>,
     pub(crate) options: Options,
     pub(crate) report: Report,
-    /// What went into an SLC cache at first, and does not count.
+    /// Bytes that went into an SLC cache at first, and do not count.
     pub(crate) cached: u64,
     /// The resolution of the clock; zero until it is measured.
     pub(crate) clock: Nanos,

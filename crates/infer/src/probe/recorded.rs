@@ -21,7 +21,7 @@ struct Transcript {
     fat: Vec<(u64, Vec<f64>)>,
 }
 
-/// What the last command line said.
+/// Parameters of the last command line.
 #[derive(Clone, Copy, Default)]
 struct Said {
     units: Option<u32>,
@@ -203,7 +203,7 @@ fn read(name: &str, text: &str) -> Result<Transcript, RecordError> {
     Ok(all)
 }
 
-/// What a command line of flashbench orders.
+/// Parses a command line of flashbench.
 fn command(words: &[&str]) -> Said {
     let open =
         |w: &&&str| w.starts_with("--open-au") && !w.starts_with("--open-au-nr") || **w == "-O";

@@ -142,7 +142,7 @@ pub(super) fn fill<T: Target>(
     Ok((fast * BATCH, false))
 }
 
-/// What is taken quickly after the device was left alone; bytes per second of idle time.
+/// Measures how fast an idle device empties its cache, in bytes per second of idle time.
 fn empties<T: Target>(
     probing: &mut Probing<'_, T>,
     filled: &Filled,

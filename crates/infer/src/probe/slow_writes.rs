@@ -61,7 +61,7 @@ fn slow(times: &[f64], among: &[usize]) -> Option<Vec<usize>> {
     (slow.len() >= LEAST && slow.len() * 3 <= of.len() * 2).then_some(slow)
 }
 
-/// What takes longer than this is slow, s.
+/// Shortest time of a slow write, s.
 fn bar(times: &[f64]) -> f64 {
     let level = quantile(times, 0.25);
     let half = quantile(times, 0.5);

@@ -13,7 +13,7 @@ use nandscope_result::Curve;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
-/// What later reads are made in: enough for seven places of boundaries of up to 64 MiB.
+/// Range for later reads: enough for seven places of boundaries of up to 64 MiB.
 const SPAN: u64 = 512 << 20;
 /// Name of the curve of rates of writing in order.
 pub(super) const IN_ORDER: &str = "written in order";

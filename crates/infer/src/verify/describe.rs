@@ -16,15 +16,15 @@ pub struct Summary {
     pub verdict: Verdict,
     /// In a sentence each.
     pub reasons: Vec<String>,
-    /// What the device claims to have.
+    /// Claimed capacity.
     pub claimed_bytes: u64,
-    /// What it has, where it is known to the block.
+    /// Real capacity, if known to the block.
     pub real_bytes: Option<u64>,
     /// It has this much for certain.
     pub at_least_bytes: u64,
     /// It has no more than this.
     pub at_most_bytes: u64,
-    /// What it does with the rest.
+    /// Behaviour past the real capacity.
     pub behaviour: Option<Behaviour>,
     /// Blocks tagged.
     pub written_blocks: u32,
@@ -440,7 +440,7 @@ pub struct KeptSummary {
     pub elapsed_s: f64,
 }
 
-/// What the tags say that were left `left_for_s` seconds ago.
+/// Summary of tags that were left `left_for_s` seconds ago.
 pub fn kept_summary(kept: &Kept, left_for_s: u64) -> KeptSummary {
     let right = kept.readings.iter().filter(|r| r.seen.right()).count();
     KeptSummary {

@@ -13,7 +13,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
-/// What `O_DIRECT` wants of the place in memory: a page is enough for every device.
+/// Alignment in memory for `O_DIRECT`, bytes: a page is enough for every device.
 const ALIGNMENT: usize = 4096;
 
 /// A file or block device.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a device and a journal have in common.
+/// Evidence that a device is that of a journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     /// Blocks of the journal.

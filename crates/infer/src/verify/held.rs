@@ -36,7 +36,7 @@ pub(super) fn is_ours(there: &[u8], original: &Original, salt: Salt) -> bool {
     })
 }
 
-/// What neighbours hold, read at once, and one by one where that fails.
+/// Contents of neighbouring blocks, read at once, or one by one if that fails.
 pub(super) fn contents_of<M: Medium>(
     medium: &mut M,
     run: &[&Original],

@@ -10,10 +10,10 @@ use super::verdict::Verdict;
 use super::work::{Stage, Tell, VerifyError, Work};
 use nandscope_units::Nanos;
 
-/// What was found of the tags that had been left.
+/// Result of checking tags that had been left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// What was in each block, in ascending order.
+    /// Contents of each block, in ascending order.
     pub readings: Vec<Reading>,
     /// Blocks that gave other answers when they were read again.
     pub unstable: Vec<u64>,
@@ -91,7 +91,7 @@ impl Kept {
         self.readings.iter().filter(|r| which(r)).count()
     }
 
-    /// What the tags say.
+    /// Verdict from the tags.
     pub fn verdict(&self) -> Verdict {
         let wrong = self.readings.iter().position(|r| !r.seen.right());
         let Some(first) = wrong else {

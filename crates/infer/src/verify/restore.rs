@@ -25,7 +25,7 @@ pub enum Since {
     LeftBehindOverwrite,
 }
 
-/// What is not back is written once more, so often at least: a contact may fail for a moment.
+/// Smallest number of attempts to write a block back, as a contact may fail for a moment.
 const ROUNDS: u32 = 3;
 /// And as long as more and more is back.
 const ROUNDS_MAX: u32 = 10;
@@ -378,7 +378,7 @@ impl<M: Medium> Back<'_, M> {
     }
 }
 
-/// What one round of putting back left.
+/// Result of one round of restoring.
 struct Round {
     lost: Vec<u64>,
     /// Whether another round would change nothing.

@@ -4,7 +4,7 @@ use super::evidence::Evidence;
 use super::io_errors::IoErrors;
 use std::collections::BTreeSet;
 
-/// What became of the data.
+/// Outcome of restoring the data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Restored {
     /// Blocks in the journal.

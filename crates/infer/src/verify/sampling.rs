@@ -8,12 +8,12 @@ use super::work::{Stage, VerifyError, Work};
 use nandscope_units::Nanos;
 use nandscope_units::random::SplitMix64;
 
-/// What was found at one tag.
+/// Result of reading one tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Its block.
     pub place: u64,
-    /// What was there when everything had been written.
+    /// Contents of the block after all writes.
     pub seen: Seen,
     /// Whether what was there equals what had been there before the tag.
     pub as_before: bool,
@@ -30,14 +30,14 @@ pub struct Alias {
     pub found: u64,
 }
 
-/// What the first pass found.
+/// Result of the first pass.
 #[derive(Clone, Debug)]
 pub struct SamplingPass {
     /// Where the probe LBAs and the run were.
     pub places: Places,
     /// In how many places elsewhere blocks were sampled.
     pub sampled_places: u64,
-    /// What was found there, in the order of writing.
+    /// Results of the reads, in the order of writing.
     pub readings: Vec<Reading>,
     /// Tags that came up elsewhere.
     pub aliases: Vec<Alias>,

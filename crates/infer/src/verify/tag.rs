@@ -6,7 +6,7 @@ use nandscope_units::random::SplitMix64;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What tells the tags of one run from all others.
+/// Random number that distinguishes the tags of one run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Salt(pub [u8; 16]);
 
@@ -34,7 +34,7 @@ pub struct LeftTag {
     pub generation: u32,
 }
 
-/// What is found in a block where a tag was written.
+/// Contents of a tagged block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// The tag that was written there last.
@@ -105,7 +105,7 @@ pub fn read_tag(block: &[u8], salt: Salt) -> Option<(u64, u32)> {
     (stored == sum(block)).then_some((place, generation))
 }
 
-/// What a block holds in which the tag of a place was written last.
+/// Judges a block that last received the tag of a place.
 pub fn judge(block: &[u8], salt: Salt, place: u64, generation: u32) -> Seen {
     match read_tag(block, salt) {
         Some(found) if found == (place, generation) => Seen::Right,

@@ -10,7 +10,7 @@ use super::tag::Seen;
 use nandscope_units::Nanos;
 use serde::Serialize;
 
-/// What a device does with blocks that it does not have.
+/// How a device treats blocks past its real capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Behaviour {
@@ -32,7 +32,7 @@ pub enum Behaviour {
     Errors,
 }
 
-/// What the device is.
+/// Verdict on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -55,7 +55,7 @@ pub struct Finding {
     pub block_bytes: usize,
     /// Blocks that it has.
     pub real: Real,
-    /// What it does with the others.
+    /// How it treats the blocks past its end.
     pub behaviour: Option<Behaviour>,
     /// The first pass.
     pub sampling: SamplingPass,
@@ -69,7 +69,7 @@ pub struct Finding {
     pub read_bytes: u64,
     /// Operations that failed, those included by which the data was put back.
     pub errors: IoErrors,
-    /// What became of the data.
+    /// Outcome of restoring the data.
     pub restored: Restored,
     /// Tags that were left on the device; the data has not been put back then.
     pub left: Vec<LeftTag>,
@@ -152,7 +152,7 @@ impl Finding {
         self.sampling.readings.iter().all(|r| !r.seen.right())
     }
 
-    /// What a device does that ends somewhere without being a wrap.
+    /// Behaviour of a device that ends somewhere and does not wrap around.
     fn ending(&self) -> Option<Behaviour> {
         let sampling = &self.sampling;
         if self.wrong().any(|r| r.seen == Seen::Refused) {
@@ -226,7 +226,7 @@ impl Finding {
         (low, high)
     }
 
-    /// What the tags alone say.
+    /// Verdict from the tags alone.
     pub fn verdict(&self) -> Verdict {
         if self.behaviour.is_some() {
             Verdict::Fake

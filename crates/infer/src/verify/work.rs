@@ -32,7 +32,7 @@ pub enum VerifyError {
     Unrestored {
         /// Why it ended early.
         why: String,
-        /// What became of the data.
+        /// Outcome of restoring the data.
         restored: Box<Restored>,
     },
     /// The device cannot be verified, and why.
@@ -40,7 +40,7 @@ pub enum VerifyError {
     Unfit(String),
 }
 
-/// What the caller learns while it waits.
+/// Stage of the work, for progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Blocks are tagged all over the device.
@@ -260,7 +260,7 @@ impl<'a, M: Medium> Work<'a, M> {
         u64::from(self.written) + back.count() as u64
     }
 
-    /// What is in a block that was tagged.
+    /// Reads a tagged block.
     pub(crate) fn look(&mut self, place: u64) -> Result<Seen, VerifyError> {
         self.look_whether_to_stop()?;
         let generation = self.generations.get(&place).copied().unwrap_or(0);
@@ -288,7 +288,7 @@ impl<'a, M: Medium> Work<'a, M> {
         Ok(readable.then(|| crc32fast::hash(&self.block)))
     }
 
-    /// What the last look or read found, byte for byte.
+    /// The bytes of the last look or read.
     pub(crate) fn last(&self) -> &[u8] {
         &self.block
     }

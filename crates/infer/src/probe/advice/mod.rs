@@ -10,7 +10,7 @@ use serde::Serialize;
 /// One piece of advice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Advice {
-    /// What it is about.
+    /// Subject of the advice.
     pub about: &'static str,
     /// The command, where there is one.
     pub command: Option<String>,

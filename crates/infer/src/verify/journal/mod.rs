@@ -122,7 +122,7 @@ pub struct Journal {
     contents: Contents,
     /// Whether an earlier record could not be written.
     broken: bool,
-    /// What became of the data when it was put back, if it was.
+    /// Outcome of restoring the data, if it was restored.
     restored: Option<Restored>,
 }
 

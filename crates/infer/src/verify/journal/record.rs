@@ -6,7 +6,7 @@
 use super::super::tag::Salt;
 use super::head::number;
 
-/// What a record holds.
+/// Kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A block as it was.
@@ -17,7 +17,7 @@ pub(super) enum Kind {
     Progress,
 }
 
-/// What a record is, and where it belongs.
+/// Kind and position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Label {
     pub(super) kind: Kind,
@@ -30,7 +30,7 @@ pub(super) struct Label {
     pub(super) sum: u32,
 }
 
-/// What was found at the position of a record.
+/// Result of reading the position of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A record.
@@ -71,7 +71,7 @@ pub(super) fn write(
     into.extend(label);
 }
 
-/// What is at the position of record `number`; `bytes` end where the file ends.
+/// Reads record `number`; `bytes` end where the file ends.
 pub(super) fn read(bytes: &[u8], number: u32, salt: Salt, block_bytes: usize) -> Found {
     let contents = bytes.get(LABEL..LABEL + block_bytes);
     let labels = [Some(bytes), bytes.get(LABEL + block_bytes..)];
