@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 /// Significant digits of a series: no instrument has more, and a long document would be half noise.
 const DIGITS: usize = 6;
 
-/// What a step is, beside its numbers; see the fields of [`StepResult`] of the same names.
+/// Description of a step; see the fields of [`StepResult`] of the same names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepMeta {
     /// Unique within the document, fit for a file name.
@@ -30,11 +30,11 @@ pub struct StepMeta {
     pub section: String,
     /// How the device was attached, where there are several ways.
     pub mode: Option<String>,
-    /// What was done, in a sentence or two.
+    /// The procedure, in a sentence or two.
     pub description: String,
 }
 
-/// What a job is, beside its numbers.
+/// Description of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobMeta {
     /// Name of the job's section in its file.
@@ -91,7 +91,7 @@ pub fn step_result(outcome: &GroupOutcome, meta: StepMeta, jobs: &[JobMeta]) -> 
     }
 }
 
-/// What the jobs found out by themselves, in words: queue depths that keep a latency, steady states.
+/// Results that jobs found themselves, in words: queue depths that keep a latency, steady states.
 pub fn findings(outcome: &GroupOutcome, jobs: &[JobMeta]) -> Vec<Notice> {
     let of_job = |(group, job): (&GroupRun, &JobMeta)| {
         let text = |finding: &Finding| match finding {

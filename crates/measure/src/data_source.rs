@@ -124,7 +124,7 @@ impl DataSource {
         }
     }
 
-    /// What compares reads; `None` if no job verifies.
+    /// Verifier of reads; `None` if no job verifies.
     pub fn verifier(&self) -> Option<&Arc<Verifier>> {
         self.verifier.as_ref()
     }

@@ -54,7 +54,7 @@ impl<L: Listener> Listener for Option<L> {
 /// See the module's text. It has no lanes: one loop drives it, so that the listener hears everything in order.
 #[derive(Debug)]
 pub struct Listened<T, L> {
-    /// What does the operations.
+    /// The target itself.
     pub target: T,
     /// Who listens.
     pub listener: L,

@@ -12,7 +12,7 @@ pub struct Request {
     pub tag: u32,
     /// Number of the thread of the run that does it, from 0.
     pub thread: u32,
-    /// What to do.
+    /// Operation.
     pub kind: OpKind,
     /// Where, in bytes from the start of the target; a multiple of 512.
     pub offset: Bytes,
@@ -66,7 +66,7 @@ pub struct Reading {
     pub energy_j: Option<f64>,
     /// Energy that the computing of the host drew since some fixed instant (RAPL), joules.
     pub host_energy_j: Option<f64>,
-    /// What the system counts as read from and written to the device.
+    /// Bytes that the system counts as read from and written to the device.
     pub transferred: Option<Transferred>,
     /// Temperature the device reports (SMART), degrees Celsius.
     pub device_temperature_c: Option<f64>,

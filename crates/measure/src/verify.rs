@@ -44,7 +44,7 @@ pub enum Check {
 }
 
 impl Check {
-    /// What a job asks for with `verify` and what belongs to it; checksums by crc32c if it does not ask.
+    /// Checks of a job with `verify` and its related options; by default crc32c.
     pub fn of_job(job: &Job) -> Check {
         match (job.verify.method, &job.verify.pattern) {
             (Some(VerifyMethod::Null), _) => Check::Nothing,
@@ -65,7 +65,7 @@ pub struct Verifier {
     seeds: Seeds,
     /// Blocks that the ledger does not know are checked too, for all but their write.
     all: bool,
-    /// What was discarded must read as zeros.
+    /// True if discarded blocks must read as zeros.
     zeros: bool,
     /// Contents of mismatching blocks are kept.
     dumps: bool,
@@ -84,7 +84,7 @@ struct Found {
     dumps: Dumps,
 }
 
-/// What is wrong with a part or block.
+/// Fault of a part or block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Wrong,

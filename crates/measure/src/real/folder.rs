@@ -47,7 +47,7 @@ impl FileSlot {
     }
 }
 
-/// What all lanes have in common.
+/// State that all lanes share.
 struct Shared {
     folder: OwnedFd,
     clock: Clock,

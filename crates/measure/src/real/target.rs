@@ -47,7 +47,7 @@ pub enum Engine {
     Blocking,
 }
 
-/// What all lanes of a target have in common.
+/// State that all lanes of a target share.
 #[derive(Clone, Debug)]
 struct Shared {
     volume: Arc<Volume>,
@@ -78,7 +78,7 @@ pub struct RealTarget {
     way: Way,
 }
 
-/// What takes the operations.
+/// Engine that takes the operations.
 enum Way {
     /// Nothing yet, or each lane has its own.
     Unprepared,
@@ -174,7 +174,7 @@ impl RealTarget {
         }
     }
 
-    /// What a reader must know of how it is driven.
+    /// Conditions of the I/O path that affect the results.
     pub fn warnings(&self) -> Vec<String> {
         let buffered = (!self.shared.volume.is_direct()).then(|| {
             "the file system does not take direct I/O: the measurement includes the page cache"

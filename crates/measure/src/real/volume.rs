@@ -13,7 +13,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// What a volume is open for.
+/// Access to a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Reads only; the system refuses everything else.
@@ -22,7 +22,7 @@ pub enum Access {
     Write,
 }
 
-/// What a volume is.
+/// Kind of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VolumeKind {
     /// A regular file.
@@ -37,7 +37,7 @@ pub enum VolumeError {
     /// The system says no.
     #[error("cannot {what} {}: {source}", path.display())]
     System {
-        /// What was tried, such as `examine`.
+        /// Failed action, such as `examine`.
         what: &'static str,
         /// The file or device.
         path: PathBuf,
@@ -116,12 +116,12 @@ impl Volume {
         &self.path
     }
 
-    /// What it is.
+    /// Block device or file.
     pub fn kind(&self) -> VolumeKind {
         self.kind
     }
 
-    /// What it is open for.
+    /// Requested access.
     pub fn access(&self) -> Access {
         self.access
     }
@@ -136,7 +136,7 @@ impl Volume {
         self.capacity
     }
 
-    /// What offsets and lengths must be multiples of, bytes.
+    /// Offsets and lengths must be multiples of this, bytes.
     pub fn alignment(&self) -> u32 {
         self.alignment
     }

@@ -104,7 +104,7 @@ pub struct Bin {
 }
 
 impl Bin {
-    /// What was counted for one kind of operation.
+    /// Counts of one kind of operation.
     pub fn direction(&self, direction: Direction) -> &DirectionBin {
         &self.directions[direction.index()]
     }

@@ -96,7 +96,7 @@ impl Counting {
         });
     }
 
-    /// What was counted of a kind of operation; it begins at nothing again.
+    /// Takes the counts of a kind of operation and resets them.
     pub(super) fn take(&mut self, direction: Direction) -> Option<Buckets> {
         let at = direction.index();
         let (low, high) = self.ranges[at].take()?;

@@ -48,7 +48,7 @@ pub struct DirectionRecord {
     pub latency: Distribution,
     /// From issued to completed; only of operations with a schedule.
     pub service: Option<Box<Distribution>>,
-    /// What is before and after the hand-over; only where submission takes time.
+    /// Times before and after the hand-over; only if submission takes time.
     pub stages: Option<Box<Stages>>,
 }
 
@@ -93,7 +93,7 @@ pub struct GroupRecord {
 }
 
 impl GroupRecord {
-    /// What was recorded for one kind of operation; `None` where none was completed.
+    /// Record of one kind of operation; `None` if none was completed.
     pub fn direction(&self, direction: Direction) -> Option<&DirectionRecord> {
         self.directions[direction.index()].as_deref()
     }

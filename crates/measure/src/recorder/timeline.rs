@@ -16,7 +16,7 @@ use nandscope_units::Nanos;
 pub struct Sample {
     /// When, on the target's clock.
     pub at: Nanos,
-    /// What they showed.
+    /// Reading of the instruments.
     pub reading: Reading,
 }
 

@@ -9,7 +9,7 @@ use crate::target::{Reading, Target, TargetError};
 use nandscope_result::Notice;
 use nandscope_units::Nanos;
 
-/// What one loop gives: the whole of a run, or a part that others are added to.
+/// Result of one loop: the whole of a run, or a part that others are added to.
 pub(super) struct Part {
     start: Nanos,
     /// All but the records.
@@ -27,7 +27,7 @@ pub(super) struct Part {
 }
 
 impl<T: Target + ?Sized> Run<'_, T> {
-    /// What was measured, whole or partial; `failure` where the target failed as a whole.
+    /// Result so far, whole or partial; `failure` is set if the target failed as a whole.
     pub(super) fn part(mut self, failure: Option<TargetError>) -> Part {
         for thread in &mut self.threads {
             // Only where the target failed are there threads that have not ended.

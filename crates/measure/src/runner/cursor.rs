@@ -48,7 +48,7 @@ impl Cursor {
         self.source.next_place()
     }
 
-    /// What a run does last that its time has ended.
+    /// Last operation of a run whose time has ended.
     pub(super) fn closing(&mut self) -> Option<Op> {
         self.source.closing()
     }

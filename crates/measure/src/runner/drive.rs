@@ -46,14 +46,14 @@ impl Slot {
     }
 }
 
-/// What is counted per group beside the recorder.
+/// Counts per group besides the recorder.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GroupTally {
     pub(super) errors: BTreeMap<&'static str, u64>,
     pub(super) unsupported: [u64; Direction::COUNT],
 }
 
-/// What all threads of a run have in common, also where each has a loop of its own.
+/// State that all threads of a run share, also if each has a loop of its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     /// When the run begins, on the target's clock.
@@ -98,7 +98,7 @@ impl Span {
     }
 }
 
-/// What the threads will ask of the target.
+/// Load that the threads put on the target.
 pub(super) fn load(threads: &[Thread]) -> Load {
     let depths = threads.iter().map(|t| t.pacing.iodepth);
     Load {
@@ -551,7 +551,7 @@ fn failed(thread: usize, kind: OpKind, offset: Bytes, length: u32, reason: &str)
     )
 }
 
-/// What makes an operation impossible for any target of this capacity.
+/// Cause why no target of this capacity can do an operation.
 #[inline]
 fn fault(op: &Op, capacity: Bytes) -> Option<&'static str> {
     if op.kind == OpKind::Flush {

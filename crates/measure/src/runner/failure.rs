@@ -3,7 +3,7 @@
 use nandscope_workload::OpKind;
 use nandscope_workload::job::{ContinueOnError, Job};
 
-/// What a failed operation means for its thread.
+/// Reaction of a thread to a failed operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
     /// The thread stops, as fio does without `continue_on_error`.

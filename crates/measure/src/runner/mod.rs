@@ -55,7 +55,7 @@ pub struct Thread {
     /// The group under which the thread is recorded, from 0; threads of one group become one job
     /// in the result.
     pub record: usize,
-    /// What a failed operation means.
+    /// Reaction to a failed operation.
     pub on_error: OnError,
     /// How it depends on the other threads.
     pub ties: Ties,

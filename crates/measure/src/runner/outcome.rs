@@ -14,11 +14,11 @@ use thiserror::Error;
 pub struct RunError {
     /// Number of the thread, from 0.
     pub thread: usize,
-    /// What is wrong.
+    /// Cause.
     pub problem: ThreadFault,
 }
 
-/// What contradicts itself in a thread; the text says what to do.
+/// Contradiction in the options of a thread; the text says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ThreadFault {
     /// The number of its group is too high.
@@ -90,11 +90,11 @@ pub struct GroupRun {
     pub errors: BTreeMap<&'static str, u64>,
     /// Operations that the target does not know, by kind.
     pub unsupported: [u64; Direction::COUNT],
-    /// What a search for a queue depth or a steady state found, by thread.
+    /// Queue depths or steady states that searches found, by thread.
     pub findings: Vec<Finding>,
 }
 
-/// What a thread found out by itself.
+/// Result that a thread found itself.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
     /// Of `latency_target`: the queue depth at the end.
@@ -110,7 +110,7 @@ impl GroupRun {
     }
 }
 
-/// What a run gives back, whole or partial.
+/// Result of a run, whole or partial.
 #[derive(Clone, Debug)]
 pub struct GroupOutcome {
     /// When the run began, on the target's clock.
@@ -127,7 +127,7 @@ pub struct GroupOutcome {
     pub last_reading: Reading,
     /// How it ended.
     pub ending: Ending,
-    /// What a reader must know to trust the numbers.
+    /// Conditions that affect the interpretation of the results.
     pub notices: Vec<Notice>,
     /// A job has ended that ends all jobs of its file.
     pub ends_file: bool,

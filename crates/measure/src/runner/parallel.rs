@@ -41,7 +41,7 @@ impl Observer for &Gauge {
     }
 }
 
-/// What a thread says to the one that watches.
+/// Message of a thread to the one that watches.
 enum News {
     /// It has its lane and waits for the start.
     Ready,

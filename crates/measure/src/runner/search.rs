@@ -6,7 +6,7 @@ use nandscope_workload::LatencyTarget;
 /// Successes in a row at the depth below one that failed, after which that one is tried again.
 const STABLE: u32 = 3;
 
-/// What follows from a finished operation.
+/// Consequence of a finished operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
     /// Nothing, or another queue depth from now on.
@@ -31,7 +31,7 @@ pub(super) struct Search {
     since: Nanos,
     operations: u64,
     missed: u64,
-    /// What is outstanding has to come back before the next depth is tried.
+    /// True if outstanding operations must finish before the next depth is tried.
     drains: bool,
     is_found: bool,
 }

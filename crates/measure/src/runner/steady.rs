@@ -23,10 +23,10 @@ pub(super) struct Judge {
     attained: bool,
 }
 
-/// What a judge found.
+/// Finding of a judge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// What it judged.
+    /// Criterion of the judge.
     pub criterion: SteadyState,
     /// The state was steady.
     pub attained: bool,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The clock holds 584 years; a thread that waits for longer than this never gets to its work.
 const LONGEST: Nanos = Nanos::from_secs(100 * 365 * 86_400);
 
-/// What a thread does next.
+/// Next step of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Issue this operation, which was due then; `scheduled` where a schedule said so.
@@ -113,12 +113,12 @@ fn range(op: &Op) -> (u64, u64) {
     (op.offset.0, op.offset.0.saturating_add(op.length.into()))
 }
 
-/// What a finished operation means for its thread.
+/// Consequence of a finished operation for its thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
     /// The thread goes on, or ends as its job wants.
     Accept,
-    /// What was recorded before does not count.
+    /// Earlier records do not count.
     Restart,
     /// It ends as an error, for this reason.
     Fail(String),
@@ -299,7 +299,7 @@ impl ThreadState {
         }
     }
 
-    /// What it found out by itself.
+    /// Results that the thread found itself.
     pub(super) fn findings(&self) -> Vec<Finding> {
         let steady = || {
             let (board, judge) = self.board.as_ref()?;
@@ -364,7 +364,7 @@ impl ThreadState {
         (self.deadline != Nanos::MAX).then_some(self.deadline)
     }
 
-    /// What to do at `now`. An [`Step::Issue`] is taken as done: the caller issues it.
+    /// Next step at `now`. An [`Step::Issue`] is taken as done: the caller issues it.
     #[inline]
     pub(super) fn next(&mut self, now: Nanos) -> Step {
         if self.board.is_some()

@@ -234,7 +234,7 @@ impl Board {
         steady
     }
 
-    /// What the judge of a thread found.
+    /// Finding of the judge of a thread.
     pub(super) fn verdict(&self, judge: usize) -> Option<Verdict> {
         self.judge(judge).map(|judge| judge.verdict())
     }

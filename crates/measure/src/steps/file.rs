@@ -17,11 +17,11 @@ pub enum JournalError {
     /// The file system said no.
     #[error("cannot {action} the step journal {path}: {source}", path = .path.display())]
     Io {
-        /// What was tried.
+        /// Failed action.
         action: &'static str,
         /// On which file.
         path: PathBuf,
-        /// What the system answered.
+        /// Error of the system.
         source: io::Error,
     },
     /// Something else is there.
@@ -29,7 +29,7 @@ pub enum JournalError {
     Foreign {
         /// Which file.
         path: PathBuf,
-        /// What it is.
+        /// Cause.
         source: ReadError,
     },
     /// A link, a device, a folder.

@@ -23,7 +23,7 @@ const HEAD: usize = 32;
 /// A record as it lies in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame<'a> {
-    /// What the payload is.
+    /// Kind of the payload.
     pub(super) kind: u32,
     /// Offset of its first byte in the file.
     pub(super) start: usize,

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 /// First line of a journal.
 const FIRST_LINE: &[u8] = b"nandscope step journal 1\n";
-/// What the first line of every version begins with.
+/// Begin of the first line in every version.
 const ANY_VERSION: &[u8] = b"nandscope step journal ";
 
 const HEAD: u32 = 1;
@@ -32,7 +32,7 @@ const ATTACHMENT: u32 = 2;
 const ENTRY: u32 = 3;
 const WRITTEN: u32 = 4;
 
-/// What the measurement was asked to do, and its document before the first step.
+/// Options of the measurement, and its document before the first step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Head {
     /// Everything on which the result depends, by name; a resumed measurement must be asked the same.
@@ -41,7 +41,7 @@ pub struct Head {
     pub document: ResultDocument,
 }
 
-/// What was appended to the document since the entry before.
+/// Parts appended to the document since the entry before.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// Finished steps.
@@ -64,7 +64,7 @@ pub struct Entry {
 /// Bytes that belong to an entry and are no part of the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
-    /// What they are.
+    /// Name of the attachment.
     pub name: String,
     /// Its contents, uninterpreted.
     pub bytes: Vec<u8>,
@@ -83,14 +83,14 @@ pub struct Record {
     crc: u32,
 }
 
-/// What was read from a journal.
+/// Contents of a journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contents {
-    /// What was asked for, as the run began.
+    /// Options at the start of the run.
     pub head: Head,
     /// The entries that are whole, in order.
     pub records: Vec<Record>,
-    /// What is not readable.
+    /// Unreadable parts.
     pub damages: Vec<Damage>,
     /// The last thing in it says that all of it is in a result that was written.
     pub written: bool,
@@ -297,7 +297,7 @@ impl Cursor {
         }
     }
 
-    /// What was appended to the document since, as an entry; the cursor moves to the end of the document.
+    /// Takes the parts appended to the document since, as an entry; the cursor moves to the end of the document.
     pub fn advance(&mut self, document: &ResultDocument, resume: Option<u64>) -> Entry {
         fn since<T: Clone>(all: &[T], from: usize) -> Vec<T> {
             all.get(from..).unwrap_or_default().to_vec()
@@ -332,7 +332,7 @@ impl Head {
         self.document.format == FORMAT && self.document.version <= FORMAT_VERSION
     }
 
-    /// What was asked otherwise by `asked`, in words; empty where all of it is the same.
+    /// Differences of the options from `asked`, in words; empty if there are none.
     pub fn differences(&self, asked: &BTreeMap<String, String>) -> Vec<String> {
         /// Longer values (a job file, a profile) are not shown.
         const SHOWN: usize = 60;

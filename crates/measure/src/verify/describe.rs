@@ -40,7 +40,7 @@ fn misplaced(offset: u64, found: u64) -> Mismatch {
     (Fault::Misplaced, text)
 }
 
-/// What is wrong with a part of an earlier run. `position` is how far it is from the start of the read.
+/// Describes the fault of a part of an earlier run. `position` is its distance from the start of the read.
 pub(super) fn unknown_part(
     parts: &Parts,
     part: &[u8],
@@ -134,7 +134,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// What is wrong with a whole part.
+    /// Describes the fault of a whole part.
     pub(super) fn examine_part(&self, parts: &Parts, part: &[u8]) -> Option<Mismatch> {
         let judged = parts.judge(part, self.offset);
         match &judged {
@@ -170,7 +170,7 @@ impl Place {
         }
     }
 
-    /// What is wrong with a piece of a part; its headers are not compared.
+    /// Describes the fault of a piece of a part; its headers are not compared.
     pub(super) fn examine_fragment(&self, parts: &Parts, piece: &[u8]) -> Option<Mismatch> {
         if !parts.is_determined() || !covers_data(parts) {
             return None;
@@ -179,7 +179,7 @@ impl Place {
         (right != piece).then(|| self.wrong(piece, &right))
     }
 
-    /// What a piece of a part must hold; its headers are taken as they were read.
+    /// Expected contents of a piece of a part, with its headers as they were read.
     pub(super) fn fragment(&self, parts: &Parts, piece: &[u8]) -> Vec<u8> {
         let within = (self.position % parts.interval()) as usize;
         let mut right = vec![0; piece.len()];

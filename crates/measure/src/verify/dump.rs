@@ -12,9 +12,9 @@ const ROOM: usize = 256 << 20;
 pub struct Dump {
     /// Where it is on the target, bytes.
     pub offset: u64,
-    /// What was read.
+    /// Data as read.
     pub received: Vec<u8>,
-    /// What was written there last; `None` if neither the run nor a header says by which write.
+    /// Data written there last; `None` if neither the run nor a header identifies the write.
     pub expected: Option<Vec<u8>>,
 }
 
@@ -45,7 +45,7 @@ impl Dumps {
     }
 }
 
-/// What is wrong with one read.
+/// Findings of one read.
 #[derive(Debug)]
 pub(super) struct Findings {
     pub(super) mismatches: Vec<Mismatch>,

@@ -21,7 +21,7 @@ struct Entry {
     thread: u32,
 }
 
-/// What bytes must hold.
+/// Expected contents of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holds {
     /// They are being written.

@@ -30,7 +30,7 @@ pub(super) struct Write {
     pub(super) thread: u32,
 }
 
-/// What is wrong with a part that was read.
+/// Fault of a part that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PartFault {
     /// No header, or a damaged one.

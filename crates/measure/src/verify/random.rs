@@ -3,7 +3,7 @@
 
 /// Bytes of four words.
 const GROUP: usize = 32;
-/// What the seed is multiplied by at the start of each sequence.
+/// Factors of the seed at the start of each sequence.
 const STARTS: [u64; 4] = [1, 2, 3, 5];
 /// From one word of a sequence to the next.
 const STEP: u64 = 0x61c8_8646_80b5_83eb;
