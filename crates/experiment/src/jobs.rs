@@ -74,7 +74,7 @@ impl Jobs {
     }
 }
 
-/// What must be known of how the jobs were understood, each once.
+/// Notices on how the jobs were understood, each once.
 pub fn notices(jobs: &JobFile) -> impl Iterator<Item = &String> {
     let mut seen = BTreeSet::new();
     let all = jobs.jobs.iter().flat_map(|job| &job.origin.notices);

@@ -12,7 +12,7 @@ use thiserror::Error;
 #[derive(Debug, PartialEq, Eq)]
 struct Limit {
     left: u64,
-    /// What sets it, and what to do.
+    /// Cause of the limit, and a remedy.
     what: &'static str,
 }
 
@@ -26,11 +26,11 @@ const MACHINE: &str = "are free on this machine; end other programs";
 pub struct MemoryError {
     /// The device as it was named.
     pub name: String,
-    /// What it needs.
+    /// Required memory.
     pub needed: Bytes,
-    /// What is left.
+    /// Memory left.
     pub left: Bytes,
-    /// What sets the limit, and what to do.
+    /// Cause of the limit, and a remedy.
     limit: &'static str,
 }
 
@@ -46,7 +46,7 @@ pub fn check(name: &str, profile: &Profile) -> Result<(), MemoryError> {
     }
 }
 
-/// What was left before the process was confined.
+/// Memory left before the process was confined.
 static BEFORE: OnceLock<Option<u64>> = OnceLock::new();
 
 /// Bytes of memory that this process can still take; `None` where nobody says. A confined process cannot
@@ -94,7 +94,7 @@ fn smallest_limit() -> Option<Limit> {
     known.min_by_key(|limit| limit.left)
 }
 
-/// What `RLIMIT_AS` leaves, from `/proc/self/limits` and `/proc/self/statm` (whose pages have 4 KiB at least).
+/// Memory left by `RLIMIT_AS`, from `/proc/self/limits` and `/proc/self/statm` (whose pages have 4 KiB at least).
 fn address_space_left(limits: &str, statm: &str) -> Option<u64> {
     let line = limits
         .lines()
@@ -104,7 +104,7 @@ fn address_space_left(limits: &str, statm: &str) -> Option<u64> {
     Some(limit.saturating_sub(pages * 4096))
 }
 
-/// What `/proc/meminfo` calls available, and free swap.
+/// Available memory and free swap of `/proc/meminfo`.
 fn machine_left(meminfo: &str) -> Option<u64> {
     let kib = |name: &str| {
         let line = meminfo.lines().find_map(|l| l.strip_prefix(name))?;

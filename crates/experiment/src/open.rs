@@ -21,7 +21,7 @@ const FORMS: &str = "sim:NAME (see `nandscope devices`), sim:./FILE.toml, sim:sa
 /// The host where none is named.
 pub const DEFAULT_HOST: &str = "direct";
 
-/// What a simulated device is, beside the device itself.
+/// Description of a simulated device, without the device itself.
 #[derive(Clone, Debug)]
 pub struct Simulated {
     /// As it was named.
@@ -82,7 +82,7 @@ pub enum OpenError {
     Device {
         /// The device as it was named.
         name: String,
-        /// What is wrong.
+        /// Cause.
         error: DeviceError,
     },
     /// The file of a saved device cannot be read.
@@ -93,7 +93,7 @@ pub enum OpenError {
     Saved {
         /// Path of the saved device.
         file: PathBuf,
-        /// What is wrong.
+        /// Cause.
         error: KeptError,
     },
     /// The saved device is impossible.
@@ -101,7 +101,7 @@ pub enum OpenError {
     Snapshot {
         /// Path of the saved device.
         file: PathBuf,
-        /// What is wrong.
+        /// Cause.
         error: SnapshotError,
     },
     /// The saved device does not fit to the host.
@@ -109,7 +109,7 @@ pub enum OpenError {
     Attach {
         /// Path of the saved device.
         file: PathBuf,
-        /// What is wrong.
+        /// Cause.
         error: AttachError,
     },
 }
@@ -201,7 +201,7 @@ impl Simulated {
         })
     }
 
-    /// What the result document says of the target.
+    /// Target information of the result document.
     pub fn info(&self, device: &Device) -> TargetInfo {
         let source = &self.device_source;
         let mode = ModeInfo {

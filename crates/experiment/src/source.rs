@@ -15,7 +15,7 @@ pub struct Source<P> {
     pub file: String,
     /// The text as it was read.
     pub text: String,
-    /// What it says.
+    /// The parsed profile.
     pub profile: P,
 }
 
@@ -110,7 +110,7 @@ fn unknown(kind: &'static str, place: &str, entries: &[library::Entry]) -> Sourc
     }
 }
 
-/// What a misspelt name may mean, as the end of a message; empty if nothing is similar.
+/// Suggestions for a misspelt name, as the end of a message; empty if nothing is similar.
 pub(crate) fn meant(place: &str, names: &[&str]) -> String {
     match suggestions(place, names).as_slice() {
         [] => String::new(),

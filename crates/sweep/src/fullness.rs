@@ -80,7 +80,7 @@ impl Case {
     }
 }
 
-/// What was measured at one point.
+/// Measurement at one point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Load {
     latency_us: f64,

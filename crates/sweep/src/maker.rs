@@ -14,14 +14,14 @@ use nandscope_workload::job::Override;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// What a simulated device can do in a sweep: contents are not stored.
+/// Abilities of a simulated device in a sweep: contents are not stored.
 const ABILITIES: TargetAbilities = TargetAbilities {
     stores_contents: false,
     can_be_filled: true,
     has_page_cache: false,
 };
 
-/// What describes a point.
+/// Description of a point.
 #[derive(Clone, Debug)]
 pub struct Parts {
     /// The device: `sim:NAME` or `sim:./FILE.toml`.
@@ -104,7 +104,7 @@ impl PointMaker {
         self.devices.len()
     }
 
-    /// What the largest device needs in memory.
+    /// Memory for the largest device.
     pub fn device_memory(&self) -> Bytes {
         self.device_memory
     }

@@ -28,7 +28,7 @@ pub struct SweepSpec {
     pub job_name: String,
     /// Text of the job file.
     pub job_text: String,
-    /// What varies.
+    /// Varied parameters.
     pub parameters: Vec<Parameter>,
     /// Which points are run.
     pub sampling: Sampling,
@@ -57,7 +57,7 @@ pub enum PlanError {
     Point {
         /// The parameters with their values.
         at: String,
-        /// What is wrong.
+        /// Cause.
         error: Box<PointError>,
     },
 }
@@ -86,7 +86,7 @@ pub struct Plan {
     pub configurations: usize,
     /// Number of distinct conditioned devices.
     pub devices: usize,
-    /// What the largest device needs in memory.
+    /// Memory for the largest device.
     pub device_memory: Bytes,
 }
 

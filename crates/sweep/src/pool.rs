@@ -27,7 +27,7 @@ pub enum PoolError {
     Point {
         /// Number of the point, from 0.
         number: usize,
-        /// What is wrong.
+        /// Cause.
         error: PointError,
     },
     /// A result cannot be kept.
@@ -56,7 +56,7 @@ pub struct SweepProgress {
     pub share: f64,
 }
 
-/// What a run of the pool gave.
+/// Result of a run of the pool.
 #[derive(Debug, Default)]
 pub struct PoolRun {
     /// Outcomes in the order of the points; `None` if a point was not finished.

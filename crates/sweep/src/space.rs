@@ -11,7 +11,7 @@ const JOB: &str = "job.";
 /// Ending of ranges on a logarithmic scale.
 const LOG: &str = ":log";
 
-/// What a parameter changes.
+/// Setting that a parameter changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Key {
     /// A value of the device profile, by dotted key.
@@ -92,7 +92,7 @@ impl Range {
 /// A parameter with its values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// What it changes.
+    /// The changed setting.
     pub key: Key,
     /// Its values, one at least.
     pub values: Values,

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// Version of `points.json`.
 const FORMAT: &str = "nandscope sweep 1";
 
-/// What a point measured.
+/// Measurement of a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Values of the metrics, in their order; `None` if the result has none.
@@ -23,7 +23,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// What a result says.
+    /// Extracts the metrics of a result.
     pub fn of(document: &ResultDocument, metrics: &[Metric]) -> Outcome {
         let figures = document.steps.iter().flat_map(|s| &s.figures);
         let figures = figures.map(|f| (f.id.clone(), f.value));

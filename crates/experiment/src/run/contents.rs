@@ -55,7 +55,7 @@ pub enum ContentsError {
     NotFake {
         /// The command.
         fault: String,
-        /// What is wrong.
+        /// Cause.
         error: NotFake,
     },
 }

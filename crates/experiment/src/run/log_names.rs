@@ -24,7 +24,7 @@ impl LogError {
     }
 }
 
-/// What a log holds.
+/// Quantity in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
     /// KiB per second.
@@ -50,7 +50,7 @@ pub struct LogFile {
     pub key: &'static str,
     /// The name, relative to the folder of the logs.
     pub name: String,
-    /// What it holds.
+    /// Quantity in the log.
     pub value: Value,
 }
 

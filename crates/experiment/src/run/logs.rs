@@ -37,7 +37,7 @@ struct Window {
     largest: [Nanos; 3],
 }
 
-/// What is known of one thread.
+/// State of the log of one thread.
 #[derive(Debug, Default)]
 struct ThreadLog {
     logs: Logs,
@@ -172,7 +172,7 @@ impl Watch {
     }
 }
 
-/// What a trace calls the target, and how it begins.
+/// Name of the target in a trace, and the first lines of a trace.
 const TRACED: &str = "target";
 const TRACE_BEGIN: &str = "fio version 3 iolog\n0 target add\n0 target open\n";
 

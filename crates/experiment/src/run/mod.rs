@@ -48,7 +48,7 @@ pub struct RunOptions {
     pub precondition: Precondition,
     /// The device is in that state already, for runs on copies of one conditioned device.
     pub is_conditioned: bool,
-    /// What to do with traces that were recorded on a device of another size.
+    /// Treatment of traces recorded on a device of another size.
     pub fit: Fit,
 }
 
@@ -108,7 +108,7 @@ pub enum Phase {
         /// How many there are.
         of: usize,
     },
-    /// What a group wrote is read back.
+    /// The blocks written by a group are read back.
     Verifying,
 }
 
@@ -146,18 +146,18 @@ impl RunObserver for Unobserved {
     fn record(&mut self, _: &ResultDocument, _: &[Attachment], _: Option<u64>) {}
 }
 
-/// What an interrupted run has done.
+/// Finished part of an interrupted run.
 #[derive(Clone, Debug)]
 pub struct EarlierRun {
     /// Every step in it is finished.
     pub document: ResultDocument,
     /// Groups that are finished.
     pub groups: usize,
-    /// What was recorded with them.
+    /// Attachments recorded with them.
     pub attachments: Vec<Attachment>,
 }
 
-/// What a run gave, also if it ended early.
+/// Result of a run, also if it ended early.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The result; `complete` is false if the run ended early.

@@ -16,7 +16,7 @@ use nandscope_workload::pattern::{Random, of_job};
 use nandscope_workload::trace::Fit;
 use nandscope_workload::{OpKind, OpSource, Pacing};
 
-/// What all groups of a run have in common.
+/// Context that all groups of a run share.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanContext {
     /// Bytes of the target.
@@ -31,9 +31,9 @@ pub struct PlanContext {
 pub struct Plan {
     /// In the order of their numbers in the file.
     pub threads: Vec<Thread>,
-    /// What the jobs of the result are.
+    /// Descriptions of the jobs for the result.
     pub jobs: Vec<JobMeta>,
-    /// What must be said.
+    /// Notices on the group.
     pub notices: Vec<String>,
 }
 

@@ -49,7 +49,7 @@ pub enum ReplayError {
         at: String,
         /// The trace as it was named.
         path: String,
-        /// What is wrong.
+        /// Cause.
         error: trace::ReplayError,
     },
 }

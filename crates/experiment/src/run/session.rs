@@ -31,7 +31,7 @@ pub(super) struct Session<'a, T: RunTarget> {
     logs: Vec<(String, String)>,
     /// The files of `verify_dump`.
     dumps: Vec<Attachment>,
-    /// What jobs of this run trimmed on a real target.
+    /// Ranges that jobs of this run trimmed on a real target.
     trimmed: Empty,
     began: Instant,
 }

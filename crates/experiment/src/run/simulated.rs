@@ -64,7 +64,7 @@ impl SimulatedTarget {
         }
     }
 
-    /// What the device is.
+    /// Description of the device.
     pub fn about(&self) -> &Simulated {
         &self.about
     }

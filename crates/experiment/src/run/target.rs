@@ -14,7 +14,7 @@ use nandscope_workload::job::Job;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What jobs may ask of a target.
+/// Abilities of a target that jobs depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TargetAbilities {
     /// It stores what is written, so that jobs can verify it.
@@ -27,10 +27,10 @@ pub struct TargetAbilities {
 
 /// A simulated or a real target with what belongs to it.
 pub trait RunTarget {
-    /// What the runner drives.
+    /// Target that the runner drives.
     type Target: Target;
 
-    /// What the runner drives.
+    /// Target that the runner drives.
     fn target(&mut self) -> &mut Self::Target;
 
     /// Its name for the title of a result.
@@ -39,7 +39,7 @@ pub trait RunTarget {
     /// Its description in the result.
     fn info(&self) -> TargetInfo;
 
-    /// What jobs may ask of it.
+    /// Abilities that jobs may use.
     fn abilities(&self) -> TargetAbilities;
 
     /// Whether a later run can go on after a group, because the target keeps what was done to it.
@@ -57,7 +57,7 @@ pub trait RunTarget {
         Vec::new()
     }
 
-    /// What a reader of the result must know.
+    /// Conditions that affect the interpretation of the results.
     fn notices(&self) -> Vec<Notice> {
         Vec::new()
     }
@@ -70,7 +70,7 @@ pub trait RunTarget {
     /// A group of jobs is about to run.
     fn begin_group(&mut self, group: &[Job], seed: u64);
 
-    /// What compares the contents of the present group, if a job of it asks for that.
+    /// Verifier of the present group, if a job of it verifies.
     fn verifier(&self) -> Option<&Arc<Verifier>>;
 
     /// Fills it before a run or a group.
@@ -98,7 +98,7 @@ pub trait RunTarget {
     }
 }
 
-/// What a group writes and compares, for [`RunTarget::begin_group`].
+/// Data of a group and its verifier, for [`RunTarget::begin_group`].
 pub fn group_data(group: &[Job], seed: u64, capacity: Bytes) -> DataSource {
     verify::data_of_group(group, seed, capacity)
 }

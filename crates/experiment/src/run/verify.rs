@@ -31,7 +31,7 @@ pub fn data_of_group(group: &[Job], seed: u64, capacity: Bytes) -> DataSource {
     DataSource::new(verifier, payloads.collect())
 }
 
-/// What a clone writes where nothing is verified.
+/// Payload of a clone that does not verify.
 fn payload(job: &Job, clone: u32, seed: u64, capacity: Bytes) -> Payload {
     // A sequence of its own, apart from those of offsets and times.
     const DATA: u64 = 66;
