@@ -21,7 +21,7 @@ pub struct Done<'a, T> {
     pub number: usize,
     /// How many are done, with this one.
     pub count: usize,
-    /// What came out.
+    /// Outcome of the piece.
     pub outcome: &'a T,
 }
 
@@ -84,7 +84,7 @@ pub fn run<T: Send>(
     outcomes
 }
 
-/// What a free thread does next.
+/// Next work of a free thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next<T> {
     /// This task.
@@ -99,12 +99,12 @@ pub enum Next<T> {
 pub trait Schedule: Send {
     /// A task.
     type Task;
-    /// What comes out of a task.
+    /// Outcome of a task.
     type Outcome;
-    /// What the caller hears of an outcome.
+    /// News of an outcome for the caller.
     type News: Send;
 
-    /// What a free thread does next.
+    /// Next work for a free thread.
     fn next(&mut self) -> Next<Self::Task>;
 
     /// Takes the outcome of a task; returns what the caller hears of it, if anything.

@@ -30,7 +30,7 @@ const HOST: &str = "direct";
 pub struct Tried {
     /// The device.
     pub drawn: Drawn,
-    /// What was concluded.
+    /// Report of the probe.
     pub report: Report,
     /// How each answer fares.
     pub judged: Vec<Judged>,

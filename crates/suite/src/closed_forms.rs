@@ -15,7 +15,7 @@ use nandscope_device::{Device, Fill};
 use nandscope_measure::sim::SimTarget;
 use nandscope_result::ResultDocument;
 
-/// What theory says and what was simulated.
+/// Value of theory and of the simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClosedForm {
     /// The quantity and the geometry.
@@ -251,7 +251,7 @@ struct Measured {
     mb_per_s: f64,
 }
 
-/// What a job does on the filled device.
+/// Measures a job on the filled device.
 fn measured(
     profile: &Profile,
     fill: Fill,

@@ -28,7 +28,7 @@ const QUICK_PERCENT: u32 = 10;
 const SECONDLY: u64 = 500_000_000_000;
 /// The shortest interval.
 const SHORTEST: Nanos = Nanos::from_millis(20);
-/// What a quick run leaves out.
+/// Notice of a quick run.
 const SHORTENED: &str = "Quick run: the first tenth of the device is filled, so that regions beyond the cache may not be reached; nothing is compared with publications.";
 
 /// Fills the device twice in every mode that is asked for, each time from a fresh one. `stop` is

@@ -11,7 +11,7 @@ use nandscope_device::Device;
 use nandscope_measure::sim::SimTarget;
 use nandscope_result::ResultDocument;
 
-/// What a quick run leaves out.
+/// Notice of a quick run.
 const SHORTENED: &str =
     "Quick run: a tenth of the data and of the time. Nothing is compared with publications.";
 
@@ -56,7 +56,7 @@ pub(crate) fn published(
 pub(crate) struct Turns<'a> {
     pub(crate) spec: &'a SimSpec,
     pub(crate) options: &'a ReviewOptions,
-    /// What is done with the device before a mode after the first.
+    /// Prepares the device before each mode after the first.
     pub(crate) settle: fn(&mut Device),
     /// The same before the first mode.
     pub(crate) begin: fn(&mut Device),

@@ -5,7 +5,7 @@ use crate::spec::{Mode, SimSpec};
 use nandscope_result::ResultDocument;
 use nandscope_units::Nanos;
 
-/// What the user may choose.
+/// Options of the user.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReviewOptions {
     /// Only these modes, by name (without regard to case); all where empty.
@@ -14,7 +14,7 @@ pub struct ReviewOptions {
     pub seed: u64,
     /// A tenth of the data and one pass instead of three.
     pub quick: bool,
-    /// What an interrupted review with the same options has done; this one goes on from there.
+    /// Finished part of an interrupted review with the same options, to be continued.
     pub earlier: Option<Earlier>,
 }
 

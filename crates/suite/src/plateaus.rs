@@ -32,7 +32,7 @@ const PLATEAUS_MAX: usize = 8;
 /// Share of empty intervals above which a stretch is no plateau: a median between empty and full intervals is the
 /// bandwidth of neither.
 const EMPTY_MAX: f64 = 0.1;
-/// What an empty interval counts as on the logarithmic scale, MB/s.
+/// Value of an empty interval on the logarithmic scale, MB/s.
 const NOTHING: f64 = 1e-3;
 
 /// Finds the plateaus of a curve: `v[i]` MB/s is the mean over the interval that ends at `t_s[i]`

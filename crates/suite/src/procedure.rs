@@ -15,7 +15,7 @@ pub enum Procedure {
     SsdPeers,
     /// 128 KiB sequential read and write at QD32, on every port of a host.
     Iometer,
-    /// What flashbench finds out about a card: page, allocation unit, open units, the first units.
+    /// flashbench's answers about a card: page, allocation unit, open units, the first units.
     Flashbench,
     /// The same with every cell of its tables.
     FlashbenchWhole,

@@ -16,7 +16,7 @@ use nandscope_workload::files::{CopyOptions, Extent, ExtentSource, FolderSpec, d
 use nandscope_workload::{OpKind, Pacing};
 use std::collections::BTreeMap;
 
-/// What a file costs a thread besides its bytes, when files are dealt out; as for simulated cards.
+/// Cost of a file besides its bytes, when files are dealt out to threads; as for simulated cards.
 const FILE_COST: u64 = nandscope_workload::files::FILE_COST_BYTES;
 
 /// Copies the four folders into the target, reads them back and deletes them. `info` says how much

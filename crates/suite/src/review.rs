@@ -17,7 +17,7 @@ use nandscope_units::Nanos;
 use nandscope_workload::files::das_suite;
 use nandscope_workload::trace::library;
 
-/// What a quick review leaves out.
+/// Notice of a quick review.
 pub(crate) const SHORTENED: &str = "Quick review: a tenth of the device and of the folders, one pass, short runs. Regions beyond the cache may not be reached, and nothing is compared with publications.";
 
 /// A stage of the procedure; its weight is its share of the work, roughly.

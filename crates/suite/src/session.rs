@@ -26,7 +26,7 @@ pub enum SuiteError {
     Step {
         /// Its title.
         step: String,
-        /// What is wrong, and what to do.
+        /// Cause, and a remedy.
         problem: String,
     },
     /// The built-in facts or checks cannot be read: a fault of the program.

@@ -69,12 +69,12 @@ impl SimSpec {
         SimSpec::new(&format!("sim:{name}"), entry.text, profile)
     }
 
-    /// What a result document says of the device.
+    /// Target information of a result document.
     pub fn target_info(&self) -> TargetInfo {
         target_info(&self.name, &self.text, &self.profile)
     }
 
-    /// What a result document says of one way to attach it.
+    /// Entry of a result document for one way to attach the device.
     pub fn mode_info(mode: &Mode, path: &[String]) -> ModeInfo {
         ModeInfo {
             name: mode.name.clone(),

@@ -19,7 +19,7 @@ use nandscope_result::{Figure, ResultDocument};
 /// Drives that the SM2262EN preview is about, besides itself.
 const PEERS: [&str; 2] = ["hp-ex920-1tb", "samsung-970-pro-512gb"];
 
-/// What a quick run leaves out.
+/// Notice of a quick run.
 const SHORTENED: &str = "Quick run: a tenth of the data and of the time. Latencies and powers do not depend on either, and are compared with publications all the same.";
 
 /// A part of the suite, on a drive of its own.
@@ -182,7 +182,7 @@ fn fullness(document: &mut ResultDocument, mode: &str) {
     }
 }
 
-/// What is the same for all drives of a run.
+/// Settings that all drives of a run share.
 struct Run<'a> {
     options: &'a ReviewOptions,
     observer: &'a mut dyn ReviewObserver,

@@ -146,7 +146,7 @@ pub(crate) fn measured(step: &StepResult) -> Option<(f64, f64)> {
     (seconds > 0.0).then(|| (bandwidth, joules / seconds))
 }
 
-/// What the queue depths that count came to.
+/// Sums over the queue depths that count.
 #[derive(Debug, Default)]
 struct Scored {
     mb: Vec<f64>,

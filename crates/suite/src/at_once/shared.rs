@@ -6,12 +6,12 @@ use super::{Next, Schedule, run_schedule};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// What a piece or the making of its original ended with.
+/// Error of a piece, or of making its original.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PieceError<E> {
     /// Number of the piece, from 0.
     pub piece: usize,
-    /// What is wrong.
+    /// Cause.
     pub error: E,
 }
 

@@ -9,7 +9,7 @@ use nandscope_device::profile::{Profile, library};
 use nandscope_units::Nanos;
 use nandscope_units::random::SplitMix64;
 
-/// What is true of a device; `None` where the question does not apply to it.
+/// True answers for a device; `None` if the question does not apply to it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Truth {
     /// Whether it has allocation units at all.
@@ -37,11 +37,11 @@ pub struct Truth {
 pub struct Drawn {
     /// The device.
     pub profile: Profile,
-    /// What disturbs its measurement.
+    /// Disturbance of the measurement.
     pub noise: Noise,
     /// The device is probed from here on only, as a partition of it would be, bytes.
     pub begin: u64,
-    /// What is true of it.
+    /// True answers.
     pub truth: Truth,
 }
 

@@ -46,14 +46,14 @@ pub(super) struct Check {
     tolerance: f64,
     #[serde(default)]
     kind: ToleranceKind,
-    /// What the fact says in numbers, where it is words: a number or the two ends of a range.
+    /// Value of a fact stated in words: a number or the two ends of a range.
     value: Option<toml::Value>,
     /// How that is to be read; as the fact itself where left out.
     op: Option<Relation>,
     /// The words as they are read: which range "slightly lower" is.
     #[serde(default)]
     reads: String,
-    /// What was measured in another way than it is simulated.
+    /// How the published measurement differs from the simulated one.
     #[serde(default)]
     measured_as: String,
     /// Parameters that were chosen with the fact in sight.

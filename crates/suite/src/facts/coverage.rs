@@ -29,7 +29,7 @@ pub struct Unchecked {
     pub facts: Vec<(String, String, String)>,
 }
 
-/// What the checks cover.
+/// Coverage of the facts by checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coverage {
     /// Published facts of any kind.

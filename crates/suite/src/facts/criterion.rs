@@ -4,7 +4,7 @@
 use nandscope_result::{Relation, ToleranceKind};
 use thiserror::Error;
 
-/// What does not fit together in a published value and the way to read it.
+/// Contradiction between a published value and the way to read it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum CriterionError {
     #[error("the fact has no such field")]
@@ -23,7 +23,7 @@ pub(super) enum CriterionError {
     Unordered,
 }
 
-/// What a figure must satisfy.
+/// Condition that a figure must satisfy.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Criterion {
     op: Relation,

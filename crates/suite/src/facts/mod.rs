@@ -133,7 +133,7 @@ pub fn compare(
     Ok(comparison)
 }
 
-/// What must be carried out for one device with one procedure, attached as its profile names.
+/// Validation of one device with one procedure, attached as its profile names.
 pub fn validation(device: &str, procedure: Procedure) -> Validation {
     Validation {
         device: device.to_string(),

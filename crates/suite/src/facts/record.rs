@@ -26,9 +26,9 @@ pub(super) struct Fact {
     pub(super) id: String,
     /// Who published it.
     pub(super) source: String,
-    /// What it is about.
+    /// Name of the device.
     pub(super) device: String,
-    /// What was measured or stated.
+    /// Measured or stated quantity.
     pub(super) quantity: String,
     /// A number, two ends, several named values, or words.
     pub(super) value: toml::Value,

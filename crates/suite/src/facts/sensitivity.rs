@@ -21,7 +21,7 @@ pub struct Assumed {
     value: String,
 }
 
-/// What a figure does when a parameter is moved.
+/// Change of a figure when a parameter is moved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reaction {
     /// Identifier of the published fact.

@@ -61,7 +61,7 @@ pub(super) fn diff_figure(align: u64) -> (String, String) {
     )
 }
 
-/// What a step says.
+/// Answer from a step of the read times.
 pub(super) fn boundary(id: &str, question: &str, step: Option<CardStep>) -> Conclusion {
     let (answer, evidence) = match step {
         Some(step) => {

@@ -35,7 +35,7 @@ impl Extent {
         whole_table: false,
         budget: Some(Nanos::from_secs(20)),
     };
-    /// What the answers need.
+    /// Extent of a quick run: as much as the answers need.
     pub(crate) const QUICK: Extent = Extent {
         fill: false,
         factors: &[3],

@@ -6,7 +6,7 @@ use crate::jobs::phase;
 use crate::session::{Flow, Session, SuiteError};
 use nandscope_measure::target::Target;
 
-/// What a class asks for.
+/// Requirements of a class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Application {
     pub(super) name: &'static str,
@@ -36,7 +36,7 @@ pub(super) const CLASSES: [Application; 2] = [
 /// Sustained sequential rate that both ask for, MB/s.
 pub(super) const SEQUENTIAL_MB_PER_S: f64 = 10.0;
 
-/// What was measured; `None` where it was stopped before.
+/// Measured rates; `None` if it was stopped before.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Random {
     pub(super) sequential_mb_per_s: f64,

@@ -37,13 +37,13 @@ pub struct Drawn {
     pub profile: Profile,
     /// The host to which it is attached.
     pub host: HostProfile,
-    /// What disturbs the measurement.
+    /// Disturbance of the measurement.
     pub disturbance: Disturbance,
     /// The device is probed from here on, as a partition of it would be, bytes.
     pub begin: u64,
     /// Requests of 1 MiB that were written before, at random places.
     pub used: u32,
-    /// What is true of it.
+    /// True answers.
     pub truth: Truth,
 }
 
@@ -52,7 +52,7 @@ pub struct Drawn {
 pub struct Tried {
     /// The device.
     pub drawn: Drawn,
-    /// What was concluded.
+    /// Report of the probe.
     pub report: Report,
     /// How each conclusion fares.
     pub judged: Vec<Judged>,

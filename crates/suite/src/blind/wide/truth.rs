@@ -4,7 +4,7 @@ use nandscope_device::profile::card::OutOfOrder;
 use nandscope_device::profile::schema::{BufferRelease, MapLocation};
 use nandscope_device::profile::{HostProfile, Profile};
 
-/// What is true of a device; `None` or empty where the question has no answer on it.
+/// True answers for a device; `None` or empty if the question has no answer on it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Truth {
     /// Whether it has allocation units.
@@ -41,7 +41,7 @@ pub struct Truth {
     pub discard: bool,
 }
 
-/// What one program operation takes, bytes.
+/// Size of one program operation, bytes.
 pub(super) fn program_unit(profile: &Profile) -> u64 {
     let nand = &profile.nand;
     let planes = u64::from(nand.page_kib << 10) * u64::from(nand.planes);
