@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// What a command may still open.
+/// Files that a command may still open after confinement.
 #[derive(Clone, Debug, Default)]
 #[must_use = "it confines nothing until it is enforced"]
 pub struct Confine {

@@ -12,7 +12,7 @@ const COLUMNS: usize = 80;
 /// Wider lines than this are hard to read.
 const MOST_COLUMNS: usize = 120;
 
-/// What standard output and error can show.
+/// Capabilities of standard output and standard error.
 #[derive(Clone, Copy, Debug)]
 pub struct Console {
     /// Columns for text.

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 /// How the program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// What was asked for is done.
+    /// The command succeeded.
     Done,
     /// It was measured, but not to the end, or operations failed.
     Partial,
@@ -59,7 +59,7 @@ pub struct Failure {
     pub text: String,
     /// True if the text already shows the place in the source.
     pub rendered: bool,
-    /// What was to be written is on a disk all the same, elsewhere or without what is made of it.
+    /// True if the data was saved all the same, elsewhere or without its report.
     pub saved: bool,
 }
 

@@ -46,7 +46,7 @@ struct Report {
     refused: Option<Vec<Reason>>,
 }
 
-/// What a simulated device answers when it is asked who it is.
+/// Identity of a simulated device.
 #[derive(Debug, Serialize)]
 struct Simulated {
     model: String,
@@ -286,13 +286,13 @@ fn identity_rows(identity: &Identity) -> Vec<Row> {
     rows
 }
 
-/// What the registers of a card say, for the environment of a result.
+/// Registers of a card for the environment of a result.
 pub fn card_environment(registers: Option<&Registers>) -> impl Iterator<Item = (String, String)> {
     let rows = registers.into_iter().flat_map(register_rows);
     rows.filter_map(|(name, value)| Some((format!("card: {name}"), value?)))
 }
 
-/// What the registers of a card say, by name.
+/// Rows of the registers of a card, by name.
 fn register_rows(registers: &Registers) -> Vec<Row> {
     let mut rows = Vec::new();
     if let Some(cid) = &registers.cid {

@@ -55,7 +55,7 @@ impl Interrupt {
     }
 }
 
-/// What is done about a signal.
+/// Reaction to a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Stop,

@@ -79,7 +79,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What a job file may refer to: files beside it, facts about the machine.
+/// Files and facts that a job file may refer to: files beside it, facts about the machine.
 fn around<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> impl Iterator<Item = PathBuf> {
     let beside = files.into_iter().filter_map(|file| file.parent());
     let beside = beside.map(|folder| match folder.as_os_str().is_empty() {

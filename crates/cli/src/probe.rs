@@ -54,7 +54,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What a probe may cost, and of what.
+/// Limits of a probe in time and bytes, and its target options.
 #[derive(Debug, Args)]
 pub(crate) struct How {
     /// The most time of the device to spend
@@ -95,7 +95,7 @@ fn cut_short(reason: &StopReason) -> &str {
     }
 }
 
-/// What scripts get.
+/// The JSON output.
 #[derive(Serialize)]
 struct Output<'a> {
     findings: &'a [nandscope_infer::probe::Finding],

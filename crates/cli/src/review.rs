@@ -88,7 +88,7 @@ pub struct Arguments {
     /// Include introduction.md, conclusion.md (Markdown) and the photos of this folder in the report
     #[arg(long, value_name = "DIR")]
     author: Option<PathBuf>,
-    /// What is in that folder.
+    /// Texts and photo of that folder.
     #[arg(skip)]
     texts: Author,
     /// Print the summary as JSON instead of text

@@ -203,7 +203,7 @@ pub struct Earlier {
     pub document: ResultDocument,
     /// Parts that are done.
     pub parts: u64,
-    /// What is kept beside the document, of all parts that are done.
+    /// Attachments of all finished parts.
     pub attachments: Vec<Attachment>,
     /// Since the last step was kept.
     ago: Option<Duration>,

@@ -114,7 +114,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     verdict(&devices)
 }
 
-/// What must be carried out for the named devices; all where none is named.
+/// Validations of the named devices; all if none is named.
 ///
 /// # Errors
 /// Where one has no facts.

@@ -91,7 +91,7 @@ fn means(uses: &[Use], idle_w: f64) -> Means {
     }
 }
 
-/// What is to be said.
+/// Calculates the rows of the answer.
 ///
 /// # Errors
 /// `Exit::Usage` if the shares do not add up to the whole time.

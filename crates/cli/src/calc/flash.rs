@@ -42,7 +42,7 @@ fn die(page_kib: f64, planes: u32, us: f64) -> f64 {
     page_kib * 1024.0 * f64::from(planes) / us
 }
 
-/// What is to be said.
+/// Calculates the rows of the answer.
 ///
 /// # Errors
 /// `Exit::Usage` if no time is given, or the link is unknown.

@@ -19,7 +19,7 @@ pub struct Arguments {
     efficiency: Option<f64>,
 }
 
-/// What a link carries, MB/s: after line coding, and of data.
+/// Throughput of a link, MB/s: after line coding, and of data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Carried {
     coded: f64,

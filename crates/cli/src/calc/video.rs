@@ -98,7 +98,7 @@ fn bits_per_pixel(arguments: &Arguments) -> f64 {
     f64::from(arguments.bits) * (full + thinned * arguments.chroma.share())
 }
 
-/// What is to be said.
+/// Calculates the rows of the answer.
 ///
 /// # Errors
 /// `Exit::Usage` if a link is unknown.

@@ -34,14 +34,14 @@ fn logs(error: &SessionError) -> String {
 /// A cell that was run.
 #[derive(Debug)]
 pub struct Measured {
-    /// What was planned.
+    /// Plan of the cell.
     pub plan: Plan,
-    /// What came out, or what went wrong.
+    /// The measured cell, or the error.
     pub cell: Result<Cell, CellError>,
 }
 
 impl Measured {
-    /// What went wrong, with the cell's name.
+    /// The error with the cell's name.
     pub fn complaint(&self) -> Option<String> {
         let reason = self.cell.as_ref().err()?;
         let variant = match &self.plan.settings.variant {

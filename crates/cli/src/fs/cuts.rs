@@ -16,7 +16,7 @@ use std::path::Path;
 /// Lines that the program writes to its log; every fourth is followed by a file.
 const LINES: u32 = 40;
 
-/// What came of the cuts in one file system's life on one kind of card.
+/// Outcome of the cuts in one file system's life on one kind of card.
 #[derive(Debug)]
 pub struct Row {
     fs: FileSystem,
@@ -175,7 +175,7 @@ struct Record<'a> {
     /// Exit code of the check at the end; null if there is no such program.
     check: Option<i32>,
     finished: bool,
-    /// What the programs said.
+    /// Output of the programs.
     said: &'a str,
 }
 

@@ -21,7 +21,7 @@ pub struct Kept {
     keeper: Keeper,
     /// The result so far: a step for every cell of the table.
     document: ResultDocument,
-    /// What an interrupted command measured, by what was planned.
+    /// Cells of an interrupted command, by their plans.
     earlier: BTreeMap<String, Vec<u8>>,
     /// Cells that are in the journal.
     count: u64,
@@ -124,7 +124,7 @@ impl Kept {
     }
 }
 
-/// What distinguishes the cells of a target; how long one may take does not.
+/// Key of a cell among those of a target; the time limit is not part of it.
 fn name(plan: &Plan) -> String {
     let settings = Settings {
         wall: Settings::default().wall,

@@ -89,7 +89,7 @@ pub struct Options {
     time_limit: u64,
 }
 
-/// What the options ask for, checked.
+/// The checked options.
 #[derive(Clone, Debug)]
 pub struct Chosen {
     file_systems: Vec<FileSystem>,

@@ -343,13 +343,13 @@ fn latency(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
     verdicts::trade(page, measured);
 }
 
-/// What a write to the card has on average, KiB.
+/// Mean size of a write to the card, KiB.
 fn mean_write_kib(cell: &Cell) -> f64 {
     let mean = cell.pattern.writes.mean();
     mean.map_or(0.0, |bytes| bytes.0 as f64 / 1024.0)
 }
 
-/// What the file system wrote to the card, MB.
+/// Bytes that the file system wrote to the card, MB.
 fn megabytes(cell: &Cell) -> f64 {
     cell.pattern.writes.bytes as f64 / 1e6
 }

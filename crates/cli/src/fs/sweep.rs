@@ -250,7 +250,7 @@ fn card(page: &mut String, subject: &Subject, groups: &[&Group]) {
     let _ = writeln!(page, "\n{remarks}");
 }
 
-/// What failed and the tool's words about it, without the log and its place.
+/// The failed step and the tool's message, without the log and its place.
 fn in_a_line(failure: &str) -> &str {
     let line = failure.lines().next().unwrap_or_default();
     line.trim_end_matches("; its last output:")

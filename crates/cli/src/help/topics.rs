@@ -5,7 +5,7 @@
 pub struct Topic {
     /// The word for it after `nandscope help`.
     pub name: &'static str,
-    /// What it is about, in a few words.
+    /// Subject of the page, in a few words.
     pub about: &'static str,
     /// The page.
     pub markdown: &'static str,

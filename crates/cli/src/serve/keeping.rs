@@ -57,7 +57,7 @@ fn journals(store: &Path) -> Vec<PathBuf> {
     numbers.iter().map(|n| journal_file(store, *n)).collect()
 }
 
-/// What killed servers of these contents left of states and journals that were not complete.
+/// Partial files that killed servers of these contents left behind.
 fn abandoned(store: &Path) -> Vec<PathBuf> {
     let own = store.file_name().unwrap_or_default().as_encoded_bytes();
     nandscope_files::abandoned_in(folder_of(store), |name| {
@@ -79,7 +79,7 @@ fn remove(files: &[PathBuf]) -> Result<(), Failure> {
     })
 }
 
-/// What a fault of the contents means for the command.
+/// Failure of the command for a fault of the contents.
 pub fn store_failure(error: StoreError) -> Failure {
     match error {
         StoreError::Unfit { .. } => Failure::usage(error),

@@ -27,7 +27,7 @@ pub fn photo_kind(bytes: &[u8]) -> Option<&'static str> {
     kind.map(|k| k.1)
 }
 
-/// What is said on the command line.
+/// Options of the command line that describe a drive.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Title of the drive [default: that of its first result]
@@ -200,7 +200,7 @@ pub fn photo_file(folder: &Path) -> Result<Option<String>, Failure> {
     Ok(parse(folder)?.photo)
 }
 
-/// What is said of the drive in `folder`; the photo is the name of a file in it.
+/// Reads the description of the drive in `folder`; the photo is the name of a file in it.
 ///
 /// # Errors
 /// `Exit::File` if the file cannot be read; `Exit::Usage` if it has faults.

@@ -62,7 +62,7 @@ fn drive(folder: &Path) -> Result<Option<Drive>, Failure> {
     }))
 }
 
-/// What is in a folder, by name.
+/// Entries of a folder, by name.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let refuse = |e: std::io::Error| {
         Failure::file(format!(

@@ -26,7 +26,7 @@ const PIECE: usize = 64 << 10;
 /// Pause after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What is sent; the responses to several clients share it.
+/// Body of a response, shared by the responses to several clients.
 pub type Body = Arc<[u8]>;
 
 /// A request whose client waits for the response.
@@ -186,7 +186,7 @@ fn request(parsed: &httparse::Request, client: Sender<Response>) -> Request {
     }
 }
 
-/// What a socket has, before the limit of time.
+/// Reads from a socket until the time limit.
 fn read(mut stream: &TcpStream, piece: &mut [u8], limit: Instant) -> io::Result<usize> {
     stream.set_read_timeout(Some(left(limit)?))?;
     stream.read(piece)

@@ -17,7 +17,7 @@ use nandscope_suite::flashbench::recorded::Recorded;
 use nandscope_suite::{SuiteError, at_once};
 use std::path::{Path, PathBuf};
 
-/// What compares a card: its entry, its device and the host that it was measured on.
+/// Comparison of a card: its entry, its device and the host that it was measured on.
 struct Piece {
     card: Card,
     profile: Profile,

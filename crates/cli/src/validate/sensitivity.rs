@@ -20,7 +20,7 @@ struct Piece<'a> {
     moved: Option<(&'a Assumed, f64)>,
 }
 
-/// What a procedure gave with the parameters moved.
+/// Result of a procedure with moved parameters.
 pub struct Sensitivity<'a> {
     pub validation: &'a Validation,
     /// Each parameter with the figures that changed, the greatest change first.
@@ -58,7 +58,7 @@ pub fn run(
     Ok(Exit::Done)
 }
 
-/// What was found, for programs.
+/// The sensitivities as JSON.
 fn json(found: &[Sensitivity]) -> Value {
     let of_procedure = |s: &Sensitivity| {
         let parameters = s.parameters.iter().map(|(parameter, reactions)| {
@@ -148,7 +148,7 @@ impl Piece<'_> {
     }
 }
 
-/// What the outcomes of [`measure`] say of the parameters.
+/// Derives sensitivities from the outcomes of [`measure`].
 fn sensitivity<'a>(
     validation: &'a Validation,
     parameters: Vec<Assumed>,

@@ -224,7 +224,7 @@ pub fn ended(arguments: &Arguments, error: VerifyError, journal: Journal) -> Fai
     }
 }
 
-/// What is not back, and why.
+/// Blocks that were not restored, and why.
 fn missing(restored: &Restored) -> String {
     if let Some(evidence) = &restored.unrecognized {
         return format!("nothing was put back: {evidence}");

@@ -87,7 +87,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What `--restore` does with blocks that hold neither a tag nor their old contents.
+/// How `--restore` treats blocks that hold neither a tag nor their old contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Restore {
     /// Leaves them as they are.
@@ -166,7 +166,7 @@ fn marks_of(registers: &nandscope_inspect::registers::Registers, target: &Target
     )
 }
 
-/// What is going on, in a word or two.
+/// Name of a stage, in a word or two.
 fn words(stage: Stage) -> &'static str {
     match stage {
         Stage::Tagging => "tagged blocks are written",

@@ -4,7 +4,7 @@ use nandscope_infer::verify::{Medium, Subject};
 use nandscope_inspect::registers::Registers;
 use nandscope_result::TargetKind;
 
-/// What is verified.
+/// An opened target of verification.
 pub struct Target {
     /// The device.
     pub medium: Box<dyn Medium>,

@@ -78,7 +78,7 @@ pub fn forget(journal: &Path, salt: Salt) -> Result<(), Failure> {
         .map_err(|e| Failure::file(format!("cannot remove {}: {e}", place.display())))
 }
 
-/// What [`write_down`] wrote beside this journal.
+/// Reads the list that [`write_down`] wrote beside this journal.
 ///
 /// # Errors
 /// `Exit::Usage` if there is no such file; `Exit::File` if it is not such a list.

@@ -6,7 +6,7 @@ use crate::fs::cells::Measured;
 use nandscope_uml::filesystem::FileSystem;
 use std::fmt::Write;
 
-/// What costs less of the time than this share is no cost.
+/// Smallest share of the time that counts as a cost.
 const COSTS: f64 = 0.005;
 /// Write amplifications that are closer than this share are the same.
 const SAME: f64 = 0.02;

@@ -10,12 +10,12 @@ use nandscope_inspect::registers::Registers;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What is said of the conditions.
+/// Conditions of the measurement.
 #[derive(Default)]
 pub struct Circumstances {
     /// Name and value of each.
     pub environment: BTreeMap<String, String>,
-    /// What spoils the measurement.
+    /// Conditions that disturb the measurement.
     pub warnings: Vec<String>,
     /// The block device to which operations go.
     pub device: Option<Identity>,

@@ -23,13 +23,13 @@ const LEAST: Bytes = Bytes::mib(32);
 pub struct Folder {
     /// It.
     pub target: FolderTarget,
-    /// What the result says of it.
+    /// Target information of the result.
     pub info: TargetInfo,
     /// The instruments beside it.
     pub panel: Panel,
     /// The circumstances.
     pub environment: BTreeMap<String, String>,
-    /// What a reader must know.
+    /// Conditions that affect the interpretation of the results.
     pub warnings: Vec<String>,
     /// The folder that was made; removed when this is dropped, after the target.
     pub made: Made,
@@ -100,7 +100,7 @@ pub fn open(name: &str, arguments: &RealArguments) -> Result<Folder, Failure> {
     })
 }
 
-/// What may be filled: what is free, less the margin.
+/// Space that may be filled: free space less the margin.
 fn room(folder: &OwnedFd) -> Result<Bytes, Errno> {
     let about = rustix::fs::fstatvfs(folder)?;
     let bytes = |blocks: u64| Bytes(blocks.saturating_mul(about.f_frsize));

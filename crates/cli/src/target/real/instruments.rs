@@ -108,7 +108,7 @@ impl Panel {
         self.shared.clone()
     }
 
-    /// What SMART counted since the beginning; name and value.
+    /// Differences of SMART counters since the beginning: name and value.
     pub fn since_then(&self) -> Vec<(String, String)> {
         let (Some(smart), Some(before)) = (&self.smart, &self.before) else {
             return Vec::new();

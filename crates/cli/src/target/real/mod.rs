@@ -128,15 +128,15 @@ pub struct Real {
     pub name: String,
     /// It.
     pub target: RealTarget,
-    /// What the machine says of a block device.
+    /// Identity of a block device.
     identity: Option<Identity>,
-    /// What the link to the device carries.
+    /// Throughput of the link to the device.
     link_bytes_per_s: Option<f64>,
     /// The instruments beside it.
     pub panel: Panel,
     /// The circumstances of the measurement.
     environment: BTreeMap<String, String>,
-    /// What a reader must know.
+    /// Conditions that affect the interpretation of the results.
     pub warnings: Vec<String>,
     /// Remarks that are no warnings.
     pub remarks: Vec<String>,
@@ -182,13 +182,13 @@ pub fn open_real(
 }
 
 impl Real {
-    /// What it calls itself, or how it was named where it does not say.
+    /// Model name; the name on the command line if the device has none.
     pub fn model(&self) -> String {
         let model = self.identity.as_ref().and_then(|i| i.model.clone());
         model.unwrap_or_else(|| self.name.clone())
     }
 
-    /// What a result document says of the target.
+    /// Target information of a result document.
     pub fn info(&self) -> TargetInfo {
         let volume = self.target.volume();
         TargetInfo {
@@ -221,7 +221,7 @@ impl Real {
     }
 }
 
-/// What the machine, the engine and the instruments are.
+/// Environment of the result: machine, engine and instruments.
 fn environment(
     target: &RealTarget,
     panel: &Panel,
@@ -277,7 +277,7 @@ fn folder_environment(
     all
 }
 
-/// What the generator itself costs, in words, for jobs of this queue depth.
+/// Cost of the generator itself, in words, for jobs of this queue depth.
 pub fn generator_cost(depth: u32) -> Option<String> {
     let cost = generator_cost_ns(depth)?;
     Some(format!(

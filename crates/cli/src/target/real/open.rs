@@ -170,7 +170,7 @@ fn make(guard: &Guard, name: &Path, size: Bytes, interrupt: &Interrupt) -> Resul
     }
 }
 
-/// What a reader must know of a file with holes.
+/// Notice about the holes of a file.
 fn unwritten(opened: &Opened) -> Option<String> {
     let holes = holes(&opened.file)
         .ok()

@@ -26,7 +26,7 @@ const SMART_EVERY: u32 = 100;
 /// Where power was not shown for longer than this, there is none.
 const LONGEST: Nanos = Nanos::from_secs(5);
 
-/// What the thread shows.
+/// Readings shared with the thread.
 pub struct Shared {
     began: Instant,
     shown: Mutex<Shown>,
@@ -48,7 +48,7 @@ struct Energy {
     at: Nanos,
     joules: f64,
     watts: f64,
-    /// What was given away last; energy does not fall.
+    /// Last energy returned; energy does not fall.
     given: f64,
 }
 
@@ -111,7 +111,7 @@ pub enum Supply {
     Meter(MeterFile),
 }
 
-/// What the thread reads.
+/// Sources that the thread reads.
 #[derive(Default)]
 pub struct Sources {
     /// Power of the device.
@@ -122,7 +122,7 @@ pub struct Sources {
     pub thermometer: Option<Thermometer>,
     /// The same, where there is no thermometer.
     pub smart: Option<Smartctl>,
-    /// What reached the device.
+    /// Counters of bytes transferred to and from the device.
     pub transfers: Option<Transfers>,
 }
 
