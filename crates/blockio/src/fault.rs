@@ -71,7 +71,7 @@ pub struct NotFake {
     pub capacity: u64,
 }
 
-/// What is wrong with a fault command.
+/// Cause of an invalid fault command.
 #[derive(Clone, Debug, PartialEq, Error)]
 enum Reason {
     #[error("unknown fault command; known are:\n{GRAMMAR}")]

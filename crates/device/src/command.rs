@@ -5,7 +5,7 @@ use nandscope_units::{Bytes, Lba, Nanos};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What a command does.
+/// Operation of a command, with its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CommandKind {
     /// Read logical blocks.
@@ -42,7 +42,7 @@ impl CommandKind {
 pub struct Command {
     /// The caller's own number; it comes back in the completion and means nothing to the device.
     pub tag: u64,
-    /// What to do.
+    /// Operation.
     pub kind: CommandKind,
     /// First logical block.
     pub lba: Lba,
@@ -123,7 +123,7 @@ pub struct Completion {
     pub submitted: Nanos,
     /// When the host saw the completion.
     pub completed: Nanos,
-    /// What identify and health answer; nothing for the others.
+    /// Answer of identify and health; `None` for the others.
     pub payload: Option<Box<Payload>>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct HostCounters {
     pub(crate) unmapped_bytes: u64,
 }
 
-/// What the health log says of the flash.
+/// Health log entries about the flash.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlashHealth {
     /// Spare that is left, percent.

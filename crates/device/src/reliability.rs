@@ -26,7 +26,7 @@ const RETENTION_ORIGIN_S: f64 = 3_600.0;
 /// Below this chance of a retry per page, reads are not drawn at all.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// What came of reading a page.
+/// Outcome of reading a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadVerdict {
     /// Further array reads that were needed.

@@ -19,7 +19,7 @@ pub enum OpKind {
 /// One operation with its place and length. Offsets are absolute within the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Op {
-    /// What is done with the range.
+    /// Operation on the range.
     pub kind: OpKind,
     /// Where, in bytes from the start of the target.
     pub offset: Bytes,

@@ -32,7 +32,7 @@ const OVERTAKES_MAX: u32 = 32;
 /// Times that a program or erase may be suspended, so that it comes to its end.
 const SUSPENDS_MAX: u32 = 8;
 
-/// What the array needs to know of the part.
+/// Times and powers of the part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ArrayTimes {
     picos_per_byte: u64,
@@ -42,7 +42,7 @@ pub(crate) struct ArrayTimes {
     planes: u32,
     cache_program: bool,
     suspend: Option<Nanos>,
-    /// What ends sooner is not suspended.
+    /// Operations that end sooner are not suspended.
     suspend_threshold: Nanos,
     read_mw: u64,
     program_mw: u64,
@@ -110,7 +110,7 @@ struct Slot {
     next: u32,
 }
 
-/// What transfers take at a share of the clock, in 1024ths of their normal time.
+/// Duration of transfers at a share of the clock, in 1024ths of their normal time.
 fn slowdown(share: f64) -> u64 {
     (1024.0 / share.max(0.001) + 0.5) as u64
 }

@@ -11,7 +11,7 @@ use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What a channel is going to carry: without a gap from the present to `free`.
+/// Reservations of a channel: without a gap from the present to `free`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Channel {
     /// End of everything that is booked.

@@ -4,7 +4,7 @@ use super::die::Die;
 use crate::ftl::page_map::SegmentId;
 use serde::{Deserialize, Serialize};
 
-/// What a die does.
+/// Class of an array operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum OpClass {
     /// Array read, then transfer to the controller.

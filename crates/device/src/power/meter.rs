@@ -34,7 +34,7 @@ pub(crate) struct Meter {
     busy_since: Option<Nanos>,
     /// End of the last activity.
     idle_since: Nanos,
-    /// What power states have saved in idle times of this step that are over, J.
+    /// Energy that power states have saved in finished idle times of this step, J.
     saved_j: f64,
     busy_in_step: Nanos,
     busy_total: Nanos,
@@ -106,7 +106,7 @@ impl Meter {
         self.saved_j = self.saved_since_step(now, a);
     }
 
-    /// What power states have saved from the end of the last whole step to `end`, J.
+    /// Energy that power states have saved from the end of the last whole step to `end`, J.
     fn saved_since_step(&self, end: Nanos, a: &Attachment) -> f64 {
         let Some(idle) = self.idle_time(end) else {
             return self.saved_j;

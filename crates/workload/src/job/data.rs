@@ -158,7 +158,7 @@ pub enum Repetition {
     WorkingSet,
 }
 
-/// What the writes of a job carry. Random data that neither compresses nor repeats by default.
+/// Contents of the writes of a job. Random data that neither compresses nor repeats by default.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteData {
     /// `buffer_pattern`.

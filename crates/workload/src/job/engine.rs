@@ -1,6 +1,6 @@
 //! fio's I/O engines: those that do block I/O, which the engine here replaces, and those that do something else.
 
-/// What an engine of fio is to a job.
+/// Meaning of a fio engine for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
     /// Block I/O, one operation at a time.

@@ -16,7 +16,7 @@ pub struct Fault {
     pub key: String,
     /// The fault.
     pub message: String,
-    /// What to do; may be empty.
+    /// Remedy; may be empty.
     pub remedy: String,
 }
 

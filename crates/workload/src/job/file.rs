@@ -240,7 +240,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What fio does about options that do not go together.
+    /// Resolves options that exclude each other as fio does.
     fn settle(&self, template: &mut Template) {
         let job = &mut template.job;
         let mut notices = Vec::new();

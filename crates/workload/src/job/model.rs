@@ -90,7 +90,7 @@ pub struct Job {
     pub unified_rw: UnifiedRw,
     /// `verify` and `do_verify`.
     pub verify: Verify,
-    /// What writes carry: `buffer_pattern`, `dedupe_percentage` and the like.
+    /// Contents of writes: `buffer_pattern`, `dedupe_percentage` and the like.
     pub data: WriteData,
     /// `read_iolog`: replay a trace instead of the pattern.
     pub trace: Option<TraceRef>,
@@ -210,7 +210,7 @@ pub struct Origin {
     pub line: usize,
     /// The line of each option that was given, by its main name, global ones included.
     pub options: BTreeMap<String, usize>,
-    /// What a reader of the results must know of how the job was understood.
+    /// Notices on how the job was understood.
     pub notices: Vec<String>,
 }
 

@@ -67,7 +67,7 @@ pub enum FileError {
     Unreadable(Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// What a job file may refer to.
+/// Files and facts that a job file may refer to.
 pub trait Surroundings {
     /// The value of a variable of the environment (`${NAME}`); `None` if it is not set.
     fn variable(&self, name: &str) -> Option<String> {

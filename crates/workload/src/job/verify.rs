@@ -6,7 +6,7 @@ use super::data::DataPattern;
 /// Bytes of the header that all methods but `pattern` and `null` have in each verified block.
 pub const VERIFY_HEADER: u32 = 40;
 
-/// What a block is verified by; the numbers are those of fio's headers.
+/// Method to verify a block; the numbers are those of fio's headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum VerifyMethod {

@@ -30,7 +30,7 @@ pub(super) struct FioSequences {
     thread: u64,
 }
 
-/// What the sizes, offsets and order of a thread are drawn from.
+/// Random sequences for the sizes, offsets and order of a thread.
 #[derive(Clone, Debug)]
 pub(super) struct FioDice {
     pub(super) sizes: PerKind<Random>,

@@ -34,7 +34,7 @@ pub(super) enum Once {
     Register(Lfsr),
 }
 
-/// What all places of a job draw from, beside the offsets.
+/// Random sequences that all places of a job share, besides the offsets.
 #[derive(Clone, Debug)]
 pub(super) struct Dice {
     pub(super) size: Random,

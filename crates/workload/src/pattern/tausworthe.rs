@@ -16,7 +16,7 @@ const TAUS258: [Component<u64>; 5] = [
     (3, 33, !0x7f_ffff, 8),
 ];
 
-/// What fio's congruential seeding starts from.
+/// Start value of fio's congruential seeding.
 const SEEDED_FROM: u8 = 53;
 /// Values that are thrown away after seeding.
 const DISCARDED: usize = 6;

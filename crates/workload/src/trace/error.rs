@@ -51,7 +51,7 @@ pub enum TraceError {
         format: &'static str,
         /// The text found instead.
         seen: String,
-        /// What to do, with a blank before it; empty where nothing is known.
+        /// Remedy, with a blank before it; empty if none is known.
         remedy: String,
     },
     /// A `.nstrace` file that is damaged or of another version.

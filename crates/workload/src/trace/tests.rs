@@ -315,7 +315,7 @@ const FORMATS: [Format; 5] = [
     Format::Nstrace,
 ];
 
-/// What a trace promises to all who read it.
+/// Checks the invariants of a trace.
 fn holds(trace: &Trace) {
     assert!(trace.records().is_sorted_by_key(|r| r.time));
     assert_eq!(trace.records()[0].time, Nanos::ZERO);

@@ -212,7 +212,7 @@ const SCOPES: &[(&str, ExitScope)] = &[
     ("all", ExitScope::All),
 ];
 
-/// What is judged for a steady state: bandwidth instead of IOPS, and slope instead of deviation.
+/// Criteria of a steady state: bandwidth instead of IOPS, and slope instead of deviation.
 const CRITERIA: &[(&str, (bool, bool))] = &[
     ("iops", (false, false)),
     ("iops_slope", (false, true)),

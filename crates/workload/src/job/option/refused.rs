@@ -3,7 +3,7 @@
 /// Options that are refused with the same remedy.
 pub struct Refused {
     names: &'static str,
-    /// What to do instead.
+    /// Alternative.
     pub remedy: &'static str,
 }
 
