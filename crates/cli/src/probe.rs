@@ -140,7 +140,8 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
 /// Probes a simulated or a real target, and gives what came out.
 ///
 /// # Errors
-/// Where the target cannot be opened, or the device goes away before anything was found out.
+/// `Exit::File` or `Exit::Usage` if the target cannot be opened; `Exit::File` or `Exit::Interrupted` if the probe
+/// ended before the first answer.
 pub(crate) fn measured(
     name: &str,
     arguments: &How,

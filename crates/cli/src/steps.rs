@@ -196,7 +196,7 @@ fn steps(count: usize) -> String {
     }
 }
 
-/// Where a run goes on.
+/// Point at which a run continues.
 #[derive(Clone, Debug)]
 pub struct Earlier {
     /// The document as it was there.
@@ -225,7 +225,7 @@ impl Earlier {
         self.document.notices.push(Notice::warning(text));
     }
 
-    /// Where the clock of a target in real time goes on.
+    /// Time at which the clock of a target in real time continues.
     #[cfg(target_os = "linux")]
     pub fn end(&self) -> Nanos {
         let last = self.document.steps.last();
@@ -284,7 +284,7 @@ impl Keeper {
         self.journal = Some(journal);
     }
 
-    /// Where an interrupted run goes on; nothing where it begins at the beginning.
+    /// Point at which an interrupted run continues; `None` for the beginning.
     pub fn earlier(&mut self) -> Option<Earlier> {
         self.earlier.take()
     }

@@ -365,7 +365,7 @@ fn add(
     }
 }
 
-/// Where the first line of a table begins, after its header.
+/// Begin of the first line of a table, after its header.
 fn after_header(text: &str, table: &str) -> Option<usize> {
     if table.is_empty() {
         return Some(0);
@@ -386,7 +386,7 @@ fn after_header(text: &str, table: &str) -> Option<usize> {
     ends.nth(nth)
 }
 
-/// Where a key is in a text.
+/// Place of a key in a text.
 enum Place {
     Value(Range<usize>),
     Table,

@@ -121,7 +121,7 @@ fn hot(step: &StepResult, series: &Series) -> Option<Event> {
     })
 }
 
-/// Where a long write slows down for good.
+/// The point at which a long write slows down for good.
 fn exhausted(step: &StepResult) -> Option<Event> {
     if throughput_profile::without_cache(step) {
         return None;

@@ -9,7 +9,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 const WIDTH: i32 = 960;
-/// Where the bars begin and how long the longest may be.
+/// Left end of the bars, and the greatest length.
 const LEFT: i32 = 30;
 const LENGTH: i32 = 560;
 const TOP: i32 = 52;
@@ -32,7 +32,7 @@ impl Drawable for BarChart {
     }
 }
 
-/// Where the bars end.
+/// Bottom of the bars.
 fn bottom(chart: &BarChart) -> i32 {
     let bars = |r: &BarRow| LABEL + BAR * r.bars.len() as i32;
     TOP + chart.rows.iter().map(bars).sum::<i32>()

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 /// Encodes a plot.
 ///
 /// # Errors
-/// Where the encoder refuses the data.
+/// `ReportError::Encode` if the encoder refuses the data.
 pub fn plot(plot: &Plot) -> Result<String> {
     data(value(plot), &plot.id)
 }
@@ -21,7 +21,7 @@ pub fn plot(plot: &Plot) -> Result<String> {
 /// Encodes data for a page's script; `name` says what it is if the encoder refuses it.
 ///
 /// # Errors
-/// Where the encoder refuses the data.
+/// `ReportError::Encode` if the encoder refuses the data.
 pub fn data(mut value: Value, name: &str) -> Result<String> {
     show_escaped(&mut value);
     let text = serde_json::to_string(&value).map_err(|source| ReportError::Encode {

@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 /// `dir`, which is made where it is missing, and gives the paths written, in order.
 ///
 /// # Errors
-/// Where something cannot be rendered or written; what was written before stays.
+/// `ReportError::Template`, `Encode` or `Draw` if something cannot be rendered; `Write` or `Folder` if it cannot be
+/// written. Files written before remain.
 pub fn write_all(document: &ResultDocument, dir: &Path) -> Result<Vec<PathBuf>> {
     write_among(document, &Around::default(), dir)
 }

@@ -78,7 +78,7 @@ impl ChapterView {
 /// Renders a document as one self-contained page. The same document gives the same text.
 ///
 /// # Errors
-/// Where the template or the data of a plot cannot be written.
+/// `ReportError::Template` or `ReportError::Encode` if the template or the data of a plot cannot be rendered.
 pub fn render(document: &ResultDocument) -> Result<String> {
     render_among(document, &Around::default())
 }

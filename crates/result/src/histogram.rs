@@ -64,7 +64,7 @@ pub fn count_saturating(histogram: &mut Histogram<u64>, latency: Nanos, count: u
 /// Reads what [`encode`] writes, so that percentiles beyond the stored list can be computed.
 ///
 /// # Errors
-/// Where the text is not base64, or not an HdrHistogram.
+/// `HistogramError::Base64` if the text is not base64; `HistogramError::Encoding` if it is not an HdrHistogram.
 pub fn decode(text: &str) -> Result<Histogram<u64>, HistogramError> {
     let bytes = STANDARD
         .decode(text)

@@ -20,7 +20,7 @@ use nandscope_result::ResultDocument;
 pub struct ClosedForm {
     /// The quantity and the geometry.
     pub what: String,
-    /// Where the expected value comes from: a formula, or an independent simulation.
+    /// Source of the expected value: a formula, or an independent simulation.
     pub theory: String,
     /// The expected value.
     pub expected: f64,

@@ -42,7 +42,7 @@ pub(crate) fn run<T: Target>(
     flow
 }
 
-/// Where a test file on a freshly formatted device begins.
+/// Start of a test file on a freshly formatted device.
 pub(crate) fn first_file_offset<T: Target>(session: &Session<'_, T>) -> u64 {
     ExfatLayout::new(session.capacity()).map_or(0, |layout| layout.heap().next_multiple_of(1 << 20))
 }

@@ -18,7 +18,7 @@ pub struct ReviewOptions {
     pub earlier: Option<Earlier>,
 }
 
-/// Where an interrupted review stopped.
+/// Point at which an interrupted review stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Earlier {
     /// Its document at that place; every step in it is finished.

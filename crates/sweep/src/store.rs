@@ -22,7 +22,7 @@ pub enum StoreError {
     Document(#[from] json::DocumentError),
 }
 
-/// Where finished points are kept.
+/// Store of finished points.
 pub trait Keep: Sync {
     /// The result of a point if it is finished.
     fn find(&self, point: &Point) -> Option<ResultDocument>;

@@ -137,7 +137,7 @@ fn to_fill(plan: &Plan, capacity: Bytes) -> u64 {
 
 /// The run of one cell, as its kernel's observer.
 pub struct Watched<'a> {
-    /// Where its progress goes.
+    /// Board that shows its progress.
     pub board: &'a Board<'a>,
     /// Its number.
     pub number: usize,

@@ -21,7 +21,7 @@ pub trait CommandTarget: RunTarget {
     /// On what of it the result depends.
     fn asked(&self, asked: Asked) -> Asked;
 
-    /// Where an interrupted run goes on: at its beginning, unless the target keeps what was done to it.
+    /// Continues an interrupted run: from its beginning, unless the target keeps its state.
     fn resume(&mut self, keeper: &mut Keeper) -> Option<EarlierRun> {
         let _ = keeper;
         None

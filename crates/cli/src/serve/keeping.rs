@@ -21,7 +21,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// Where the state of the device is kept, beside its contents.
+/// File with the state of the device, beside its contents.
 pub fn state_file(store: &Path) -> PathBuf {
     beside(store, ".device")
 }

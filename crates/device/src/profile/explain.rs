@@ -26,7 +26,7 @@ impl Explained {
         numbers.collect::<Option<Vec<f64>>>().unwrap_or_default()
     }
 
-    /// Where the value comes from, and the rest of the remark; `None` if the remark does not say.
+    /// Source of the value, and the rest of the remark; `None` if the remark does not say.
     pub fn provenance(&self) -> Option<(Provenance, &str)> {
         Provenance::read(&self.remark)
     }

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// Where a number comes from.
+/// Source of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Provenance {
     /// A maker or a standard states it.

@@ -47,7 +47,7 @@ impl Certainty {
     }
 }
 
-/// Where the extra time rises most from one row to the next.
+/// Largest rise of the extra time from one row to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CardStep {
     /// The row that it rises to, bytes.

@@ -3,7 +3,7 @@
 
 use super::boundary::{CLEAR, Certainty, VISIBLE};
 
-/// Where rates by number of units collapse.
+/// Number of units at which rates collapse.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Knee {
     /// Beyond so many units the rate is less than half of the best before.

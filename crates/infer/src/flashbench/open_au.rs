@@ -57,7 +57,7 @@ const FIRST: u64 = 16 << 20;
 /// Rounds over all units that a rate is based on at least, however long they take.
 const ROUNDS_MIN: u32 = 8;
 
-/// Where and in which order units are written.
+/// Units to write, their places and order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenAu {
     /// The allocation unit, bytes.
@@ -106,7 +106,7 @@ impl OpenAu {
         FIRST.max(self.care.from).next_multiple_of(self.unit.max(1))
     }
 
-    /// Where the unit with this number among those written in turn begins.
+    /// Begin of the interleaved unit with this number.
     pub fn place(&self, number: u64) -> u64 {
         self.start() + number * APART * self.unit
     }

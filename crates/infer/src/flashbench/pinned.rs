@@ -56,7 +56,7 @@ impl FatRounds {
     }
 }
 
-/// Where the small write of a round goes.
+/// Target of the small write of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Small {
     None,

@@ -173,7 +173,7 @@ pub(super) fn compare(rates: &[Vec<f64>], enough: f64) -> Compared {
     }
 }
 
-/// Where the small write of a round goes.
+/// Target of the small write of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Small {
     /// There is none: a read of as much interrupts the writes, which on some hosts costs time by itself.

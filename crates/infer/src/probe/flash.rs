@@ -21,7 +21,7 @@ use nandscope_units::{Bytes, Nanos};
 const FACTORS: [u64; 4] = [1, 3, 5, 9];
 /// Tries of each place in the first pass and in the second.
 const TRIES: [u32; 2] = [5, 20];
-/// Where the page is not known.
+/// Page size if it is not known, bytes.
 const SMALLEST_PAGE: u64 = 16 << 10;
 
 /// Looks for page and unit within the first `span` bytes, and writes after them; `filled` is what writing them showed.

@@ -20,7 +20,7 @@ const STEP: f64 = 1.5;
 const DEEPER: f64 = 1.5;
 /// From this factor on a step is deep enough to be almost certain.
 const CERTAIN: f64 = 2.0;
-/// Where a fall is this deep, it is a merge: loading a state costs a few pages.
+/// A fall this deep is a merge: loading a state costs a few pages.
 const DEEP: f64 = 8.0;
 /// Closing a unit costs this share of the time to write a whole one at least: less is the cost of loading a state.
 const MERGE: f64 = 0.05;

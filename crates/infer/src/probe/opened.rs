@@ -32,7 +32,7 @@ const TIME: u64 = 6;
 pub(super) struct Opened {
     /// Their distance, bytes.
     pub(super) unit: u64,
-    /// Where the first of them begins from the beginning of the target on, modulo the distance: not before this, bytes.
+    /// Smallest begin of the first of them from the beginning of the target, modulo the distance, bytes.
     pub(super) from: u64,
     /// So many bytes later at most.
     pub(super) within: u64,

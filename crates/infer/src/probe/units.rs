@@ -15,7 +15,7 @@ use nandscope_units::{Bytes, Nanos};
 const UNIT_DEFAULT: u64 = 48 << 20;
 /// Time for one rate.
 const BUDGET: Nanos = Nanos::from_secs(4);
-/// Where the unit is not known, so much is written from its beginning: no unit is smaller.
+/// Bytes written from the beginning of a unit of unknown size: no unit is smaller.
 const EXTENT: u64 = 1 << 20;
 /// Rounds in which what the measurement before left is closed.
 const WARM: u32 = 3;

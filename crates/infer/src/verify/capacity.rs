@@ -109,7 +109,7 @@ impl Test {
 /// Blocks that are tested in a round, where nothing needs to be pushed out of a cache and all lie in one or two
 /// allocation units: fewer changes between writing and reading.
 const TESTED: u64 = 8;
-/// Where they lie further apart, in blocks, each costs a card a merge, and halving costs the fewest.
+/// Distance in blocks from which on each costs a card a merge, and halving costs the fewest.
 const NEAR: u64 = 16_384;
 
 /// Narrows down between a block that keeps (`low`, or −1 as `None`) and one that does not.

@@ -359,7 +359,7 @@ fn by_place(finding: &Finding) -> Option<DataTable> {
     })
 }
 
-/// Where tags were kept: 1, and where they were not: 0; and where the real end is.
+/// Curve of tags: 1 where they were kept, 0 where they were not; its threshold is the real end.
 fn kept_curve(readings: &[Reading], block_bytes: usize, end: Option<u64>) -> Curve {
     let mut readings: Vec<_> = readings.iter().collect();
     readings.sort_by_key(|r| r.place);

@@ -50,7 +50,7 @@ impl DirectMedium {
         self.direct
     }
 
-    /// Where in the memory an aligned piece of this length begins.
+    /// Offset of an aligned piece of this length in the memory.
     fn aligned(&mut self, length: usize) -> usize {
         if self.memory.len() < length + ALIGNMENT {
             self.memory = vec![0; length + ALIGNMENT];

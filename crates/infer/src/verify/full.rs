@@ -31,7 +31,7 @@ pub struct Full {
     pub block_bytes: usize,
     /// The salt of the tags.
     pub salt: [u8; 16],
-    /// Where it is.
+    /// Present pass.
     pub pass: Pass,
     /// The next block of the pass.
     pub next: u64,

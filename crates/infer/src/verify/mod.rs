@@ -273,7 +273,7 @@ fn mirrors<M: Medium>(work: &mut Work<'_, M>, real: u64) -> Result<bool, VerifyE
 /// Up to so many tags, all of them are written once more.
 const RETAG_ALL: usize = 256;
 
-/// Where blocks keep their first tag, every place is tagged once more to see which.
+/// If blocks keep their first tag, tags every place once more to see which.
 fn retag<M: Medium>(work: &mut Work<'_, M>, finding: &mut Finding) -> Result<(), VerifyError> {
     // Those of the run are not: it shares one fate. Of many others every eighth is, one of each sample.
     let (run, last) = (finding.sampling.places.run_first, finding.blocks - 1);

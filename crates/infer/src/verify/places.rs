@@ -72,7 +72,7 @@ impl Places {
         }
     }
 
-    /// Where the windows begin on a device of so many blocks.
+    /// Begins of the windows on a device of so many blocks.
     pub fn windows(&self, blocks: u64) -> impl Iterator<Item = u64> + use<> {
         (0..blocks).step_by(usize::try_from(self.reach.max(1)).unwrap_or(usize::MAX))
     }

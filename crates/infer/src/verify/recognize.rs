@@ -101,7 +101,7 @@ pub fn bears_tags<M: Medium>(medium: &mut M, journal: &Contents) -> Result<bool,
     Ok(Evidence::gather(medium, journal)?.tags > 0)
 }
 
-/// Where the first pass of a run with the salt of this journal writes.
+/// Places that the first pass of a run with the salt of this journal writes.
 pub(super) fn tagged_places(journal: &Contents, blocks: u64) -> BTreeSet<u64> {
     let places = Places::new(blocks, Options::default().cache);
     let mut random = SplitMix64::new(journal.salt().seed());

@@ -29,7 +29,7 @@ pub enum Since {
 const ROUNDS: u32 = 3;
 /// And as long as more and more is back.
 const ROUNDS_MAX: u32 = 10;
-/// Where fewer than one block in so many cannot be read, they are taken for bad blocks, not for a bad contact.
+/// If fewer than one block in this many cannot be read, they count as bad blocks, not as a bad contact.
 const BAD: usize = 10;
 
 /// Puts every block of the journal back, and reads it to see whether it is there.

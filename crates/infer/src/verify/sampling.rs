@@ -33,7 +33,7 @@ pub struct Alias {
 /// Result of the first pass.
 #[derive(Clone, Debug)]
 pub struct SamplingPass {
-    /// Where the probe LBAs and the run were.
+    /// Places of the probe LBAs and the run.
     pub places: Places,
     /// In how many places elsewhere blocks were sampled.
     pub sampled_places: u64,
@@ -145,7 +145,7 @@ pub(super) fn sampling_pass<M: Medium>(
     Ok(sampling)
 }
 
-/// Where samples begin below `end`, at most, and how many neighbours each has.
+/// Begins of samples below `end`, at most, and the number of neighbours of each.
 pub(super) fn sample_places(random: &mut SplitMix64, end: u64) -> (Vec<u64>, u64) {
     let below = |n: u64| random.below(n);
     let count = PLACES_MAX.min(end / NEIGHBOURS);

@@ -11,7 +11,7 @@ use std::fmt;
 pub struct Salt(pub [u8; 16]);
 
 impl Salt {
-    /// Where the random numbers of the run begin.
+    /// Seed of the random numbers of the run.
     pub(super) fn seed(self) -> u64 {
         let mut seed = [0; 8];
         seed.copy_from_slice(&self.0[8..]);

@@ -34,7 +34,7 @@ pub const BLOCK: u64 = ALIGNMENT as u64;
 pub struct FileSlot {
     /// Path within the folder.
     path: String,
-    /// Where it begins in the row.
+    /// Its begin in the row.
     pub begin: u64,
     /// Its size.
     pub bytes: u64,

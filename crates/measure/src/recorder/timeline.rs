@@ -70,12 +70,12 @@ impl Timeline {
         bin
     }
 
-    /// Where the first interval begins.
+    /// Begin of the first interval.
     pub fn origin(&self) -> Nanos {
         self.origin
     }
 
-    /// Where the last interval ends; known after [`Timeline::finish`].
+    /// End of the last interval; known after [`Timeline::finish`].
     pub fn end(&self) -> Nanos {
         self.end
     }

@@ -48,7 +48,7 @@ use ties::{Board, judge_of};
 
 /// One thread: where its operations come from, how fast it goes, and under which group it is reported.
 pub struct Thread {
-    /// Where operations come from.
+    /// Source of operations.
     pub source: Box<dyn OpSource>,
     /// Pacing, stop condition and queue depth.
     pub pacing: Pacing,

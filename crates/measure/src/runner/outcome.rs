@@ -78,7 +78,7 @@ impl Ending {
 pub struct GroupRun {
     /// Latencies and totals.
     pub record: GroupRecord,
-    /// Where its measurement began: after start delay and ramp of its first thread.
+    /// Start of its measurement: after start delay and ramp of its first thread.
     pub start: Nanos,
     /// When its last thread ended.
     pub end: Nanos,

@@ -157,7 +157,7 @@ pub(super) fn check(thread: &Thread) -> Result<(), ThreadFault> {
     }
 }
 
-/// Where the measured part of a thread begins, in a group that begins at `origin`.
+/// Start of the measured part of a thread, in a group that begins at `origin`.
 pub(super) fn measure_from(pacing: &Pacing, origin: Nanos) -> Nanos {
     origin + pacing.start_delay + pacing.ramp_time
 }
@@ -354,7 +354,7 @@ impl ThreadState {
         }
     }
 
-    /// Where its measured part begins.
+    /// Start of its measured part.
     pub(super) fn measure_from(&self) -> Nanos {
         self.ramp_end.unwrap_or(self.start)
     }
@@ -541,7 +541,7 @@ impl ThreadState {
         self.pending
     }
 
-    /// Where its next operation will probably go, if the source can say so.
+    /// Probable place of its next operation, if the source knows it.
     #[inline]
     pub(super) fn next_place(&mut self) -> Option<Bytes> {
         match self.pending {

@@ -56,7 +56,7 @@ pub struct Entry {
     /// Ways in which the device was attached.
     #[serde(default)]
     pub modes: Vec<ModeInfo>,
-    /// Where the measurement can go on from the document as it is here: parts of it that are done.
+    /// Number of finished parts if the measurement can continue from the document at this point.
     #[serde(default)]
     pub resume: Option<u64>,
 }

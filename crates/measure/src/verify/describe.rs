@@ -120,7 +120,7 @@ pub(super) fn is_pattern(pattern: &DataPattern, bytes: &[u8]) -> bool {
         })
 }
 
-/// Where bytes come from that must be those of a certain write.
+/// Position of bytes that must be those of a certain write.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     /// On the target.

@@ -10,7 +10,7 @@ const ROOM: usize = 256 << 20;
 /// `verify=pattern`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dump {
-    /// Where it is on the target, bytes.
+    /// Offset on the target, bytes.
     pub offset: u64,
     /// Data as read.
     pub received: Vec<u8>,

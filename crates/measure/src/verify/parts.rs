@@ -18,7 +18,7 @@ pub struct Parts {
     filler: Option<DataPattern>,
     /// Bytes of a part.
     interval: u32,
-    /// Where in it the header is.
+    /// Offset of the header in it.
     header_at: u32,
 }
 
@@ -65,7 +65,7 @@ impl Parts {
         self.method.overhead() as usize
     }
 
-    /// Where the header of a part of this length is; the last part of a block may be shorter.
+    /// Offset of the header of a part of this length; the last part of a block may be shorter.
     fn header_at(&self, length: usize) -> usize {
         let at = self.header_at as usize;
         if at + self.overhead() <= length {

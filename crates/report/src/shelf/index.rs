@@ -70,7 +70,7 @@ struct Line {
 /// The index of a site.
 ///
 /// # Errors
-/// Where the template cannot be filled in.
+/// `ReportError::Template` if the template cannot be rendered.
 pub(super) fn page(
     drives: &[Drive],
     titles: &[String],

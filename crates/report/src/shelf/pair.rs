@@ -38,7 +38,7 @@ struct Page {
 /// The page.
 ///
 /// # Errors
-/// Where the data cannot be encoded or the template cannot be filled in.
+/// `ReportError::Encode` if the data cannot be encoded; `ReportError::Template` if the template cannot be rendered.
 pub(super) fn page(
     drives: &[Drive],
     titles: &[String],

@@ -73,7 +73,7 @@ pub struct Effect {
     pub means: String,
 }
 
-/// Where values lie between 0 and 1.
+/// Scale of values to 0 to 1.
 struct Scale {
     /// Least and greatest number; `None` for a list of texts.
     range: Option<(f64, f64)>,

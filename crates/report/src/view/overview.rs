@@ -20,7 +20,7 @@ pub struct Tile {
     pub value: String,
     /// Its unit.
     pub unit: String,
-    /// Where it comes from, or what to compare it with.
+    /// Origin, or a value to compare it with.
     pub note: String,
 }
 
@@ -33,7 +33,7 @@ pub struct Paragraph {
     pub class: &'static str,
     /// Whole sentences.
     pub text: String,
-    /// Where the page says more: element id, and the words of the link.
+    /// Link to the details: element id and text.
     pub link: Option<(&'static str, &'static str)>,
 }
 

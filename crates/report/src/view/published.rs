@@ -24,7 +24,7 @@ pub struct PublishedRow {
     pub met: bool,
     /// Reason where not met.
     pub why: String,
-    /// Where it was published.
+    /// Source of the publication.
     pub source: String,
     /// Identifier of the fact.
     pub fact: String,

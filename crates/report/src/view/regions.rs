@@ -14,7 +14,7 @@ const MARK: &str = ".plateau-";
 pub struct Region {
     /// Speed, MB/s.
     pub mb_s: f64,
-    /// Where it ends, 10^9 bytes from the start, where that is known.
+    /// End, 10^9 bytes from the start, if known.
     pub end_gb: Option<f64>,
 }
 

@@ -83,7 +83,7 @@ pub enum DocumentError {
 /// The text of a document: objects over several lines, arrays of numbers on one.
 ///
 /// # Errors
-/// Where a number is not finite.
+/// `DocumentError::NotFinite` with the first number that is not finite.
 pub fn to_json(document: &ResultDocument) -> Result<String, DocumentError> {
     if let Some((field, value)) = finite::first_not_finite(document) {
         return Err(DocumentError::NotFinite { field, value });

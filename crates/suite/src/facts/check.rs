@@ -62,7 +62,7 @@ pub(super) struct Check {
     /// No parameter was.
     #[serde(default)]
     predicted: bool,
-    /// Where the figure is known to miss the fact: why.
+    /// Reason why the figure misses the fact, if it is known to.
     #[serde(default)]
     pub(super) why: String,
 }

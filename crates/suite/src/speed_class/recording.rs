@@ -13,7 +13,7 @@ pub struct Areas {
     pub unit: u64,
     /// How many are recorded into.
     pub count: u32,
-    /// Where the first begins, bytes; a multiple of the unit.
+    /// Start of the first, bytes; a multiple of the unit.
     pub start: u64,
 }
 

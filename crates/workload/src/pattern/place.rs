@@ -19,7 +19,7 @@ pub(super) struct Place {
     pub(super) done: bool,
     /// Write that follows the trim of the same block.
     pub(super) second: Option<Op>,
-    /// Where the target, or the part of it that a file is, ends: from the start of the region.
+    /// End of the target, or of the file in it, from the start of the region.
     end: u64,
     streams: PerKind<Stream>,
     once: Option<Once>,

@@ -15,7 +15,7 @@ pub(super) struct Service {
     /// The present file, and how many operations more it has.
     now: Option<usize>,
     left: u64,
-    /// Where the next round goes on.
+    /// Start of the next round.
     next: usize,
 }
 

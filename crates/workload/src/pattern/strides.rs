@@ -5,7 +5,7 @@ use super::region::fault;
 use crate::job::{Job, JobError};
 use nandscope_units::Bytes;
 
-/// Where the work is, and when it moves on.
+/// Position in the zones, and the condition to go to the next.
 #[derive(Clone, Debug)]
 pub(super) struct Strides {
     /// Bytes of I/O in a zone before the work moves on.

@@ -33,7 +33,7 @@ impl Panel {
     /// meter's file that shows the power of the device.
     ///
     /// # Errors
-    /// Where `power` names neither.
+    /// A message if `power` names neither.
     pub fn begin(roots: &Roots, device: Option<&Identity>, power: Option<&str>) -> Answer<Panel> {
         let mut found = Vec::new();
         let mut note = |name: &str, what: Answer<String>| {

@@ -23,7 +23,7 @@ const PACE: Duration = Duration::from_millis(100);
 const TEMPERATURE_EVERY: u32 = 10;
 /// The same where smartctl has to be started for it.
 const SMART_EVERY: u32 = 100;
-/// Where power was not shown for longer than this, there is none.
+/// After this time without a reading, power counts as missing.
 const LONGEST: Nanos = Nanos::from_secs(5);
 
 /// Readings shared with the thread.
@@ -103,7 +103,7 @@ impl Instruments for Shared {
     }
 }
 
-/// Where the power of the device is to be had.
+/// Source of power readings of the device.
 pub enum Supply {
     /// A sensor of the machine.
     Sensor(PowerSensor),

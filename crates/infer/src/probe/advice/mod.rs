@@ -26,7 +26,7 @@ const ALIGN_DEFAULT: u64 = 16 << 20;
 const SEGMENT: u64 = 2 << 20;
 /// Blocks of ext4 and NILFS2.
 const BLOCK: u64 = 4096;
-/// Where the file system is mounted in the command; whoever pastes it may choose another folder.
+/// Mount point in the command; the user may choose another folder.
 const MOUNT_POINT: &str = "/mnt";
 
 /// The advice for a device named `device`, such as `/dev/sdX`.
@@ -234,7 +234,7 @@ fn exfat(device: &str, unit: Option<u64>) -> Advice {
     }
 }
 
-/// Where the first units are treated otherwise, a file system with its table there gains by it.
+/// If the first units are treated differently, a file system with its table there benefits.
 fn fat(report: &Report) -> Option<Advice> {
     let found = report.finding("fat")?;
     let Some(Value::Flag(true)) = found.value else {

@@ -261,7 +261,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Where it is.
+    /// Path of the journal.
     pub fn path(&self) -> &Path {
         &self.path
     }

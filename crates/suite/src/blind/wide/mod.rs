@@ -142,7 +142,7 @@ fn host(profile: &Profile, dice: &mut Dice) -> Option<HostProfile> {
         .find(|host| Device::new(profile, host, 1).is_ok())
 }
 
-/// Where a partition begins: after a track of 63 sectors, at a MiB, or at any sector of the first units.
+/// Start of a partition: after a track of 63 sectors, at a MiB, or at any sector of the first units.
 fn begin(profile: &Profile, dice: &mut Dice) -> u64 {
     let unit = profile
         .card
