@@ -84,7 +84,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
 /// Place of the baseline among the results.
 ///
 /// # Errors
-/// Where it is none of them.
+/// `Exit::Usage` if it is none of the results.
 fn baseline(arguments: &Arguments) -> Result<usize, Failure> {
     let Some(named) = &arguments.baseline else {
         return Ok(0);

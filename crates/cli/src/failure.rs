@@ -55,7 +55,7 @@ impl From<Exit> for ExitCode {
 pub struct Failure {
     /// The exit code.
     pub exit: Exit,
-    /// The message.
+    /// Message: what is wrong, where, what to do.
     pub text: String,
     /// True if the text already shows the place in the source.
     pub rendered: bool,

@@ -117,7 +117,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
 /// Validations of the named devices; all if none is named.
 ///
 /// # Errors
-/// Where one has no facts.
+/// `Exit::Usage` if one of them has no facts.
 fn chosen(names: &[String]) -> Result<Vec<Validation>, Failure> {
     let mut list = facts::validations().map_err(|e| suite_failure(&e))?;
     for name in names {

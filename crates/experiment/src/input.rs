@@ -25,7 +25,7 @@ pub enum InputError {
     Io {
         /// What the file holds, with its article.
         what: String,
-        /// The file.
+        /// File that was to be read.
         path: PathBuf,
         /// The system's error.
         error: io::Error,
@@ -35,7 +35,7 @@ pub enum InputError {
     TooLarge {
         /// What the file holds, with its article.
         what: String,
-        /// The file.
+        /// File that was to be read.
         path: PathBuf,
         /// Bytes that are read at most.
         limit: Bytes,
@@ -45,7 +45,7 @@ pub enum InputError {
     NotText {
         /// What the file holds, with its article.
         what: String,
-        /// The file.
+        /// File that was to be read.
         path: PathBuf,
         /// Offset of the first invalid byte.
         offset: usize,

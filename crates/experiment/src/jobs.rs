@@ -19,7 +19,7 @@ pub enum JobsError {
     Invalid {
         /// The text, to which the lines of the faults refer.
         text: String,
-        /// The faults.
+        /// All faults, with their places.
         error: JobError,
     },
 }
@@ -37,7 +37,7 @@ impl JobsError {
 /// The jobs of a file and the text they were read from.
 #[derive(Clone, Debug)]
 pub struct Jobs {
-    /// The jobs.
+    /// Parsed job file.
     pub file: JobFile,
     /// The text, for messages.
     pub text: String,

@@ -52,11 +52,11 @@ pub enum KeptError {
 pub struct Kept {
     /// File of the device's profile, for messages.
     pub profile_file: String,
-    /// Its text.
+    /// Text of the device's profile.
     pub profile: String,
     /// File of the host's profile, for messages.
     pub host_file: String,
-    /// Its text.
+    /// Text of the host's profile.
     pub host: String,
 }
 

@@ -80,7 +80,7 @@ pub enum OverrideError {
         key: String,
         /// The missing table.
         table: String,
-        /// The profile.
+        /// Name of the profile.
         file: String,
     },
     /// The key names a table.
@@ -91,7 +91,7 @@ pub enum OverrideError {
     CannotAdd {
         /// As given, such as `controller.cores`.
         key: String,
-        /// The profile.
+        /// Name of the profile.
         file: String,
     },
     /// Two overrides set the same.
@@ -105,7 +105,7 @@ pub enum OverrideError {
     Invalid {
         /// The overrides at fault, as far as the faults name their keys; all of them otherwise.
         overrides: Vec<ProfileOverride>,
-        /// The faults.
+        /// The profile with its faults.
         profile: InvalidProfile,
     },
 }

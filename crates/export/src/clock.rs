@@ -52,7 +52,7 @@ impl Clock {
         Clock { speed, start }
     }
 
-    /// The speed.
+    /// Speed of the device's clock relative to real time.
     pub const fn speed(&self) -> Speed {
         self.speed
     }

@@ -156,7 +156,7 @@ impl<M: SimulatedDevice> Server<M> {
         self.pacing.report()
     }
 
-    /// The service.
+    /// Service that executes the requests.
     pub const fn service(&self) -> &Service<M> {
         &self.service
     }

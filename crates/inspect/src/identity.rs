@@ -71,7 +71,7 @@ impl fmt::Display for Transport {
 pub struct Partition {
     /// Name of the device, such as `sdb1`.
     pub name: String,
-    /// Its number.
+    /// Major and minor number.
     pub number: DeviceNumber,
     /// First byte on the whole disk.
     pub start: Bytes,
@@ -84,7 +84,7 @@ pub struct Partition {
 pub struct Identity {
     /// The kernel's name, such as `sdb`.
     pub name: String,
-    /// Its number.
+    /// Major and minor number.
     pub number: DeviceNumber,
     /// Vendor and model, as far as it says.
     pub model: Option<String>,

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// A piece that was just done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done<'a, T> {
-    /// Its number.
+    /// Number of the piece, from 0.
     pub number: usize,
     /// How many are done, with this one.
     pub count: usize,
@@ -97,7 +97,7 @@ pub enum Next<T> {
 
 /// Decides which task a free thread begins. Its methods are called under a lock and must be short.
 pub trait Schedule: Send {
-    /// A task.
+    /// Unit of work that a thread takes.
     type Task;
     /// Outcome of a task.
     type Outcome;

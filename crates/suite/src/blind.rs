@@ -28,7 +28,7 @@ const HOST: &str = "direct";
 /// A drawn device that was probed.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// The device.
+    /// Drawn device with its true answers.
     pub drawn: Drawn,
     /// Report of the probe.
     pub report: Report,

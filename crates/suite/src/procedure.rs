@@ -3,7 +3,7 @@
 use crate::session::SuiteError;
 use nandscope_result::procedure;
 
-/// A procedure.
+/// A procedure that a suite can run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Procedure {
     /// The review of a memory card: fresh, used, refreshed; folders, traces, power, heat.

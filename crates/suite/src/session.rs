@@ -24,7 +24,7 @@ pub enum SuiteError {
     /// A step cannot be done on this target, such as a test file that does not fit.
     #[error("{step}: {problem}")]
     Step {
-        /// Its title.
+        /// Title of the step.
         step: String,
         /// Cause, and a remedy.
         problem: String,

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 pub struct Mode {
     /// Name for the report, such as `SD Express`.
     pub name: String,
-    /// The host.
+    /// Profile of the host.
     pub host: HostProfile,
 }
 
@@ -21,7 +21,7 @@ pub struct SimSpec {
     pub name: String,
     /// Text of the profile, for its hash and its remarks.
     pub text: String,
-    /// The profile.
+    /// Profile of the device.
     pub profile: Profile,
     /// Ways to attach it, in the order of the review.
     pub modes: Vec<Mode>,

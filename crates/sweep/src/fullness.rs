@@ -115,7 +115,7 @@ impl Load {
 /// The sweep over the fullness of a drive.
 #[derive(Clone, Debug)]
 pub struct FullnessSweep {
-    /// Its points.
+    /// Points of the sweep.
     pub spec: SweepSpec,
     /// The drive's profile, as it is, and its text.
     profile: Profile,

@@ -49,7 +49,7 @@ enum Kind {
     Percentile(Option<Way>, f64),
 }
 
-/// A metric.
+/// A number of a result that a sweep compares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
     /// As it was named.

@@ -78,7 +78,7 @@ impl PlanError {
 pub struct Plan {
     /// Names of the parameters, in the order of the values of each point.
     pub parameters: Vec<String>,
-    /// The metrics.
+    /// Metrics of every point.
     pub metrics: Vec<Metric>,
     /// The points; those of one configuration follow each other.
     pub points: Vec<Point>,

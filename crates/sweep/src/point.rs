@@ -65,7 +65,7 @@ pub struct Point {
     pub device_key: String,
     /// Profiles of device and host.
     pub about: Arc<Simulated>,
-    /// The jobs.
+    /// Jobs to run on the device.
     pub jobs: Arc<Jobs>,
     /// Seed, precondition and name of the jobs.
     pub options: RunOptions,

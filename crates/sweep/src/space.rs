@@ -114,7 +114,7 @@ pub enum SpaceError {
     Repeated {
         /// The parameter as it was given.
         text: String,
-        /// The value.
+        /// Value as text.
         value: String,
     },
     /// A parameter is given twice.

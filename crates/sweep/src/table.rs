@@ -75,7 +75,7 @@ pub struct Row {
 pub struct SweepTable {
     /// Names of the parameters.
     pub parameters: Vec<String>,
-    /// The metrics.
+    /// Metrics, a column each.
     pub metrics: Vec<Metric>,
     /// The configurations in the order of the plan.
     pub rows: Vec<Row>,

@@ -61,7 +61,7 @@ pub enum MachineError {
     /// It took too long as a whole.
     #[error("the run took more than {} s of real time; it was at {at} of virtual time", .limit.as_secs())]
     TooLong {
-        /// The limit.
+        /// Limit of real time.
         limit: Duration,
         /// Virtual time reached.
         at: Nanos,
@@ -84,7 +84,7 @@ pub enum MachineError {
     /// A completion beyond the end of the card.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
-    /// A socket.
+    /// Error of a socket.
     #[error("the sockets to the kernel: {0}")]
     Io(#[from] io::Error),
     /// A poll was refused.

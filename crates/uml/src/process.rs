@@ -46,7 +46,7 @@ pub struct StartError {
 /// How a kernel is started.
 #[derive(Clone, Debug)]
 pub struct Start<'a> {
-    /// The executable.
+    /// Executable of the kernel.
     pub kernel: &'a Path,
     /// The folder of the run: sockets, script, logs.
     pub folder: &'a Path,
@@ -191,7 +191,7 @@ impl Process {
         self.ended
     }
 
-    /// Its number.
+    /// Process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

@@ -2,7 +2,7 @@
 //! (measured), each with a fixed amount of work. Settings are shell variables that a user may change; a
 //! user's own script is one more workload.
 
-/// A workload.
+/// Programs that run on a mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
     /// Its name on the command line.

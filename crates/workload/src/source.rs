@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// An operation and, for a trace, when it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedOp {
-    /// The operation.
+    /// Operation to issue.
     pub op: Op,
     /// Scheduled time from the start of the thread, for an open-loop source such as a trace.
     /// `None` means as soon as the pacing allows.

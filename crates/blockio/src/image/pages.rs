@@ -31,7 +31,7 @@ pub enum Directory {
     Pages(Arc<Vec<Slot>>),
 }
 
-/// A page.
+/// Storage of one page of an image.
 #[derive(Clone, Debug)]
 pub enum Slot {
     /// It consists of this byte.
@@ -59,7 +59,7 @@ impl Directory {
         Directory::Same(Slot::Uniform(byte))
     }
 
-    /// A page.
+    /// Storage of the page with this number.
     pub fn slot(&self, page: usize) -> &Slot {
         match self {
             Directory::Same(slot) => slot,

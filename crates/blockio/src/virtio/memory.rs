@@ -19,7 +19,7 @@ pub struct Region {
     pub size: u64,
     /// Offset of the region in the file.
     pub offset: u64,
-    /// The memory.
+    /// File that backs the region.
     pub file: File,
 }
 

@@ -139,7 +139,7 @@ fn to_fill(plan: &Plan, capacity: Bytes) -> u64 {
 pub struct Watched<'a> {
     /// Board that shows its progress.
     pub board: &'a Board<'a>,
-    /// Its number.
+    /// Number of the cell among all cells.
     pub number: usize,
     /// Whether to stop.
     pub interrupt: &'a Interrupt,

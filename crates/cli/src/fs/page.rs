@@ -105,7 +105,7 @@ pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
     plans
 }
 
-/// The page.
+/// Renders the page of measured file systems as Markdown.
 pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> String {
     let mut page = format!(
         "# Which file system for which card\n\n\

@@ -13,7 +13,7 @@ pub struct Plan {
     pub subject: usize,
     /// The file system.
     pub fs: FileSystem,
-    /// The workload.
+    /// Workload that the programs run.
     pub workload: Workload,
     /// How it is run.
     pub settings: Settings,

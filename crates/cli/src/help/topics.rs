@@ -1,13 +1,13 @@
 //! The pages of the documentation that the program carries.
 
-/// A page.
+/// A page that `nandscope help` prints.
 #[derive(Clone, Copy, Debug)]
 pub struct Topic {
     /// The word for it after `nandscope help`.
     pub name: &'static str,
     /// Subject of the page, in a few words.
     pub about: &'static str,
-    /// The page.
+    /// Text as in `docs`.
     pub markdown: &'static str,
 }
 

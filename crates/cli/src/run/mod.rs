@@ -184,7 +184,7 @@ impl Arguments {
         )
     }
 
-    /// The jobs.
+    /// Reads the job file, trace or command line.
     fn read(&self, console: &Console) -> Result<Jobs, Failure> {
         let set = self.set.iter().map(|text| Override::parse(text));
         match self.job() {

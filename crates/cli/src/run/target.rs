@@ -30,7 +30,7 @@ pub trait CommandTarget: RunTarget {
     /// The bytes by which it can be continued later.
     ///
     /// # Errors
-    /// Where there are none.
+    /// `Exit::Internal` if the target cannot be kept in a file.
     fn save(&self) -> Result<Vec<u8>, Failure>;
 }
 

@@ -6,7 +6,7 @@ use nandscope_result::TargetKind;
 
 /// An opened target of verification.
 pub struct Target {
-    /// The device.
+    /// Device, file or simulated device.
     pub medium: Box<dyn Medium>,
     /// Which one it is.
     pub subject: Subject,

@@ -16,7 +16,7 @@ pub struct Left {
     /// The salt of the journal that they belong to.
     pub salt: String,
     #[serde(alias = "stamps")]
-    /// The tags.
+    /// Tags on the device.
     pub tags: Vec<LeftTag>,
 }
 

@@ -9,7 +9,7 @@ pub struct Entry {
     pub name: &'static str,
     /// Its file, relative to the repository.
     pub file: &'static str,
-    /// Its text.
+    /// Text of the file.
     pub text: &'static str,
 }
 

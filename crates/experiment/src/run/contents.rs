@@ -53,7 +53,7 @@ pub enum ContentsError {
     /// It does not fit the device.
     #[error("--fault `{fault}`: {error}")]
     NotFake {
-        /// The command.
+        /// Fault command as given.
         fault: String,
         /// Cause.
         error: NotFake,

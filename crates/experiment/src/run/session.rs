@@ -133,7 +133,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
         Ok(())
     }
 
-    /// The result.
+    /// Ends the session and returns its result.
     pub(super) fn finish(mut self) -> Run {
         self.document.complete &= self.ending == Ending::Complete;
         self.document.environment.extend(self.target.closing());

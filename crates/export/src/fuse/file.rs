@@ -7,9 +7,9 @@ pub const LARGEST_TRANSFER: u32 = 1 << 20;
 /// The file in the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its name.
+    /// Name in the mounted folder.
     pub name: String,
-    /// Its size.
+    /// Size in bytes, that of the device.
     pub size: Bytes,
     /// It cannot be written.
     pub read_only: bool,

@@ -27,7 +27,7 @@ const CONTINUED: u8 = 2;
 pub enum Entry {
     /// It was given a command.
     Command {
-        /// The command.
+        /// Command as submitted to the device.
         command: Command,
         /// When.
         at: Nanos,
@@ -45,7 +45,7 @@ pub enum Entry {
     },
     /// Time passed up to here, with all that was planned.
     Passed {
-        /// The present.
+        /// Time reached.
         at: Nanos,
     },
     /// A request that was under way when the journal began.
@@ -61,7 +61,7 @@ pub struct Held {
     pub kind: CommandKind,
     /// First sector of the whole request.
     pub lba: Lba,
-    /// Its sectors.
+    /// Length of the whole request in sectors.
     pub sectors: u32,
     /// Commands that are not completed.
     pub commands: u32,

@@ -29,7 +29,7 @@ pub struct Export {
     pub name: String,
     /// A line for people.
     pub description: String,
-    /// Its size.
+    /// Size that clients see.
     pub size: Bytes,
     /// No writes are taken.
     pub read_only: bool,

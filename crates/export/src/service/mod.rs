@@ -116,7 +116,7 @@ impl<M: SimulatedDevice> Service<M> {
         self
     }
 
-    /// The device.
+    /// Device that is served.
     pub const fn model(&self) -> &M {
         &self.model
     }

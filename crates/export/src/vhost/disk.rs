@@ -15,7 +15,7 @@ const BLOCK_EXPONENT: u8 = 3;
 /// The card as a guest sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// Its size.
+    /// Capacity that guests see.
     pub size: Bytes,
     /// It takes no writes.
     pub read_only: bool,

@@ -19,7 +19,7 @@ pub enum Value {
     Seconds(f64),
     /// Yes or no.
     Flag(bool),
-    /// A ratio.
+    /// Ratio without a unit.
     Factor(f64),
     /// A number of things that lies between these two, both included.
     Range(u32, u32),

@@ -33,7 +33,7 @@ pub(super) struct Measured {
     pub(super) rates: Vec<Rate>,
     /// Rates of the last number of units before the fall, and of one more.
     pub(super) beside: (Vec<f64>, Vec<f64>),
-    /// The fall.
+    /// Fall of the rates, if one was found.
     pub(super) found: Option<OpenUnits>,
 }
 

@@ -87,7 +87,7 @@ impl Options {
 /// Everything that was found out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// The answers.
+    /// Answers, in the order of the questions.
     pub findings: Vec<Finding>,
     /// Evidence as plots.
     pub curves: Vec<Curve>,

@@ -25,7 +25,7 @@ pub enum Pass {
 pub struct Full {
     /// Which device, in words.
     pub identity: String,
-    /// Its blocks.
+    /// Size of the device in blocks.
     pub blocks: u64,
     /// Bytes of a block.
     pub block_bytes: usize,

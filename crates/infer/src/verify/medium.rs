@@ -26,20 +26,20 @@ pub trait Medium {
     /// Reads whole blocks from `first` on.
     ///
     /// # Errors
-    /// Where the device does not give them.
+    /// `MediumError::Failed` if the read fails; `MediumError::Gone` if the device is gone.
     fn read(&mut self, first: u64, into: &mut [u8]) -> Result<(), MediumError>;
 
     /// Writes whole blocks from `first` on.
     ///
     /// # Errors
-    /// Where the device does not take them.
+    /// `MediumError::Failed` if the write fails; `MediumError::Gone` if the device is gone.
     fn write(&mut self, first: u64, data: &[u8]) -> Result<(), MediumError>;
 
     /// Waits until everything written has left the caches of the host and, as far as the device says
     /// the truth, its own.
     ///
     /// # Errors
-    /// Where the device refuses.
+    /// `MediumError::Failed` if the flush fails; `MediumError::Gone` if the device is gone.
     fn settle(&mut self) -> Result<(), MediumError>;
 
     /// Present time on the device's clock.

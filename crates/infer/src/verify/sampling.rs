@@ -11,7 +11,7 @@ use nandscope_units::random::SplitMix64;
 /// Result of reading one tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Its block.
+    /// Block number of the tag.
     pub place: u64,
     /// Contents of the block after all writes.
     pub seen: Seen,

@@ -28,7 +28,7 @@ impl fmt::Debug for Salt {
 /// A tag that was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftTag {
-    /// Its block.
+    /// Block number for which the tag was made.
     pub place: u64,
     /// How often the block had been tagged.
     pub generation: u32,

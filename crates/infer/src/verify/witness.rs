@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// A block that is not written, and what it held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Witness {
-    /// The block.
+    /// Block number on the device.
     pub place: u64,
     /// Checksum of its contents.
     pub sum: u32,

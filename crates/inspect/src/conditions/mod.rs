@@ -22,7 +22,7 @@ use crate::telemetry::{Absent, Reading};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The conditions.
+/// State of the machine during a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Conditions {
     /// Release of the kernel.

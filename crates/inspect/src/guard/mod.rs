@@ -59,7 +59,7 @@ pub struct Opened {
     pub kind: Kind,
     /// True if it may be written.
     pub writable: bool,
-    /// Its size.
+    /// Size in bytes.
     pub size: Bytes,
     /// Of a block device, what it is.
     pub identity: Option<Identity>,

@@ -23,7 +23,7 @@ pub(super) struct Pinned {
     held: OwnedFd,
     /// Path at which it was found.
     pub path: PathBuf,
-    /// Its metadata.
+    /// Metadata when it was pinned.
     pub stat: Stat,
 }
 

@@ -56,7 +56,7 @@ impl Behind {
 /// A loop device that is in use.
 #[derive(Clone, Debug)]
 pub(crate) struct Loop {
-    /// Its number.
+    /// Major and minor number of the loop device.
     pub number: DeviceNumber,
     /// The kernel's name.
     pub name: String,

@@ -36,7 +36,7 @@ pub struct FileSlot {
     path: String,
     /// Its begin in the row.
     pub begin: u64,
-    /// Its size.
+    /// Length in bytes.
     pub bytes: u64,
 }
 

@@ -111,7 +111,7 @@ impl Volume {
         })
     }
 
-    /// Its name.
+    /// Path by which it was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }

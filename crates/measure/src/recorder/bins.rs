@@ -77,7 +77,7 @@ fn leading_digit(n: u64) -> u64 {
 pub struct DirectionBin {
     /// Operations that were completed in it.
     pub operations: u64,
-    /// Their bytes.
+    /// Bytes of the completed operations.
     pub bytes: u64,
     /// Sum of their latencies, nanoseconds.
     pub latency_sum_ns: u64,

@@ -26,7 +26,7 @@ pub enum ThreadFault {
         "it is to be recorded as group {record}, but {threads} threads have at most as many groups; number groups from 0"
     )]
     NoSuchGroup {
-        /// The group.
+        /// Number of the group.
         record: usize,
         /// Threads of the run.
         threads: usize,

@@ -14,7 +14,7 @@ pub(super) struct Chart {
     pub id: String,
     /// Title of the figure.
     pub title: String,
-    /// Its unit.
+    /// Unit of the values.
     pub unit: String,
     /// Bars in the order in which they are shown.
     pub bars: Vec<DriveBar>,

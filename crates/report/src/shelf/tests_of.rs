@@ -11,7 +11,7 @@ pub(super) struct TestSet<'a> {
     pub procedure: &'a str,
     /// Which drive each result is of.
     pub drives: Vec<usize>,
-    /// The results.
+    /// Results with these tests, one for each drive.
     pub documents: Vec<&'a ResultDocument>,
     /// The mode of each that is compared, where it has several.
     pub modes: Vec<Option<String>>,

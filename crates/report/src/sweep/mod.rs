@@ -19,7 +19,7 @@ const MOST_ROWS: usize = 500;
 /// A metric of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SweepMetric {
-    /// Its name.
+    /// Title of the metric.
     pub name: String,
     /// Its unit; empty for a ratio.
     pub unit: String,
@@ -59,9 +59,9 @@ pub struct SweepReport {
     pub description: String,
     /// Names of the parameters.
     pub parameters: Vec<String>,
-    /// The metrics.
+    /// Metrics, a column each.
     pub metrics: Vec<SweepMetric>,
-    /// The configurations.
+    /// Configurations, a row each.
     pub rows: Vec<SweepRow>,
     /// Circumstances for the end of the page: name and value.
     pub facts: Vec<(String, String)>,

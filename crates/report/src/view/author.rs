@@ -16,14 +16,14 @@ pub struct Author {
     pub conclusion: Option<String>,
 }
 
-/// A photo.
+/// A photo of the drive or the test bench.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Photo {
     /// Caption of the photo.
     pub caption: String,
     /// Media type, such as `image/png`.
     pub media_type: &'static str,
-    /// The file.
+    /// Contents of the image file.
     pub bytes: Vec<u8>,
 }
 

@@ -91,7 +91,7 @@ pub struct Part {
     pub anchor: String,
     /// Plots over all steps together, where there are many.
     pub time_lines: Vec<Plot>,
-    /// The steps.
+    /// Steps of this mode, in order.
     pub steps: Vec<Step>,
 }
 

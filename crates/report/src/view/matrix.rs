@@ -73,7 +73,7 @@ fn count(value: f64) -> String {
 pub struct Body {
     /// The heading; empty for none.
     pub title: String,
-    /// The rows.
+    /// Rows under the heading.
     pub rows: Vec<Row>,
 }
 
@@ -89,7 +89,7 @@ pub struct Row {
 /// One value; empty where nothing was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// The value.
+    /// Formatted value.
     pub text: String,
     /// In small type beneath it.
     pub remark: String,

@@ -16,9 +16,9 @@ use nandscope_result::{ResultDocument, StepResult, procedure};
 pub struct Tile {
     /// Name of the quantity.
     pub label: String,
-    /// The number.
+    /// Formatted number.
     pub value: String,
-    /// Its unit.
+    /// Unit of the number.
     pub unit: String,
     /// Origin, or a value to compare it with.
     pub note: String,

@@ -105,7 +105,7 @@ pub struct Plot {
     pub lines: Vec<Line>,
     /// Ranges of repetitions.
     pub bands: Vec<Band>,
-    /// The values.
+    /// Samples of the lines, reduced for display.
     pub table: Table,
     /// Rows before reduction; equal to the table's where there was none.
     pub rows_measured: usize,

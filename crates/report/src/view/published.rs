@@ -61,7 +61,7 @@ pub fn sources(rows: &[PublishedRow]) -> Vec<&str> {
 pub struct Placed<'a> {
     /// Title of the step.
     pub step: Option<&'a str>,
-    /// The figure.
+    /// Figure of the document.
     pub figure: &'a Figure,
 }
 

@@ -5,7 +5,7 @@
 /// Value of a line at one place of the axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell {
-    /// A value.
+    /// Value of a sample.
     Value(f64),
     /// Nothing was measured here: the line is broken.
     Gap,

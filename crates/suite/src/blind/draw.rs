@@ -35,7 +35,7 @@ pub struct Truth {
 /// A device that was drawn.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// The device.
+    /// Profile of the device.
     pub profile: Profile,
     /// Disturbance of the measurement.
     pub noise: Noise,

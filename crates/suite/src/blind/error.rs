@@ -27,7 +27,7 @@ pub enum BlindError {
     NoTable {
         /// A card or a drive.
         device: &'static str,
-        /// The table.
+        /// Name of the missing table.
         table: &'static str,
     },
     /// No host of the library fits the profile of this name.
@@ -49,7 +49,7 @@ pub enum BlindError {
         number: u64,
         /// Seed of the series.
         seed: u64,
-        /// The error.
+        /// Error on that device.
         error: Box<BlindError>,
     },
 }

@@ -16,7 +16,7 @@ pub struct Noise {
     pub stall: Nanos,
 }
 
-/// The target.
+/// A target with random delays.
 #[derive(Debug)]
 pub struct Noisy<T> {
     target: T,

@@ -23,7 +23,7 @@ pub enum Outcome {
 /// An answer and how it fares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// The question.
+    /// Identifier of the question.
     pub id: &'static str,
     /// How the answer fares.
     pub outcome: Outcome,

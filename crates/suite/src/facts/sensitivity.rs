@@ -26,7 +26,7 @@ pub struct Assumed {
 pub struct Reaction {
     /// Identifier of the published fact.
     pub fact: String,
-    /// The figure.
+    /// Identifier of the figure.
     pub figure: String,
     /// Change at both ends of the range, in percent of the figure; `None` where it was not measured, or is zero.
     pub percent: [Option<f64>; 2],

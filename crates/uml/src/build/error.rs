@@ -9,7 +9,7 @@ pub enum BuildError {
     /// Programs that are needed are missing.
     #[error("a build of the kernel needs {missing}; on Debian: apt-get install {packages}")]
     Tools {
-        /// Their names.
+        /// Names of the missing tools.
         missing: String,
         /// The packages that have them.
         packages: String,

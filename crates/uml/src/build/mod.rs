@@ -43,7 +43,7 @@ const TOOLS: [(&str, &str); 8] = [
 /// A kernel that is ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// The executable.
+    /// Executable of the kernel.
     pub path: PathBuf,
     /// Its version, such as `6.1.192`.
     pub version: String,

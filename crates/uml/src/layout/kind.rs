@@ -42,7 +42,7 @@ impl Kind {
         Kind::Super,
     ];
 
-    /// Its name.
+    /// Name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Data => "data",

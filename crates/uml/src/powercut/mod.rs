@@ -119,7 +119,7 @@ impl Outcome {
 /// Parameters of a series of cuts.
 #[derive(Clone, Copy, Debug)]
 pub struct Series<'a> {
-    /// The kernel.
+    /// Executable of the kernel.
     pub kernel: &'a Path,
     /// The file system.
     pub fs: FileSystem,

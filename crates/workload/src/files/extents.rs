@@ -6,7 +6,7 @@ use nandscope_units::{Bytes, saturating_u32};
 /// A range and what is done to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
-    /// The operation.
+    /// Kind of the operation.
     pub kind: OpKind,
     /// Its first byte.
     pub offset: Bytes,
@@ -17,7 +17,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// A flush.
+    /// Extent of a flush, without a range.
     pub(super) const FLUSH: Extent = Extent {
         kind: OpKind::Flush,
         offset: Bytes::ZERO,

@@ -15,7 +15,7 @@ pub struct FilePlace {
     pub folder: u32,
     /// Its first byte; a cluster boundary.
     pub start: u64,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
     /// Its directory entries: the first byte, and how many.
     pub entries: (u64, u64),

@@ -29,7 +29,7 @@ pub enum SpecError {
         "folder {name}: {files} files need at least {files} bytes, but the sum is {bytes} bytes; give it more bytes or fewer files"
     )]
     TooFewBytes {
-        /// The folder.
+        /// Name of the folder.
         name: String,
         /// Number of files wanted in it.
         files: u32,
@@ -45,7 +45,7 @@ pub enum SpecError {
     /// Negative or not a number.
     #[error("folder {name}: a spread of {spread} is not between 0 and 10")]
     Spread {
-        /// The folder.
+        /// Name of the folder.
         name: String,
         /// As given; see [`FolderSpec::spread`].
         spread: f64,

@@ -14,7 +14,7 @@ pub struct Fault {
     pub span: Range<usize>,
     /// The option concerned; empty where the line holds none.
     pub key: String,
-    /// The fault.
+    /// Description of the fault.
     pub message: String,
     /// Remedy; may be empty.
     pub remedy: String,

@@ -304,7 +304,7 @@ pub enum BlockSizes {
 }
 
 impl BlockSizes {
-    /// The smallest.
+    /// Smallest block size, bytes.
     pub fn min(&self) -> u32 {
         match self {
             BlockSizes::Fixed(size) => *size,
@@ -313,7 +313,7 @@ impl BlockSizes {
         }
     }
 
-    /// The largest.
+    /// Largest block size, bytes.
     pub fn max(&self) -> u32 {
         match self {
             BlockSizes::Fixed(size) => *size,

@@ -17,7 +17,7 @@ pub struct Machine {
 /// An option that is set on every job of a file, after those of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
-    /// Its name.
+    /// Name of the option.
     pub key: String,
     /// `None` for a flag.
     pub value: Option<String>,

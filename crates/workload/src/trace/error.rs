@@ -59,7 +59,7 @@ pub enum TraceError {
     Binary {
         /// The name of the file.
         file: String,
-        /// The fault.
+        /// Description of the fault.
         what: String,
     },
     /// No known format fits.

@@ -40,7 +40,7 @@ pub struct Record {
     pub offset: Bytes,
     /// How many bytes; zero for a flush, never zero otherwise.
     pub length: u32,
-    /// The operation.
+    /// Kind of the operation.
     pub kind: OpKind,
 }
 

@@ -27,7 +27,7 @@ pub struct Folder {
     pub info: TargetInfo,
     /// The instruments beside it.
     pub panel: Panel,
-    /// The circumstances.
+    /// Environment of the measurement, for the result.
     pub environment: BTreeMap<String, String>,
     /// Conditions that affect the interpretation of the results.
     pub warnings: Vec<String>,

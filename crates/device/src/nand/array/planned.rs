@@ -7,7 +7,7 @@ use nandscope_units::Nanos;
 /// A transfer out of a die that was booked ahead.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Transfer {
-    /// Its end.
+    /// End of the transfer.
     pub(crate) end: Nanos,
     /// What was booked before it on the channel and out of the die.
     channel_before: (Nanos, Nanos),

@@ -54,9 +54,9 @@ impl Subject {
 /// One block as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Original {
-    /// Its number.
+    /// Block number on the device.
     pub place: u64,
-    /// Its contents.
+    /// Contents before the first write.
     pub contents: Vec<u8>,
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Label {
 /// Result of reading the position of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A record.
+    /// A complete record with a valid checksum.
     Whole(Label, Vec<u8>),
     /// A record whose contents are damaged or cut off.
     Damaged(Label),

@@ -13,7 +13,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 
-/// The attribute.
+/// Extended attribute that marks files made by nandscope.
 const ATTRIBUTE: &str = "user.nandscope.made";
 /// First line of the marker.
 const TITLE: &str = "nandscope made this file to measure on it";

@@ -54,7 +54,7 @@ impl Disturbance {
     }
 }
 
-/// The target.
+/// A target with drawn disturbances.
 pub struct Disturbed<T> {
     target: T,
     disturbance: Disturbance,

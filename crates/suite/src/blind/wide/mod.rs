@@ -33,7 +33,7 @@ use nandscope_workload::OpKind;
 /// A device that was drawn.
 #[derive(Debug)]
 pub struct Drawn {
-    /// Its profile.
+    /// Profile of the device.
     pub profile: Profile,
     /// The host to which it is attached.
     pub host: HostProfile,
@@ -50,7 +50,7 @@ pub struct Drawn {
 /// A drawn device that was probed.
 #[derive(Debug)]
 pub struct Tried {
-    /// The device.
+    /// Drawn device with its true answers.
     pub drawn: Drawn,
     /// Report of the probe.
     pub report: Report,

@@ -20,7 +20,7 @@ pub enum Outcome {
 /// A conclusion and how it fares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// The question.
+    /// Identifier of the question.
     pub id: &'static str,
     /// How the conclusion fares.
     pub outcome: Outcome,
