@@ -108,7 +108,7 @@ impl Failure {
         }
     }
 
-    /// The same, of something that is on a disk all the same.
+    /// Marks that the data was saved all the same.
     pub fn but_saved(mut self) -> Self {
         self.saved = true;
         self

@@ -131,7 +131,7 @@ pub fn write_result(document: &ResultDocument, path: &Path) -> Result<(), Failur
     write_or_keep(path, text.as_bytes())
 }
 
-/// What all of several outputs came to, none of which kept the others from being tried.
+/// Combines the results of several outputs, all of which were attempted.
 ///
 /// # Errors
 /// One failure with all messages and the exit code of the first.

@@ -237,7 +237,7 @@ fn slow_another_seed_is_another_run() {
     assert!(steps.len() == 6 && steps.iter().any(|s| s["series"] != *first));
 }
 
-/// The variants of a file system: each named everywhere, held against the default, and mkfs's refusal told.
+/// The variants of a file system: each named everywhere, compared with the default, and mkfs's refusal reported.
 #[test]
 #[ignore = "slow: boots kernels"]
 fn slow_a_sweep_holds_the_variants_against_the_default() {

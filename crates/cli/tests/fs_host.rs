@@ -228,7 +228,7 @@ impl Spinning<'_> {
 /// Whether a process has used a tenth of a second of processor time.
 fn has_run(process: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // Behind the name, which may hold anything: the state is the first field, the time in user mode the twelfth.
+    // After the name, which may hold anything: the state is the first field, the time in user mode the twelfth.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
     let ticks = fields.split_whitespace().nth(11);
     ticks.and_then(|ticks| ticks.parse::<u64>().ok()) >= Some(10)

@@ -24,7 +24,7 @@ fn a_device_that_fails_at_some_places_fails_exactly_there() {
         "r.fio",
         "[r]\nrw=randread\nbs=4k\niodepth=8\ncontinue_on_error=all\nsize=8m\n",
     );
-    // Behind the end of its file a loop device answers EIO.
+    // Past the end of its file a loop device answers EIO.
     truncate(&device.backing(), 5 << 20);
     for engine in ["uring", "blocking"] {
         let run = [

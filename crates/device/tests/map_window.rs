@@ -1,4 +1,4 @@
-//! A map that is not all at hand: look-ups beyond the window cost a flash read, or a fetch from
+//! A map that is partly in RAM: look-ups beyond the window cost a flash read, or a fetch from
 //! the host's memory; read-ahead spares sequential reads the array's time.
 
 use crate::support;
@@ -27,7 +27,7 @@ fn flash_read() -> u64 {
 fn reads_within_the_window_cost_nothing_more_and_beyond_it_a_flash_read() {
     let mut p = plain();
     p.ftl.as_mut().expect("page-mapped").map.location = MapLocation::Window;
-    // Four map pages of 1,024 entries each: 16 MiB at hand.
+    // Four map pages of 1,024 entries each: 16 MiB in RAM.
     p.ftl.as_mut().expect("page-mapped").map.window_kib = Some(16);
     let mut d = filled(&p);
     // Pages of the map that were written back lie in flash once they have left the window.
@@ -88,7 +88,7 @@ fn a_map_in_host_memory_costs_its_fetch() {
     assert_eq!(c.latency(), Nanos(flash_read() + 4_000));
 }
 
-/// A map of which `kib` are at hand, and a buffer of a single place.
+/// A map with `kib` in RAM, and a buffer of a single place.
 fn one_place(kib: u32, read_us: f64, program_us: f64) -> Profile {
     let mut p = plain();
     p.nand.slc.read_us = vec![read_us];
@@ -184,7 +184,7 @@ fn random_writes_and_collection_miss_the_window_like_reads() {
         moved > count / 4,
         "collection is at work: {moved} of {count}"
     );
-    // Of so many pages of the map four are at hand. Pages of the map that are moved need none.
+    // Four of these pages of the map are in RAM. Pages of the map that are moved need none.
     let absent = 1.0 - 4.0 / (units as f64 / 1024.0);
     let most = (count + moved) as f64 * absent;
     assert!(misses <= most * 1.02, "{misses} of {most}");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 const MEMORY: &str = "/proc/meminfo";
 const VECTOR: &str = "/proc/self/auxv";
-/// Files that tell about the machine, which a confined process must be able to read.
+/// Files that describe the machine, which a confined process must be able to read.
 pub const FACTS: [&str; 2] = [MEMORY, VECTOR];
 
 /// This machine, with options that are set from outside.

@@ -71,7 +71,7 @@ fn refusal(name: &str, needed: u64, limit: &Limit) -> MemoryError {
     }
 }
 
-/// The tightest of the limits that the system tells; `None` where it tells of none.
+/// The smallest limit that the system reports; `None` if it reports none.
 fn smallest_limit() -> Option<Limit> {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let own = read("/proc/self/limits").zip(read("/proc/self/statm"));

@@ -38,7 +38,7 @@ pub struct Probe<'a, T: Target> {
 }
 
 impl<'a, T: Target> Probe<'a, T> {
-    /// `tell` learns now and then which share of the work is done, and the target's time.
+    /// `tell` is called now and then with the share of the work that is done, and the target's time.
     pub fn new(
         target: &'a mut T,
         stop: &'a dyn Fn() -> bool,

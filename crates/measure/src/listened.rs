@@ -1,4 +1,4 @@
-//! A target that somebody listens to: each operation is reported when it is handed over, and when it is finished.
+//! A target with a listener: each operation is reported when it is submitted, and when it is finished.
 
 use crate::target::{Load, Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
@@ -15,7 +15,7 @@ pub trait Listener {
         let _ = (request, at);
     }
 
-    /// An operation that was handed over at `at` is finished.
+    /// An operation that was submitted at `at` is finished.
     fn finished(&mut self, request: &Request, at: Nanos, reply: &Reply);
 }
 
@@ -58,7 +58,7 @@ pub struct Listened<T, L> {
     pub target: T,
     /// Who listens.
     pub listener: L,
-    /// Requests and when they were handed over, by their tags, which the runner numbers from 0 and uses again.
+    /// Requests and times of their submission, by their tags, which the runner numbers from 0 and uses again.
     in_flight: Vec<Option<(Request, Nanos)>>,
 }
 

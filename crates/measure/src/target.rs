@@ -101,7 +101,7 @@ pub struct Load {
     pub depth: u32,
     /// The longest operation, bytes.
     pub largest: u32,
-    /// Operations handed over at once; 0 and 1 hand each over by itself.
+    /// Operations submitted at once; 0 and 1 submit each by itself.
     pub batch: u32,
 }
 
@@ -158,7 +158,7 @@ pub trait Target {
     /// [`TargetError`] if the target as a whole has failed; an operation that fails by itself comes back as a [`Reply`].
     fn submit(&mut self, request: Request) -> Result<(), TargetError>;
 
-    /// An operation will probably be handed over at `offset` next. A target may prepare for it in memory;
+    /// An operation will probably be submitted at `offset` next. A target may prepare for it in memory;
     /// it changes nothing that can be measured on the target's clock.
     #[inline]
     fn expect(&mut self, offset: Bytes) {

@@ -123,7 +123,7 @@ fn conditions(out: &mut String, document: &ResultDocument, width: usize) {
     }
 }
 
-/// Answers of all steps; the evidence of tests and of what could not be told is in the report.
+/// Answers of all steps; the evidence of tests and of unanswered questions is in the report.
 fn answers(out: &mut String, document: &ResultDocument, width: usize) {
     let several = document.target.modes.len() > 1;
     let conclusions = document.steps.iter().flat_map(|s| &s.conclusions);

@@ -7,9 +7,9 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use nandscope_units::Nanos;
 use thiserror::Error;
 
-/// Smallest latency that is told apart, nanoseconds.
+/// Smallest latency that the histogram distinguishes, nanoseconds.
 pub const LOWEST_NS: u64 = 1;
-/// Largest latency that the histogram tells apart: one hour. Longer ones count as one hour in the
+/// Largest latency that the histogram distinguishes: one hour. Longer ones count as one hour in the
 /// percentiles, and in full in maximum and mean.
 pub const HIGHEST_NS: u64 = 3_600_000_000_000;
 /// Significant decimal digits of a percentile.

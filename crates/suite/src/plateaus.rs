@@ -228,7 +228,7 @@ mod tests {
             found.len() == 1 && (found[0].mb_per_s - 90.0).abs() < 2.0,
             "{found:?}"
         );
-        // Behind a cache it hides no step.
+        // After a cache it hides no step.
         let (t, mut v) = curve(&[(300, 90.0), (300, 30.0)]);
         v[..3].fill(0.0);
         v[300..303].fill(0.0);

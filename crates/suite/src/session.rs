@@ -1,5 +1,5 @@
-//! One target on its way through a procedure: runs phases, joins them into steps, tells how far it
-//! has come, and stops when it is told to.
+//! One target on its way through a procedure: runs phases, joins them into steps, reports
+//! progress, and stops on request.
 
 use crate::phases::join;
 use crate::probe::{Probe, ProbeError};

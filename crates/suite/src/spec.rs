@@ -1,4 +1,4 @@
-//! A simulated device as a procedure is told of it: its profile and the hosts it is attached to.
+//! Specification of a simulated device for a procedure: its profile and the hosts it is attached to.
 
 use crate::session::SuiteError;
 use nandscope_device::profile::{HostProfile, Profile, explain, library};

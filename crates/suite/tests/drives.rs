@@ -1,4 +1,4 @@
-//! The drives of the SM2262EN page side by side, held against the ratios that it prints.
+//! The drives of the SM2262EN page side by side, compared with the ratios that it prints.
 
 use nandscope_result::ResultDocument;
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved};

@@ -1,5 +1,5 @@
 //! The published figures of the SM2708 review come out of the model: the whole review in both
-//! modes, held against `facts/published.toml` with the tolerances of `facts/checks.toml`.
+//! modes, compared with `facts/published.toml` with the tolerances of `facts/checks.toml`.
 
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved, facts, review};
 

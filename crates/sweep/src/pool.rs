@@ -221,7 +221,7 @@ mod tests {
             }
         }
         assert_eq!(seen, [125, 125, 250, 250, 500, 625, 625, 750, 750, 1000]);
-        // The end of the point counts what its jobs could not tell.
+        // The end of the point counts the rest that its jobs did not report.
         let mut second = Watcher::new(&parts, 1);
         second.reach(PARTS);
         assert_eq!(parts.load(Ordering::Relaxed), 2 * PARTS);

@@ -92,7 +92,7 @@ pub trait OpSource: Send {
 pub struct Pacing {
     /// Operations outstanding at once, at least 1.
     pub iodepth: u32,
-    /// Operations handed over at once, at least 1 (fio's `iodepth_batch`). The kernel may merge
+    /// Operations submitted at once, at least 1 (fio's `iodepth_batch`). The kernel may merge
     /// neighbours of one hand-over.
     pub batch: u32,
     /// Once the queue was full, nothing is issued before this few are outstanding: the smaller of

@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The part of a cell that is over when its file system is full: the work and the check follow.
 const FILLED: f64 = 0.95;
 
-/// See the module's text. Each cell is told of by the thread that runs it.
+/// See the module's text. The thread that runs a cell reports it.
 pub struct Board<'a> {
     subjects: &'a [Subject],
     plans: &'a [Plan],

@@ -268,7 +268,7 @@ impl Chosen {
         }
     }
 
-    /// Whether the device tells of its page and allocation unit.
+    /// True if the device reports its page and allocation unit.
     pub fn topology(&self) -> bool {
         self.topology
     }

@@ -1,5 +1,5 @@
 //! The page docs/filesystems.md: five file systems on the cards of the talk, and the talk's findings
-//! held against what the traces show. Every number on it comes from the cells.
+//! compared with the traces. Every number on it comes from the cells.
 
 mod traces;
 mod verdicts;

@@ -1,4 +1,4 @@
-//! What is to be measured on which card, and what the card tells of itself to the kernel.
+//! Plans of measurements on cards, and the topology that a card reports to the kernel.
 
 use super::Subject;
 use nandscope_uml::filesystem::FileSystem;
@@ -48,7 +48,7 @@ impl Plan {
     }
 }
 
-/// The smallest write that needs no reading, and the best, as a device may tell them.
+/// The smallest write that needs no read, and the optimal one, as a device may report them.
 pub fn topology(subject: &Subject) -> (Bytes, Bytes) {
     let card = subject.simulated.device_source.profile.card.as_ref();
     let page = card.and_then(|card| card.page_kib).unwrap_or(16);

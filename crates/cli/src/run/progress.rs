@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const STEPS: u64 = 1000;
 /// An estimate of the time left before this is a guess.
 const SETTLED: Duration = Duration::from_secs(1);
-/// How often the progress is told where there is no terminal.
+/// Time between progress notes without a terminal.
 const TELL: Duration = Duration::from_secs(30);
 
 /// A line that is drawn over and over.
@@ -81,7 +81,7 @@ impl Line {
 }
 
 impl Line {
-    /// Shows the same of long work; where there is no terminal it is told in notes, every half minute
+    /// Shows the same of long work; without a terminal it prints notes, every half minute
     /// and at each step that has no share.
     pub fn tell(&mut self, fraction: Option<f64>, text: String, console: &Console) {
         let due = fraction.is_none() || self.told.elapsed() > TELL;

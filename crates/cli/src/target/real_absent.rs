@@ -4,12 +4,12 @@ use crate::failure::Failure;
 use clap::Args;
 use std::path::Path;
 
-/// Arguments that only a real target heeds; there are none here.
+/// Arguments that apply to real targets only; there are none here.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RealArguments {}
 
 impl RealArguments {
-    /// Refuses those that were given for a target that does not heed them.
+    /// Refuses arguments that do not apply to this target.
     ///
     /// # Errors
     /// None on this system.

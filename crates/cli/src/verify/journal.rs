@@ -174,8 +174,8 @@ pub fn close(
     Ok(kept.map(|journal| not_back(arguments, journal.path(), &missing(restored))))
 }
 
-/// How a run ends whose journal was closed and whose verdict was told: what became of the data goes before the verdict,
-/// and a report that cannot be written hides neither.
+/// Ends a run after its journal was closed and its verdict printed. The state of the data takes precedence over the
+/// verdict, and a report that cannot be written hides neither.
 ///
 /// # Errors
 /// The first of the failures.

@@ -10,7 +10,7 @@ use nandscope_infer::verify::{VerifyError, check_left, kept_step, kept_summary};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Checks the tags, puts the data back, and tells.
+/// Checks the tags, restores the data, and reports.
 ///
 /// # Errors
 /// `Exit::Usage` if no tagged blocks were left on this device, or by another run; `Exit::Unrestored` if it was

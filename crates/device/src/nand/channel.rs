@@ -76,7 +76,7 @@ impl Channel {
         };
         let mut start = current.boundary(from);
         if start == self.reads_until {
-            // Behind a read, a page of the program has its turn.
+            // After a read, a page of the program has its turn.
             start = (start + current.page).min(current.end);
         }
         for program in &mut self.programs {

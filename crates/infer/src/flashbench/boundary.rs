@@ -31,9 +31,9 @@ pub const CLEAR: f64 = 1.5;
 pub enum Certainty {
     /// The step is at least [`CLEAR`].
     Clear,
-    /// It is visible, and no more.
+    /// It is only just visible.
     Weak,
-    /// It is not: nothing can be told.
+    /// It is not visible: there is no conclusion.
     None,
 }
 
@@ -67,7 +67,7 @@ impl CardStep {
     }
 }
 
-/// The page and the allocation unit, as far as they can be seen.
+/// The page and the allocation unit, if they are visible.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Boundaries {
     /// The step that is taken for the page.

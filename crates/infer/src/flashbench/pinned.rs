@@ -63,7 +63,7 @@ enum Small {
     /// To this unit of the card.
     First(u64),
     /// To the unit that would be this number of the data units.
-    Behind(u64),
+    After(u64),
 }
 
 /// Measures with pieces of `length` in `open` data units, the number that the card keeps open, and
@@ -115,7 +115,7 @@ fn with_pieces<T: Target>(
         (0, Small::First(first)),
         (open, Small::First(first)),
         (open + 1, Small::First(first)),
-        (open, Small::Behind(u64::from(open + 1))),
+        (open, Small::After(u64::from(open + 1))),
     ];
     let mut seconds = [0.0; 5];
     for (i, ((data, small), seconds)) in cases.into_iter().zip(&mut seconds).enumerate() {
@@ -151,7 +151,7 @@ fn round<T: Target>(
         let table = match small {
             Small::None => None,
             Small::First(number) => Some(number * plan.unit),
-            Small::Behind(number) => Some(plan.place(number)),
+            Small::After(number) => Some(plan.place(number)),
         };
         if let Some(table) = table {
             // The same few sectors again and again, as a table is updated.

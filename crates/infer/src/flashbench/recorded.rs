@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::str::FromStr;
 
-/// Which run of which card.
+/// A run of a card.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunId {
     /// The card, such as `wb-card03`.
@@ -49,7 +49,7 @@ pub struct RecordedRate {
     pub mode: String,
     /// Units in turn.
     pub units: u32,
-    /// The unit that flashbench was told, bytes.
+    /// The unit given to flashbench, bytes.
     pub unit: u64,
     /// Length of a piece, bytes.
     pub length: u64,

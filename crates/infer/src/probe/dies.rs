@@ -17,7 +17,7 @@ const PAIRS: usize = 3000;
 /// Of normally distributed values 97 of 100 lie within so many standard deviations. Pairs that are wrongly taken for
 /// ones that met come on top, so that nine of ten intervals hold the true number.
 const NINE_OF_TEN: f64 = 2.17;
-/// Pairs that met take longer than the others by this share of the shorter read at least, or nothing can be told.
+/// Pairs that met take longer than the others by this share of the shorter read at least, or there is no conclusion.
 const APART: f64 = 0.3;
 /// Between a pair that did not meet, which takes as long as one of the two, and one that did, which takes as long as
 /// both: where the two groups are parted at first.

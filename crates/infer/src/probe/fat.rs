@@ -184,7 +184,7 @@ enum Small {
     Beside,
 }
 
-/// Which of the first units are kept open beside as many others as stay open; `None` if that cannot be told.
+/// Which of the first units are kept open beside as many others as stay open; `None` if that is unclear.
 fn kept_open<T: Target>(
     probing: &mut Probing<'_, T>,
     unit: u64,
@@ -266,8 +266,9 @@ fn quick_units(
 }
 
 /// Lengths of small writes, and whether the data units are written in the opposite order every other round, until one
-/// of them tells. With turning, a card that closes the unit it used least recently closes two units per small write, the
-/// first data unit and the small one's; without, it closes all of them: that takes long, but shows where merges are put off.
+/// of them gives an answer. With turning, a card that closes the unit it used least recently closes two units per
+/// small write, the first data unit and the small one's; without, it closes all of them: that takes long, but shows
+/// where merges are put off.
 const ATTEMPTS: [(u64, bool); 4] = [
     (PIECES[0], true),
     (PIECES[1], true),

@@ -34,16 +34,16 @@ pub struct Finding {
     pub id: &'static str,
     /// The question in words.
     pub question: &'static str,
-    /// The answer; `None` where it cannot be told.
+    /// The answer; `None` for "cannot tell".
     pub value: Option<Value>,
     /// The answer in words.
     pub answer: String,
     /// How likely the answer is to be right, 0 to 1: the share of right ones among answers of this kind and strength in the
-    /// blind test (docs/inference.md). 0 where it cannot be told.
+    /// blind test (docs/inference.md). 0 for "cannot tell".
     pub confidence: f64,
-    /// How much the evidence says; `None` where it cannot be told.
+    /// Strength of the evidence; `None` for "cannot tell".
     pub strength: Option<Strength>,
-    /// The numbers on which it rests, or why it cannot be told.
+    /// The numbers that support it, or why there is no answer.
     pub evidence: String,
 }
 

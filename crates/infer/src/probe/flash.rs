@@ -305,7 +305,7 @@ fn at_multiples<T: Target>(probing: &mut Probing<'_, T>) -> Result<AtMultiples, 
 }
 
 /// The unit at multiples with its answer, unless single boundaries contradict: where units begin elsewhere, some of
-/// the multiples can be boundaries of larger ones, and the mean of a row does not tell.
+/// the multiples can be boundaries of larger ones, and the mean of a row does not show it.
 fn borne_out<T: Target>(
     probing: &mut Probing<'_, T>,
     found: &AtMultiples,

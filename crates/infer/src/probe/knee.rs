@@ -1,5 +1,5 @@
-//! How many units stay open: the fall of the rate, measured again and again on both sides of it, and told from a fall
-//! that only loading the state of another open unit causes.
+//! Number of open units: finds the fall of the rate, measures it repeatedly on both sides, and distinguishes it from a
+//! fall that only loading the state of another open unit causes.
 
 use super::Probing;
 use super::confidence::Strength;

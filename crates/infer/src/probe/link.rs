@@ -127,7 +127,7 @@ const SEEN_AFTER: usize = 8;
 const QUICKER: f64 = 0.85;
 
 /// Whether reads in order are quicker than the same number of reads of a window of the same size in a random order; both
-/// in turn. That they are not does not tell that nothing is read ahead.
+/// in turn. If they are not, the device may still read ahead.
 fn ahead<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), ProbeError> {
     let (id, question) = ("read-ahead", "Read-ahead of sequential reads");
     let mut said = Vec::new();

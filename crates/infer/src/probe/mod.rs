@@ -1,4 +1,4 @@
-//! What is inside a device, as far as times of operations show it: one investigation after the other,
+//! Infers the internals of a device from times of operations: one investigation after the other,
 //! each as long as the budget lasts, each with an answer and its confidence, or with the reason why it cannot be told.
 //!
 //! Reading comes first, then writing in order, then what disturbs the device most. How the answers
@@ -188,7 +188,7 @@ impl<T: Target> Probing<'_, T> {
     }
 }
 
-/// Probes a target. `tell` learns which share of the time is spent.
+/// Probes a target. `tell` is called with the share of the time that is spent.
 ///
 /// No operation begins for which the budget has no room, and of each question that was not reached the report says why.
 ///

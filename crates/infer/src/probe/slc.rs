@@ -22,7 +22,7 @@ const ALONE: Nanos = Nanos::from_secs(20);
 const LOW: usize = 3;
 /// Batches on either side of a change of level.
 const LASTING: usize = 6;
-/// Behind the cache another region is told from the second plateau by this ratio.
+/// Smallest ratio between the second plateau and a third region after the cache.
 const REGION: f64 = 1.3;
 /// How full the device must be for a cache that depends on it to be smaller, in percent.
 const FULLER: u64 = 60;

@@ -10,7 +10,7 @@ use nandscope_measure::target::Target;
 use nandscope_result::Curve;
 use nandscope_units::{Bytes, Nanos};
 
-/// Where the unit could not be told: a common multiple of most, so that no two places share one, and
+/// Distance of places if the unit is not known: a common multiple of most units, so that no two places share one, and
 /// each begins one.
 const UNIT_DEFAULT: u64 = 48 << 20;
 /// Time for one rate.
@@ -110,7 +110,7 @@ fn plan<T: Target>(probing: &Probing<'_, T>, unit: u64, known: bool, order: Orde
         budget: Some(BUDGET),
         care: Care {
             warm: WARM,
-            // Behind everything that may be treated otherwise.
+            // After everything that may be treated differently.
             from: 4 * unit.min(UNIT_DEFAULT / 4),
             extent: if known { 0 } else { EXTENT },
             fresh: true,

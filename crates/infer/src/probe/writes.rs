@@ -258,8 +258,8 @@ const SPREAD: f64 = 0.06;
 
 /// Writes that are taken faster than they can be done, until the memory for them is full: then all wait
 /// until some have been programmed. Page registers of the flash count as memory if data leaves the RAM before it is
-/// programmed. Where programming is as quick as the link there is no such pause, and
-/// nothing can be told.
+/// programmed. If programming is as fast as the link there is no such pause, and
+/// no conclusion.
 pub(super) fn buffer<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,

@@ -100,7 +100,7 @@ impl Full {
         self.right + self.damaged
     }
 
-    /// Goes on to the end, or until it is told to stop. After every point of the curve `save` gets the
+    /// Continues to the end, or until `stop` returns true. After every point of the curve `save` gets the
     /// state.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The way through io_uring: registered memory and files, operations handed over together, one
+//! I/O through io_uring: registered memory and files, operations submitted together, one
 //! ring for one thread.
 //!
 //! Operations are handed to the kernel one at a time, as fio does by default: the kernel merges
@@ -37,9 +37,9 @@ pub(super) struct Ring {
     volume: Arc<Volume>,
     clock: Clock,
     slots: Vec<Slot>,
-    /// Operations that are handed over at once.
+    /// Operations that are submitted at once.
     batch: usize,
-    /// Tags that the kernel has not been told of yet.
+    /// Tags that are not submitted yet.
     queued: Vec<u32>,
     /// Operations that ended without the kernel's help.
     settled: Vec<(u32, Outcome)>,
@@ -47,7 +47,7 @@ pub(super) struct Ring {
     outstanding: u32,
     /// When the timer in the ring goes off.
     timer: Option<Nanos>,
-    /// The kernel reads it while the timer is handed over.
+    /// The kernel reads it while the timer is submitted.
     timer_length: Box<types::Timespec>,
     operations: u64,
     polled: bool,

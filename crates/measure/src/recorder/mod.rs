@@ -55,9 +55,9 @@ pub struct DirectionRecord {
 /// The latency from issued to completed, divided at the hand-over to the target.
 #[derive(Clone, Debug, Default)]
 pub struct Stages {
-    /// From issued to handed over: fio's `slat`.
+    /// From issued to submitted: fio's `slat`.
     pub submission: Distribution,
-    /// From handed over to completed: fio's `clat`.
+    /// From submitted to completed: fio's `clat`.
     pub completion: Distribution,
 }
 

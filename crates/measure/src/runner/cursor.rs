@@ -23,7 +23,7 @@ impl Cursor {
         }
     }
 
-    /// Bytes that all passes will move, where that can be told.
+    /// Bytes that all passes will move, if known.
     pub(super) fn expected_bytes(&self) -> Option<u64> {
         if self.endless {
             return None;

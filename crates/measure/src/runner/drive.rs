@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Operations between two calls of the observer.
 const OBSERVE_EVERY_OPS: u64 = 65_536;
 /// Time on the target's clock between two calls of the observer; also the longest wait, so that a
-/// stop is heeded within a second of real time.
+/// stop takes effect within a second of real time.
 const OBSERVE_EVERY: Nanos = Nanos::from_secs(1);
 /// Waits without any movement of the clock after which the target is taken for broken.
 const STANDSTILL: u32 = 1 << 24;
@@ -140,7 +140,7 @@ pub(super) struct Run<'a, T: Target + ?Sized> {
     held: Vec<usize>,
     /// Other threads have loops of their own.
     among_others: bool,
-    /// Ends and changes of other threads that were heeded.
+    /// Ends and changes of other threads that were processed.
     heeded: (u64, u64),
     board: Option<Arc<Board>>,
 }

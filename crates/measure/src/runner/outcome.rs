@@ -1,4 +1,4 @@
-//! What a run gives back, and what it tells while it goes.
+//! Result and progress of a run.
 
 use super::Verdict;
 use crate::recorder::{Direction, GroupRecord, Timeline};
@@ -56,7 +56,7 @@ pub enum ThreadFault {
 pub enum Ending {
     /// Every thread came to the end of its work or its time.
     Complete,
-    /// It was told to stop; operations in flight were waited for.
+    /// It was stopped by the caller; operations in flight were waited for.
     Interrupted,
     /// A thread stopped at an error, or the target failed as a whole; in words.
     Failed(String),
@@ -142,7 +142,7 @@ pub struct Progress {
     pub operations: u64,
     /// Bytes moved, ramps included.
     pub bytes: Bytes,
-    /// Estimated share of the run that is done, 0 to 1, where it can be told.
+    /// Estimated share of the run that is done, 0 to 1, if known.
     pub fraction: Option<f64>,
 }
 

@@ -27,7 +27,7 @@ const OBSERVE_EVERY: Nanos = Nanos::from_millis(500);
 struct Gauge {
     operations: AtomicU64,
     bytes: AtomicU64,
-    /// Bits of the share that is done; those of a NaN where it cannot be told.
+    /// Bits of the share that is done; those of a NaN if it is not known.
     fraction: AtomicU64,
 }
 

@@ -291,7 +291,7 @@ impl ThreadState {
         Some(Step::Sleep(self.held_until.min(self.deadline)))
     }
 
-    /// It has ended: others are told.
+    /// It has ended: others are notified.
     pub(super) fn leave(&mut self) {
         if let Some((board, _)) = &self.board {
             let failed = self.failed || matches!(self.stop, Some(Stop::Cut(_)));
@@ -513,7 +513,7 @@ impl ThreadState {
         (end, self.pauses.idle(end))
     }
 
-    /// Share of its work that is done, 0 to 1, where that can be told.
+    /// Share of its work that is done, 0 to 1, if known.
     pub(super) fn fraction(&self, now: Nanos) -> Option<f64> {
         if matches!(self.stop, Some(Stop::Work | Stop::Time | Stop::Early(_))) {
             return Some(1.0);

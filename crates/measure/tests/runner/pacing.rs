@@ -147,7 +147,7 @@ fn a_pause_is_not_a_delay_of_the_target() {
         ..depth(1)
     };
     let outcome = run(&mut target, vec![Thread::new(reads(100), pacing, 0)]);
-    // Behind its schedule after each pause, the thread catches up; the first operation after a
+    // Late after each pause, the thread catches up; the first operation after a
     // pause was due when the pause ended.
     assert!(only(&outcome, Direction::Read).latency.max() < Nanos::from_micros(200));
 }

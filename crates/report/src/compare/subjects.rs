@@ -1,4 +1,4 @@
-//! What each document of a comparison is called: its title, and as much more as tells it from the others.
+//! Names of the documents of a comparison: the title, and what distinguishes it from the others.
 
 use nandscope_result::ResultDocument;
 use std::collections::BTreeMap;

@@ -63,7 +63,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Of a conclusion; `several` where modes must be told apart.
+    /// Of a conclusion; `several` if modes must be distinguished.
     pub fn of(conclusion: &Conclusion, several: bool) -> Answer {
         let question = match &conclusion.mode {
             Some(mode) if several => format!("{}, {mode}", conclusion.question),
@@ -143,7 +143,7 @@ pub struct JobRow {
     pub iops: String,
     /// Mean, then p50, p99, p99.9 and the greatest latency.
     pub latencies: [String; 5],
-    /// Mean time from being handed over to completion, where it was recorded apart from latency.
+    /// Mean time from submission to completion, if it was recorded apart from latency.
     pub service: Option<String>,
 }
 
@@ -227,7 +227,7 @@ fn number_series(chapters: &mut [Chapter], document: &ResultDocument, modes: &[O
 /// Charts of the first page; more would not be one.
 const MOST_GLANCES: usize = 6;
 
-/// The answers of some steps: what readers ask first comes first, what could not be told last.
+/// The answers of some steps: the most requested first, unanswered questions last.
 fn answers<'a>(steps: &[&'a StepResult]) -> Vec<&'a Conclusion> {
     let mut all: Vec<&Conclusion> = steps.iter().flat_map(|s| &s.conclusions).collect();
     all.sort_by_key(|c| {

@@ -8,7 +8,7 @@ use crate::names::{Unique, capital, slug};
 use crate::number::{short, with_unit};
 use nandscope_result::{Curve, ResultDocument, StepResult};
 
-/// Lines that one plot holds; more could not be told apart.
+/// Most lines in one plot; more cannot be distinguished.
 const MOST_LINES: usize = 8;
 
 /// The plots of one step, in the order of their first curves.

@@ -14,7 +14,7 @@ use nandscope_result::{ResultDocument, Series, StepResult, procedure, throughput
 const MOST_OF_DEVICE: f64 = 0.5;
 /// Rows that each line keeps: a short cache must not become a slope.
 const ROWS: usize = 2_000;
-/// Lines that a reader still tells apart.
+/// Lines that a reader can distinguish.
 const MOST_LINES: usize = 6;
 
 /// The long writes of a document.

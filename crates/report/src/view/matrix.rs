@@ -117,7 +117,7 @@ impl Cell {
     }
 }
 
-/// Behind the title of a figure that answers a question.
+/// Suffix of the title of a figure that answers a question.
 pub const ANSWER: &str = " (1 yes, 0 no)";
 
 /// True where a figure is a yes or a no rather than a quantity.

@@ -6,7 +6,7 @@ use super::table::{Samples, Table};
 use crate::names::{Unique, slug};
 use nandscope_result::{Latency, ResultDocument, StepResult};
 
-/// Lines that one plot holds; more could not be told apart.
+/// Most lines in one plot; more cannot be distinguished.
 const MOST_LINES: usize = 8;
 
 /// One test: the distributions of its repetitions, one where it ran once.

@@ -7,7 +7,7 @@ use nandscope_infer::flashbench::{
 use nandscope_result::{Conclusion, DataColumn, DataRow, DataTable};
 pub(crate) use nandscope_units::number::binary_bytes as size;
 
-/// The answer where nothing can be told.
+/// The answer if there is no conclusion.
 pub(super) const CANNOT_TELL: &str = "cannot tell";
 
 pub(crate) fn columns(names: &[(&str, &str)]) -> Vec<DataColumn> {

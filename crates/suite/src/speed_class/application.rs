@@ -1,4 +1,4 @@
-//! Random performance in the manner of the application classes. The exact conditions of A1 and A2
+//! Random performance similar to the application classes. The exact conditions of A1 and A2
 //! are not public; ours follow what is known of them: the card three quarters full, 256 MB
 //! overwritten in order, then 4 KiB at random inside these.
 

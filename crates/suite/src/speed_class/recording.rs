@@ -82,7 +82,7 @@ impl Unfragmented {
 /// (CMD20), which hosts behind card readers cannot send.
 ///
 /// # Errors
-/// [`ProbeError::Failed`] if the areas do not fit or a write fails, [`ProbeError::Stopped`] if it was told to stop.
+/// [`ProbeError::Failed`] if the areas do not fit or a write fails, [`ProbeError::Stopped`] if it was interrupted.
 pub fn unfragmented<T: Target>(
     probe: &mut Probe<'_, T>,
     areas: &Areas,

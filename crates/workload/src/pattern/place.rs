@@ -277,7 +277,7 @@ impl Stream {
         block
     }
 
-    /// Behind the last operation and `skip` bytes more; `None` where nothing fits there. As in fio, a
+    /// `skip` bytes after the last operation; `None` if nothing fits there. As in fio, a
     /// single size need only begin in the region, and end before `end`.
     #[inline]
     fn in_order(&self, length: u64, end: u64, skip: u64, sizes: &Sizes) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! What single file systems write, held against the talk: the places of a file, FAT32's two, ext4's late ones. Each
+//! Writes of single file systems, compared with the talk: the places of a file, FAT32's two, ext4's late ones. Each
 //! is told from the trace of one cell.
 
 use super::{CREATE, CREATE_FSYNC, ok};

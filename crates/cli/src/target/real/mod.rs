@@ -39,7 +39,7 @@ pub enum EngineName {
     Blocking,
 }
 
-/// Arguments that only a real target heeds.
+/// Arguments that apply to real targets only.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RealArguments {
     /// Allow overwriting a block device; NAME is required unless it is empty
@@ -75,7 +75,7 @@ fn size(text: &str) -> Result<Bytes, ParseQuantityError> {
 }
 
 impl RealArguments {
-    /// Refuses those that were given for a target that does not heed them.
+    /// Refuses arguments that do not apply to this target.
     ///
     /// # Errors
     /// `Exit::Usage` with the first of them.
@@ -96,7 +96,7 @@ impl RealArguments {
         }
     }
 
-    /// On what of a target of this name the result depends, as far as the command line says it.
+    /// Options of the command line on which a result of this target depends.
     pub fn asked(&self, name: &str, asked: Asked) -> Asked {
         let asked = asked.here().and("target", name);
         match self.size {

@@ -31,7 +31,7 @@ pub struct Shared {
     began: Instant,
     shown: Mutex<Shown>,
     stop: AtomicBool,
-    /// Read at once when asked: the kernel has the numbers at hand.
+    /// Read at once when asked: the kernel has the numbers in memory.
     transfers: Option<Transfers>,
 }
 

@@ -36,7 +36,7 @@ const LENGTH_MAX: u64 = 2 << 30;
 /// Which device a journal belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// Model and serial number, or whatever else tells devices apart.
+    /// Model and serial number, or something else that distinguishes devices.
     pub identity: String,
     /// Blocks that the device claims to have.
     pub blocks: u64,

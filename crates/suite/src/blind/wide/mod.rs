@@ -280,7 +280,7 @@ fn use_before(target: &mut SimTarget, requests: u32, seed: u64) -> Result<(), Bl
     Ok(())
 }
 
-/// Tries out `count` devices; `tell` learns of each. `None` if it was interrupted.
+/// Tests `count` devices; `tell` is called with each. `None` if it was interrupted.
 ///
 /// # Errors
 /// As [`try_out`].
