@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Time between two looks at signals and progress.
 const INTERVAL: Duration = Duration::from_millis(30);
-/// How long interrupted work may take to stop before the caller goes on without it.
+/// How long interrupted work may take to stop before the caller continues without it.
 const PATIENCE: Duration = Duration::from_millis(120);
 
 // Ctrl-C is answered within 0.2 s.
@@ -57,7 +57,7 @@ impl Watch {
 }
 
 /// Does the work and gives its result. `progress` is a callable that gets a fraction or `None`, the operations and
-/// the time; an exception of it, as one of a signal, ends the work and is raised. Work that cannot be ended goes on
+/// the time; an exception of it, as one of a signal, ends the work and is raised. Work that cannot be ended continues
 /// until it is done; what it locked is free then.
 ///
 /// # Errors

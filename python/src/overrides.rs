@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 /// The overrides of several mappings, one after the other.
 ///
 /// # Errors
-/// If a key is no text, or a value has no form in a profile.
+/// If a key is not a text, or a value has no form in a profile.
 pub fn of_mappings<'py>(
     mappings: impl IntoIterator<Item = Option<&'py Bound<'py, PyDict>>>,
 ) -> PyResult<Vec<ProfileOverride>> {

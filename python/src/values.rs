@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 pub struct Notation {
     /// A bool.
     pub flag: fn(bool) -> String,
-    /// A number that is no whole one.
+    /// A number that is not a whole one.
     pub float: fn(f64) -> String,
     /// A text.
     pub text: fn(&str) -> String,

@@ -40,8 +40,8 @@ impl Console {
         }
     }
 
-    /// Writes text for people to standard output. A reader that went away is no error: what the command does
-    /// besides goes on.
+    /// Writes text for people to standard output. A reader that went away is not an error: what the command does
+    /// besides continues.
     ///
     /// # Errors
     /// `Exit::File` if it cannot be written for another reason.
@@ -114,7 +114,7 @@ impl Console {
     }
 
     /// Shows a question on standard error and reads the answer, a line of standard input. `None` where there
-    /// is nobody to ask: one of them is no terminal.
+    /// is nobody to ask: one of them is not a terminal.
     ///
     /// # Errors
     /// Returns an error if the question cannot be shown or the answer not read.

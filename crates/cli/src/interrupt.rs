@@ -69,7 +69,7 @@ struct Requests {
 }
 
 impl Requests {
-    /// A terminal that goes away is no impatience: whoever ends its session may send more than SIGHUP.
+    /// A closed terminal is not a second request: whoever ends its session may send more than SIGHUP.
     fn hear(&mut self, signal: i32, now: Instant) -> Answer {
         if signal == SIGHUP {
             return Answer::Stop;

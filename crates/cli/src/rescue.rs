@@ -39,7 +39,7 @@ pub fn keep(path: &Path, bytes: &[u8], why: &dyn Display) -> Failure {
 fn keep_in(folder: &Path, path: &Path, bytes: &[u8]) -> Result<PathBuf, WriteError> {
     create_folder(folder)?;
     let moment = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    // Colons are no good in names on FAT, and in those of scp.
+    // Colons are not allowed in names on FAT, and separate hosts in those of scp.
     let moment = moment.replace(':', "");
     for number in 0..MOST_NUMBERS {
         let kept = folder.join(name(&moment, number, path));

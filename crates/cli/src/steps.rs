@@ -1,5 +1,5 @@
 //! The journal of finished steps beside a result ([`nandscope_measure::steps`]): what a command does
-//! about one that an interrupted run left, how it goes on from it, and when the journal goes.
+//! about one that an interrupted run left, how it continues from it, and when the journal goes.
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -132,7 +132,7 @@ impl Place {
         }
     }
 
-    /// Whether a run goes on, on a target as it was left.
+    /// Whether a run continues, on a target as it was left.
     #[cfg(target_os = "linux")]
     pub fn resumes(&self) -> bool {
         self.resume
@@ -243,7 +243,7 @@ pub struct Keeper {
     started: String,
     /// Made with the first step.
     journal: Option<Journal>,
-    /// One of which nothing is needed any more, in the place of ours.
+    /// An obsolete journal in the place of ours.
     stale: Option<Journal>,
     cursor: Cursor,
     earlier: Option<Earlier>,

@@ -135,7 +135,7 @@ fn chosen(names: &[String]) -> Result<Vec<Validation>, Failure> {
 /// Title of a device and the comparison of one procedure, or why it could not be carried out.
 type Measured = Result<(String, Comparison), SuiteError>;
 
-/// The threads, of which each may have the largest device of the list.
+/// Number of threads, each of which may need memory for the largest device of the list.
 fn threads(
     arguments: &Arguments,
     list: &[Validation],

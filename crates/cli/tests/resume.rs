@@ -1,4 +1,4 @@
-//! What is left when a measurement is killed, and how it goes on: the journal of finished steps beside the
+//! What is left when a measurement is killed, and how it continues: the journal of finished steps beside the
 //! result.
 
 #![cfg(target_os = "linux")]
@@ -254,7 +254,7 @@ fn a_run_on_a_file_goes_on_after_the_groups_that_are_done() {
     assert!(document.complete);
     assert_eq!(document.steps.len(), 3);
     assert_eq!(document.steps[..2], recovered.steps[..]);
-    // The clock goes on, and the result says that it was stopped.
+    // The clock continues, and the result says that it was stopped.
     assert!(document.steps[2].start_s >= document.steps[1].end_s);
     let told =
         |n: &&nandscope_result::Notice| n.text.contains("was interrupted after the step \"b\"");

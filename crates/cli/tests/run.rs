@@ -116,7 +116,7 @@ fn a_kept_device_goes_on_where_it_was() {
     let ran = folder.run(&["run", "read.fio", "sim:saved:used.dev", "-o", "r.json"]);
     ran.succeeds();
     let document = json::read(&folder.0.join("r.json")).unwrap();
-    // The clock goes on, and reads meet flash: nothing but the fill put data there.
+    // The clock continues, and reads meet flash: nothing but the fill put data there.
     assert!(document.steps[0].start_s > 0.0);
     let reads = &document.steps[0].jobs[0].directions[0];
     assert!(

@@ -82,7 +82,7 @@ fn a_report_names_the_ranks_on_a_shelf() {
     folder
         .run(&["shelf", "add", "b.json", "--name", "other"])
         .succeeds();
-    // A result of the same target is no rival.
+    // A result of the same target is not a rival.
     let alone = ["report", "a.json", "-o", "alone", "--shelf", "shelf"];
     folder.run(&alone).succeeds();
     assert!(!folder.read("alone/report.html").contains("id=\"ranks\""));

@@ -1,6 +1,6 @@
-//! The undo journal of `nandscope verify` from outside: files that are no journals, runs that are killed, journals with
-//! changed bits, another card in the same slot, and a card that has no power for a while. What needs loop devices says
-//! that it is skipped without root.
+//! The undo journal of `nandscope verify` from outside: files that are not journals, runs that are killed, journals
+//! with changed bits, another card in the same slot, and a card that has no power for a while. What needs loop devices
+//! says that it is skipped without root.
 
 #![cfg(target_os = "linux")]
 

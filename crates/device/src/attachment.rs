@@ -165,7 +165,7 @@ fn within_power(interface: &InterfaceSection, granted_mw: Option<f64>, profile: 
 }
 
 /// The time on a link that was computed last: commands of one size follow one another, and a division for each
-/// costs more than a look whether the size is still the same. It is no state.
+/// costs more than a look whether the size is still the same. It is not a state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RecentLinkTime {
     bytes: u64,

@@ -434,7 +434,7 @@ impl EventQueue {
     }
 }
 
-/// How far a device goes on until `until`: with completions to deliver (`done`), it only finishes
+/// How far a device continues until `until`: with completions to deliver (`done`), it only finishes
 /// the present instant.
 #[inline]
 pub(crate) fn horizon(until: Nanos, now: Nanos, done: &[Completion]) -> Nanos {

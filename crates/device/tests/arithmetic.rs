@@ -67,7 +67,7 @@ fn one_read_takes_array_bus_and_link_to_the_nanosecond() {
 fn the_reference_point_at_depth() {
     // Figures of independent simulations of the same network: a closed loop over 64 stations of
     // 50 µs and 8 of 5.12 µs, deterministic service, first come first served. With cache reads a
-    // die goes on while its page is on the bus; without, it waits for the end of the transfer.
+    // die continues while its page is on the bus; without, it waits for the end of the transfer.
     let cases = [
         (true, 32, 460_000.0, 69.5),
         (true, 256, 1_120_000.0, 229.0),

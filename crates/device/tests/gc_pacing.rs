@@ -117,7 +117,7 @@ fn a_write_does_not_wait_for_the_wear_levelling_of_a_superblock() {
     );
 }
 
-/// Background operations of eMMC: in idle time, collection goes on beyond its start.
+/// Background operations of eMMC: in idle time, collection continues beyond its start.
 #[test]
 fn collection_in_idle_time_makes_room() {
     // Superblocks that are free after a rest, and bytes that it moved.
@@ -145,7 +145,7 @@ fn collection_in_idle_time_makes_room() {
     assert!((16..=18).contains(&free), "{free} superblocks are free");
     // Victims of which at most half is valid: no more is moved than is gained.
     assert!(moved <= 18 * SUPERBLOCK, "{moved} bytes were moved");
-    // Where victims are fuller than that, idle time is no reason to wear the flash: the same happens as without.
+    // Where victims are fuller than that, idle time is not a reason to wear the flash: the same happens as without.
     let (free, moved) = after_rest(9, 0);
     assert!(free < 8, "{free} superblocks are free");
     assert_eq!(after_rest(9, 16), (free, moved));

@@ -250,7 +250,7 @@ pub fn survives(mut device: Device, acknowledged: Acknowledged, steps: &[Step]) 
     let cut = host.device.cut_power();
     host.check(&cut, durable);
     assert!(cut.ready > before && host.device.now() == cut.ready);
-    // It goes on, and everything before is settled.
+    // It continues, and everything before is settled.
     sound(&host.device);
     assert_eq!(host.device.durable_writes(), host.writes.len() as u64);
     assert_eq!(host.device.cut_power().damage, []);

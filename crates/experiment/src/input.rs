@@ -10,7 +10,7 @@ use thiserror::Error;
 
 /// Files larger than this are none of ours; reading on would only fill the memory.
 const MOST_BYTES: u64 = 16 << 30;
-/// The same of what is no regular file, such as a pipe, and does not say how much will come.
+/// The same for pipes and the like, whose length is not known.
 const MOST_OF_STREAM: u64 = 1 << 30;
 /// A text is read whole, and what is made of it takes about so many times its size.
 const MEMORY_OF_TEXT: u64 = 4;

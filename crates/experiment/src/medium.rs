@@ -18,7 +18,7 @@ const REQUEST: u64 = 512 << 10;
 /// A fault that a verification cannot have.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum MediumFaultError {
-    /// It is no command.
+    /// It is not a command.
     #[error(transparent)]
     Command(#[from] InvalidCommand),
     /// It is not about contents.

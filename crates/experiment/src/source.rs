@@ -74,7 +74,7 @@ pub fn device_source(place: &str) -> Result<DeviceSource, SourceError> {
     }
 }
 
-/// The profile of a host by name or file. A bare `NAME.toml` that is no file here is the library's.
+/// The profile of a host by name or file. A bare `NAME.toml` that is not a file here is the library's.
 ///
 /// # Errors
 /// Returns [`SourceError`] if there is none, it cannot be read, or it has faults.

@@ -4,7 +4,7 @@
 //! (random name, never an existing file or link), are synced, and are renamed over the old file; then
 //! the folder is synced. At any time, also after a power cut, the file is the old one or the new one.
 //!
-//! What is no regular file is never replaced:
+//! What is not a regular file is never replaced:
 //!
 //! | at the path | what happens |
 //! |---|---|

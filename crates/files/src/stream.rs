@@ -36,7 +36,7 @@ fn open(path: &Path, place: &Place, linked: bool) -> Result<File, WriteError> {
     let began = Instant::now();
     let file = loop {
         match openat(&place.folder, &place.name, flags, Mode::empty()) {
-            // A FIFO without a reader; also a device that is gone, for which waiting is no harm.
+            // A FIFO without a reader; also a device that is gone, for which waiting does no harm.
             Err(Errno::NXIO) if began.elapsed() < LONGEST_WAIT => sleep(PAUSE),
             Err(Errno::NXIO) => return Err(WriteError::refused(path)(Refusal::NoReader)),
             opened => break opened.map_err(io("open it"))?,

@@ -22,7 +22,7 @@ const LOOK_EVERY: u64 = 64;
 /// The largest request that Linux sends to an SD host controller at once.
 pub const REQUEST: Bytes = Bytes::kib(512);
 
-/// So many requests of one operation are outstanding at most; an operation of more of them goes on as they complete.
+/// So many requests of one operation are outstanding at most; an operation of more of them continues as they complete.
 const OUTSTANDING: u32 = 64;
 
 /// Times single operations on a target.

@@ -372,7 +372,7 @@ fn a_full_write_and_read_counts_what_is_there_and_goes_on_after_an_interruption(
                 Err(VerifyError::Stopped) => interruptions += 1,
                 Err(other) => panic!("{other}"),
             }
-            // Another process goes on from what was saved.
+            // Another process continues from what was saved.
             full = saved.clone();
         }
         assert!(interruptions > 2);

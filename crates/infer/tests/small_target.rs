@@ -1,5 +1,5 @@
 //! A probe of a target that is too small for some of its investigations: those cannot tell, and the
-//! rest goes on.
+//! rest continues.
 
 use nandscope_infer::probe::{Options, probe};
 use nandscope_test_support::MockTarget;

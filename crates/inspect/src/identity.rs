@@ -86,7 +86,7 @@ pub struct Identity {
     pub name: String,
     /// Major and minor number.
     pub number: DeviceNumber,
-    /// Vendor and model, as far as it says.
+    /// Vendor and model, if reported.
     pub model: Option<String>,
     /// Serial number.
     pub serial: Option<String>,

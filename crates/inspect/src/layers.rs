@@ -145,7 +145,7 @@ pub(crate) fn devices_under(roots: &Roots, mounts: &[Mount], path: &Path) -> Vec
     };
     match Behind::at(&mount.source) {
         Some(Behind::Device(source)) => companions(roots, source),
-        // `/dev/root` is no name of a device.
+        // `/dev/root` is not a name of a device.
         _ if mount.file_system == "btrfs" => all_of_btrfs(roots),
         _ => Vec::new(),
     }

@@ -408,7 +408,7 @@ fn links_are_followed_within_dev_only() {
     std::fs::remove_file(&inside).unwrap();
     // It ends in the folder of devices, and what is opened is shown under its own name.
     assert_eq!(opened.unwrap().word(), device.name());
-    // What is no device at all.
+    // What is not a device at all.
     for other in ["/dev/null", "/proc/version", "/"] {
         assert_eq!(rules(blank(Path::new(other))), ["no-target"], "{other}");
     }

@@ -24,7 +24,7 @@ const EXCURSION: f64 = 0.2;
 /// … and the line of best fit through them does not move by more than this share.
 const SLOPE: f64 = 0.1;
 const ROUNDS: usize = 5;
-/// A shorter stretch is no state, seconds.
+/// A shorter stretch is not a state, seconds.
 const SHORTEST_S: f64 = 20.0;
 /// A round of fewer samples says little.
 const ROUND_SAMPLES: usize = 4;

@@ -18,7 +18,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
-/// Why a text is no output of fio.
+/// Why a text is not output of fio.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum FioOutputError {
     /// No JSON, or not what fio writes.
@@ -125,7 +125,8 @@ fn json_part(text: &str) -> Option<&str> {
 /// `new_group` begins one. `generator` names the program that reads.
 ///
 /// # Errors
-/// [`FioOutputError::NotFio`] if the text is no JSON output of fio, [`FioOutputError::Impossible`] for numbers that cannot be.
+/// [`FioOutputError::NotFio`] if the text is not a JSON output of fio, [`FioOutputError::Impossible`] for numbers that
+/// cannot be.
 pub fn read(text: &str, generator: &str) -> Result<ResultDocument, FioOutputError> {
     let part = json_part(text).unwrap_or(text);
     // What follows the object is output in another format (`--output-format=normal,json+`).

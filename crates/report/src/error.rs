@@ -41,7 +41,7 @@ pub enum ReportError {
     /// A comparison was asked for with fewer than two documents.
     #[error("a comparison needs at least two result documents, {0} given")]
     TooFewDocuments(usize),
-    /// The baseline of a comparison is none of its documents.
+    /// The baseline of a comparison is not one of its documents.
     #[error("baseline {number} of {documents} result documents; number them from 1")]
     NoSuchBaseline {
         /// Its number, from 1.

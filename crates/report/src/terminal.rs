@@ -299,7 +299,7 @@ fn curves(out: &mut String, document: &ResultDocument, options: &Options, width:
             with_unit(to, &curve.y_unit)
         );
         paragraph(out, &text, "  ", width);
-        // Two signs for each place, so that a curve of few places is no stub.
+        // Two signs for each place, so that a curve of few places is not a stub.
         let signs = curve.x.len().min((width - 2) / 2);
         let line: String = sparkline::draw(&curve.x, &curve.y, signs, options.ascii)
             .chars()

@@ -140,7 +140,7 @@ pub(crate) enum Part {
     Delete,
 }
 
-/// Which part of which pass.
+/// Part and pass.
 pub(crate) struct Turn<'a> {
     pub(crate) part: Part,
     folder: &'a str,

@@ -63,7 +63,7 @@ pub(crate) fn run(
 
 /// Idle time after which the temperature is looked at again.
 const REST: Nanos = Nanos::from_secs(10 * 60);
-/// A change over [`REST`] that is none, K.
+/// Largest change over [`REST`] that counts as none, K.
 const RESTED_K: f64 = 0.05;
 /// Longest rest: a device that is still cooling then has a case of many kilograms.
 const LONGEST_REST: u32 = 6 * 24;

@@ -7,8 +7,8 @@
 //! What lies between a faster and a slower plateau and is not constant itself is a transition, and part of the
 //! plateau whose bandwidth is nearer.
 //!
-//! A stretch with many empty intervals shows single operations and pauses, not a bandwidth: it is no plateau of its own,
-//! and a curve that is such a stretch as a whole has none.
+//! A stretch with many empty intervals shows single operations and pauses, not a bandwidth: it is not a plateau of its
+//! own, and a curve that is such a stretch as a whole has none.
 
 use nandscope_infer::flashbench::median;
 
@@ -29,7 +29,7 @@ const RATIO: f64 = 1.25;
 const POINTS_MIN: usize = 6;
 /// Plateaus that are looked for at most.
 const PLATEAUS_MAX: usize = 8;
-/// Share of empty intervals above which a stretch is no plateau: a median between empty and full intervals is the
+/// Share of empty intervals above which a stretch is not a plateau: a median between empty and full intervals is the
 /// bandwidth of neither.
 const EMPTY_MAX: f64 = 0.1;
 /// Value of an empty interval on the logarithmic scale, MB/s.

@@ -37,7 +37,7 @@ pub enum SuiteError {
     Recorded(String),
 }
 
-/// Whether the procedure goes on after a phase.
+/// Whether the procedure continues after a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(crate) enum Flow {

@@ -40,7 +40,7 @@ fn what_was_recorded_is_measured_cell_by_cell() {
     let (measured, simulated) = c.boundaries();
     assert_eq!(measured.unit.unwrap().at, simulated.unit.unwrap().at);
     assert_eq!(measured.page.unwrap().at, simulated.page.unwrap().at);
-    // This mock is no model of that card.
+    // This mock is not a model of that card.
     assert!(c.median_errors().0.unwrap() > 0.1);
 }
 

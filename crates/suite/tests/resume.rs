@@ -1,4 +1,4 @@
-//! A procedure that goes on from what an interrupted one has done: on a simulated device with the result
+//! A procedure that continues from what an interrupted one has done: on a simulated device with the result
 //! of one that was never interrupted, on a target that keeps its state without doing a step twice.
 
 use nandscope_device::Device;

@@ -263,7 +263,7 @@ impl Fill {
     }
 }
 
-/// One curve as far as it was measured.
+/// The measured part of one curve.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Measured {
     /// Fullness in percent, ascending, and what was measured there.
@@ -363,7 +363,7 @@ fn smaller(profile: &Profile) -> (Profile, u32) {
     (small, factor)
 }
 
-/// The step that holds all curves as far as they were measured, those of latency first.
+/// The step with the measured parts of all curves, those of latency first.
 fn step(measured: &[(Case, Measured)]) -> StepResult {
     let mut figures = Vec::new();
     let mut latency = Vec::new();

@@ -23,7 +23,7 @@ pub enum PointError {
     /// Its jobs do not fit the device.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// Its precondition is no state of a device, or cannot be reached.
+    /// Its precondition is not a state of a device, or cannot be reached.
     #[error("precondition: {0}")]
     Precondition(#[from] PreconditionError),
     /// The target is not a device that can be made again from its profile.
@@ -31,7 +31,7 @@ pub enum PointError {
         "a sweep cannot run on `{0}`; name a simulated device: sim:NAME (see `nandscope devices`) or sim:./FILE.toml"
     )]
     Target(String),
-    /// Its seed is no number.
+    /// Its seed is not a number.
     #[error("`{0}` is not a seed; give a whole number from 0")]
     Seed(String),
 }

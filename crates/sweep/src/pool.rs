@@ -67,7 +67,7 @@ pub struct PoolRun {
     pub conditioned: usize,
 }
 
-/// Runs the points of which the store has no result, on `threads` threads. The outcomes are the same for any
+/// Runs the points without a result in the store, on `threads` threads. The outcomes are the same for any
 /// number. Once `stop` answers true no point is begun, and those under way end.
 ///
 /// # Errors

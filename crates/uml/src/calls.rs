@@ -29,7 +29,7 @@ impl Call {
         self.end.saturating_sub(self.start)
     }
 
-    /// Its name, as far as it is one that is recorded.
+    /// Its name, if calls of this name are recorded.
     pub fn name(&self) -> &'static str {
         match self.number {
             0 | 17 | 19 => "read",

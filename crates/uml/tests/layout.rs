@@ -301,7 +301,7 @@ fn btrfs_as_mkfs_makes_it() {
     let layout = Layout::read(FileSystem::Btrfs, &contents, 0);
     let met = hold_btrfs(&folder, &layout, 0);
     at_least(&met, &[(Kind::Super, 4), (Kind::Tree, 8), (Kind::Data, 2)]);
-    // Around the second superblock the chunk goes on.
+    // Around the second superblock the chunk continues.
     let around = [(64 << 20) - 1, (64 << 20) + 4096];
     hold(&layout, 0, around.map(|at| (at, Kind::Tree)));
     // Where the first superblock is lost, the second says the same.

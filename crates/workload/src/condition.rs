@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 /// `rate_min` and `rate_iops_min`: a job that falls below is ended with an error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LowestRates {
-    /// Bytes per second of reads, writes and trims; 0 is no bound.
+    /// Bytes per second of reads, writes and trims; 0 is no limit.
     pub bytes: [u64; 3],
-    /// Operations per second of reads, writes and trims; 0 is no bound.
+    /// Operations per second of reads, writes and trims; 0 is no limit.
     pub operations: [u64; 3],
     /// Time over which a rate is taken (`rate_cycle`).
     pub cycle: Nanos,
@@ -33,7 +33,7 @@ pub struct LatencyTarget {
     pub window: Nanos,
     /// Percentage of the operations that must keep the latency (`latency_percentile`).
     pub percentile: f64,
-    /// The search goes on to the end of the job (`latency_run`). Otherwise the job ends once the queue
+    /// The search continues to the end of the job (`latency_run`). Otherwise the job ends once the queue
     /// depth was found and tried for one more window, which alone is reported.
     pub keeps_searching: bool,
 }

@@ -111,7 +111,7 @@ pub struct Pacing {
     pub loops: u32,
     /// Pause after every `thinktime_blocks` operations (fio's `thinktime`): once they are complete, the thread waits.
     pub thinktime: Nanos,
-    /// See `thinktime`; 0 is no number.
+    /// See `thinktime`; 0 for none.
     pub thinktime_blocks: u32,
     /// Pause also once this long has passed since the last pause (`thinktime_iotime`).
     pub think_after: Option<Nanos>,

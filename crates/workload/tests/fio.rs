@@ -152,7 +152,7 @@ fn passes_end_and_flush_as_fios() {
         "rw=write\nsize=16k\nio_size=40k\nend_fsync=1",
     ];
     for (i, options) in cases.iter().enumerate() {
-        // A trim of a file is no operation of fio's.
+        // A trim of a file is not an operation of fio's.
         let engine = if options.contains("trim") {
             "null"
         } else {

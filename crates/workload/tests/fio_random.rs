@@ -225,7 +225,7 @@ fn slow_random_jobs_do_what_fio_does() {
             region,
             is_open,
         } = job(number);
-        // A trim of a file is no operation of fio's.
+        // A trim of a file is not an operation of fio's.
         let engine = if options.contains("trim") {
             "null"
         } else {

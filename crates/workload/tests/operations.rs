@@ -66,7 +66,7 @@ fn sequential_jobs_follow_fio() {
                 ('r', 16),
                 ('r', 20),
                 ('r', 24),
-                // Beyond the region, as fio does where the target goes on.
+                // Beyond the region, as fio does where the target continues.
                 ('r', 28),
             ],
         ),

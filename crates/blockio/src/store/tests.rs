@@ -142,7 +142,7 @@ fn read(store: &Store, offset: u64, length: u64) -> Vec<u8> {
     out
 }
 
-/// A card that holds 3 KiB and a half, which is no power of two.
+/// A card that holds 3 KiB and a half, which is not a power of two.
 fn fake(beyond: Beyond) -> Store {
     let mut store = Store::memory(Bytes(CAPACITY));
     let holds = 3584;

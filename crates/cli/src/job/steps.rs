@@ -1,6 +1,6 @@
 //! Steps of a stored result as job files: what a suite did, so that fio can do it too.
 //!
-//! A step is written from the options of its jobs, as the runner understood them. What is no job (a
+//! A step is written from the options of its jobs, as the runner understood them. What is not a job (a
 //! recorded trace, files copied, probes that depend on what came before) cannot be, and is named.
 
 use crate::failure::Failure;

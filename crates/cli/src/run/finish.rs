@@ -59,7 +59,7 @@ pub fn finish<T: CommandTarget>(
     }
 }
 
-/// Writes result, logs and device, each whatever became of the others; gives what each is, for people,
+/// Writes result, logs and device, each even if another failed; gives what each is, for people,
 /// and how it went.
 fn write<T: CommandTarget>(
     arguments: &Arguments,

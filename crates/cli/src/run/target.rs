@@ -1,5 +1,5 @@
 //! Targets of a run with what only the command needs: what of them a journal is bound to, how an
-//! interrupted run goes on, and saving them. Also the observer that draws the progress and keeps the
+//! interrupted run continues, and saving them. Also the observer that draws the progress and keeps the
 //! finished steps.
 
 use super::Arguments;

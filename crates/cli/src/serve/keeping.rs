@@ -364,7 +364,7 @@ mod tests {
         device
     }
 
-    /// Long journals are closed and brought into the state while the server goes on; what is left
+    /// Long journals are closed and brought into the state while the server continues; what is left
     /// of them when it is killed gives the device that it had.
     #[test]
     fn the_state_follows_and_a_killed_server_is_continued() {

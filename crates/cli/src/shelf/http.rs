@@ -43,7 +43,7 @@ pub struct Request {
 impl Request {
     /// Sends the response without waiting for the client.
     pub fn answer(self, response: Response) {
-        // A client that went away is no error of the server.
+        // A client that went away is not an error of the server.
         let _ = self.client.send(response);
     }
 }
@@ -87,7 +87,7 @@ fn accept(listener: &TcpListener, requests: &Sender<Request>) {
             let (open, requests) = (open.clone(), requests.clone());
             let client = std::thread::Builder::new().name("client".to_string());
             client.spawn(move || {
-                // A client that went away or was too slow is no error of the server.
+                // A client that went away or was too slow is not an error of the server.
                 let _ = serve(&stream, &requests);
                 open.leave(number);
             })
@@ -143,7 +143,7 @@ fn serve(stream: &TcpStream, requests: &Sender<Request>) -> io::Result<()> {
     close(stream)
 }
 
-/// Reads up to the end of the headers; a refusal where they are no request.
+/// Reads up to the end of the headers; a refusal if they are not a request.
 ///
 /// # Errors
 /// Returns an error if the client went away or is too slow.

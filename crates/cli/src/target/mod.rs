@@ -65,7 +65,7 @@ pub fn device_source(place: &str, console: &Console) -> Result<DeviceSource, Fai
     nandscope_experiment::device_source(place).map_err(|error| source_failure(&error, console))
 }
 
-/// The profile of a host by name or file. A bare `NAME.toml` that is no file here is the library's.
+/// The profile of a host by name or file. A bare `NAME.toml` that is not a file here is the library's.
 ///
 /// # Errors
 /// `Exit::Usage` if there is none, or it has faults; `Exit::File` if its file cannot be read.

@@ -11,7 +11,7 @@ use nandscope_suite::facts::{Comparison, Validation};
 use nandscope_suite::{SuiteError, at_once};
 use serde_json::{Value, json};
 
-/// Changes below this are no reaction, percent.
+/// Changes below this do not count as a reaction, percent.
 const LEAST: f64 = 0.5;
 
 /// Runs of a procedure: with the profile as it is, and with a parameter at an end of its range.

@@ -1,4 +1,4 @@
-//! `nandscope verify --full`: every block, with a state on disk so that it goes on after an
+//! `nandscope verify --full`: every block, with a state on disk so that it continues after an
 //! interruption.
 
 use super::{Arguments, document, exit, open, store, write};

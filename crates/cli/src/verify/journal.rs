@@ -31,7 +31,7 @@ pub fn find(arguments: &Arguments, target: &mut Target) -> Result<PathBuf, Failu
     }
     let mut others = Vec::new();
     for path in store::journals()?.into_iter().filter(|p| *p != place) {
-        // What is no journal, or cannot be read, is that of nobody here.
+        // What is not a journal, or cannot be read, is that of nobody here.
         let journal = Journal::open(&path).ok();
         others.extend(journal.filter(|j| same_size(j.subject(), &target.subject)));
     }

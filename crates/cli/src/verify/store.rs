@@ -77,7 +77,7 @@ pub fn read_own(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Seconds since 1970, as far as the clock of the machine is right.
+/// Seconds since 1970 by the clock of the machine.
 pub fn seconds_now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
@@ -132,7 +132,7 @@ pub fn salt() -> Result<Salt, Failure> {
     Ok(Salt(salt))
 }
 
-/// The present year, as far as the clock of the machine is right.
+/// The present year by the clock of the machine.
 pub fn this_year() -> u16 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -22,7 +22,7 @@ pub(crate) enum Owner {
     HostRead { command: u32, bytes: u32 },
     /// A page of the map: number of the fetch.
     MapRead { fetch: u32 },
-    /// Old data of a unit of which only a part was written: sequence number of the program that takes it.
+    /// Old data of a partly written unit: sequence number of the program that takes it.
     MergeRead { sequence: u32 },
     /// Read-ahead of a segment.
     ReadAhead { segment: SegmentId },

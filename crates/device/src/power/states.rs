@@ -43,7 +43,7 @@ impl IdleStates {
         let mut states: Vec<IdleState> = Vec::new();
         for (number, after_ms) in chosen_by_host(&profile.power_state, &host.apst) {
             let section = &profile.power_state[number];
-            // A device that is on its way into one state enters it before it goes on to the next.
+            // A device that is on its way into one state enters it before it continues to the next.
             let before = states.last().map_or(Nanos::ZERO, IdleState::reached);
             states.push(IdleState {
                 number: number as u32,

@@ -108,7 +108,7 @@ pub fn one(device: &mut Device, command: Command) -> Completion {
     completions.remove(0)
 }
 
-/// Lets time pass with nothing to do; background work goes on.
+/// Lets time pass with nothing to do; background work continues.
 pub fn rest(device: &mut Device, time: Nanos) {
     let until = device.now() + time;
     let mut completions = Vec::new();

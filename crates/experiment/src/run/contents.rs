@@ -42,7 +42,7 @@ struct Flight {
 /// A fault of the contents that a run cannot have.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum ContentsError {
-    /// It is no command.
+    /// It is not a command.
     #[error(transparent)]
     Command(#[from] InvalidCommand),
     /// It is about unpersisted writes.

@@ -112,7 +112,7 @@ pub enum Phase {
     Verifying,
 }
 
-/// Hears how a run goes on.
+/// Hears how a run continues.
 pub trait RunObserver: Observer {
     /// A phase begins; its [`Observer::progress`] follows.
     fn begin(&mut self, phase: Phase);

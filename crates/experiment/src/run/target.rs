@@ -62,7 +62,7 @@ pub trait RunTarget {
         Vec::new()
     }
 
-    /// Parts of a real target that were never written or were discarded, as far as it is known.
+    /// Parts of a real target that were never written or were discarded, if known.
     fn unwritten(&self) -> Unwritten {
         Unwritten::default()
     }

@@ -183,7 +183,7 @@ impl Client {
         }
     }
 
-    /// The answer to a request; `read` is how much data comes with a simple reply that is no error.
+    /// The answer to a request; `read` is how much data comes with a simple reply that is not an error.
     pub fn answer(&mut self, read: u32) -> io::Result<Answer> {
         let magic = self.number::<4>()? as u32;
         if magic == wire::SIMPLE_REPLY_MAGIC {

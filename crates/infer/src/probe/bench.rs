@@ -6,7 +6,7 @@ use nandscope_measure::target::{Outcome, Reading, Reply, Request, Target, Target
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
-/// A target of which everything is counted.
+/// A target that counts its operations, bytes and time.
 #[derive(Debug)]
 pub struct Metered<T> {
     target: T,
@@ -27,7 +27,7 @@ pub struct Metered<T> {
     replies: Vec<Reply>,
 }
 
-/// The part of the budget because of which an operation was refused.
+/// The exhausted part of the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// Bytes that may be written.

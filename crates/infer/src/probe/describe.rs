@@ -68,7 +68,7 @@ const KNOWN: [(&str, &str); 9] = [
     ("worst", "The pattern to avoid"),
 ];
 
-/// The answers of a stored result, as far as something follows from them; `None` where it is no result of a
+/// The answers of a stored result, as far as something follows from them; `None` where it is not a result of a
 /// probe.
 pub fn from_document(document: &ResultDocument) -> Option<Report> {
     let step = document.steps.iter().find(|s| s.id == "probe")?;

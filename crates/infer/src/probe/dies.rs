@@ -27,8 +27,8 @@ const BETWEEN: f64 = 0.1;
 
 const ASKED: (&str, &str) = ("dies", "Parts that read independently");
 
-/// Tries of each read and each pair, of which the quickest counts: a pause of the host is no meeting, unless it strikes
-/// every time.
+/// Tries of each read and each pair, of which the quickest counts: a pause of the host is not a meeting, unless it
+/// strikes every time.
 const TRIES: usize = 3;
 /// A read takes so many steps of the clock at least, or the times of a pair that met and one that did not look alike.
 const CLOCK_STEPS: f64 = 12.0;

@@ -216,7 +216,7 @@ fn page_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64
         .steps
         .iter()
         .filter(|s| s.at > step.at && s.at <= PAGE_MAX && s.at < unit);
-    // A page that is no power of two shows a part of its step at one; at five times that it shows none.
+    // A page that is not a power of two shows a part of its step at one; at five times that it shows none.
     let fivefold = |s: &&CardStep| found.fivefold.iter().any(|f| f.at == 5 * s.at);
     let larger = larger
         .filter(|s| s.to_us - s.from_us >= LARGER * rise)

@@ -61,7 +61,7 @@ const OUTSTANDING: u32 = 8;
 /// One part of so many of the time is kept for an operation that takes longer than all before it, as if the host stops for
 /// a minute.
 const RESERVE: u64 = 20;
-/// A device that does so many reads at once is no card with allocation units: those do one thing after another.
+/// A device that does so many reads at once is not a card with allocation units: those do one thing after another.
 const OVERLAPS: f64 = 1.6;
 /// Up to this capacity a device is taken for a card of 32 GB or less, which may be written to more.
 const CARD_MAX: u64 = 36_000_000_000;

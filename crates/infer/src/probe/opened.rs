@@ -1,6 +1,7 @@
-//! Allocation units as writing in order shows them: a card that goes on to the next unit erases one for it, so the write
-//! that opens it takes longer, at equal distances. This sees units that reads do not: those of cards that find them in no
-//! time, those larger than what is read, and those that begin anywhere. It does not tell what the writes cost.
+//! Allocation units as writing in order shows them: a card that continues to the next unit erases one for it, so the
+//! write that opens it takes longer, at equal distances. This sees units that reads do not: those of cards that find
+//! them in no time, those larger than what is read, and those that begin anywhere. It does not tell what the writes
+//! cost.
 
 use super::Probing;
 use super::layout::PAGE_MAX;

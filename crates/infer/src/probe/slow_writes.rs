@@ -81,7 +81,7 @@ fn fit(slow: &[usize], times: &[f64], length: u64) -> Option<(Fit, Vec<usize>)> 
     let mut best: Option<Vec<(usize, usize)>> = None;
     for first in firsts {
         for last in lasts().filter(|l| *l > first) {
-            // The shortest distance of which all multiples are slow.
+            // The shortest distance whose multiples are all slow.
             let counts = (2..=slow.len().min((last - first) / 2)).rev();
             let fits = counts.map(|count| multiples(slow, (*first, *last), count, times.len()));
             let found = fits.flatten().next();
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(levels(&times, SHORT), []);
         let found = folded(&times, SHORT).unwrap();
         assert_eq!((found.unit, found.from), (4 << 20, f64::from(1 << 20)));
-        // Half of the times is no unit of half the size, and the pauses alone are none.
+        // Half of the times is not a unit of half the size, and the pauses alone are none.
         let pauses: Vec<f64> = (0..4096).map(|i| pauses(i, 10e-3)).collect();
         assert_eq!(folded(&pauses, SHORT), None);
     }

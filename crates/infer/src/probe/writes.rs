@@ -19,9 +19,9 @@ const SPAN: u64 = 512 << 20;
 pub(super) const IN_ORDER: &str = "written in order";
 /// Length of one write.
 const PIECE: u64 = 512 << 10;
-/// Pieces of which a rate is taken.
+/// Pieces per rate.
 const TOGETHER: usize = 16;
-/// Bytes of which a rate is taken.
+/// Bytes per rate.
 pub(super) const BATCH: u64 = PIECE * TOGETHER as u64;
 /// Writes under way at once.
 const DEPTH: u32 = 4;
@@ -35,7 +35,7 @@ const LASTS: usize = 10;
 const SMALLEST: u64 = 128 << 20;
 /// A fall by less than this says nothing of a cache.
 const FALL: f64 = 1.5;
-/// A cache holds so many batches at least; what is written faster than that is no plateau.
+/// A cache holds so many batches at least; what is written faster than that is not a plateau.
 const CACHE_MIN: usize = 8;
 /// Of what may be written to a large device this much is kept for what comes later, half of it at most.
 const KEPT: u64 = 1_000_000_000;
@@ -324,7 +324,7 @@ const PAUSE: f64 = 8.0;
 const PAUSES: usize = 4;
 
 /// How many writes of a burst lie in memory when it is full for the first time: those before the first pause,
-/// less those that were programmed until then. Programming goes on in waves, all dies at once; after the first
+/// less those that were programmed until then. Programming continues in waves, all dies at once; after the first
 /// pause every wave makes room for as many writes as the one before, after a pause of its own. The
 /// end of the first pause is the end of a wave as well, and the first began with the burst.
 fn held(ends: &[f64]) -> Option<f64> {

@@ -23,7 +23,7 @@ impl Real {
     }
 }
 
-/// The modulus of a wrap, and the capacity with it; `None` where it is no wrap: a device that answers
+/// The modulus of a wrap, and the capacity with it; `None` where it is not a wrap: a device that answers
 /// with whatever it was given last shows tags under other names too. `budget` is how many blocks
 /// may be written in all.
 pub(super) fn of_wrap<M: Medium>(

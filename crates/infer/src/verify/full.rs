@@ -1,5 +1,5 @@
 //! Every block written and read: what a few tags cannot show, at the device's own speed. It
-//! destroys what is on the device, can be interrupted, and goes on where it was.
+//! destroys what is on the device, can be interrupted, and continues where it was.
 
 use super::medium::{Medium, MediumError};
 use super::tag::{Salt, Seen, judge, write_tag};

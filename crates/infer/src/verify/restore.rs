@@ -216,7 +216,7 @@ impl<M: Medium> Back<'_, M> {
         }
         let somebodys = there.is_some_and(|there| !is_ours(there, original, journal.salt()));
         if self.since != Since::Held && somebodys {
-            // Another name of a block that has been put back already is no loss.
+            // Another name of a block that has been put back already is not a loss.
             let alias = is_tag(&original.contents, journal.salt());
             if alias || self.since == Since::LeftBehind {
                 if !alias {
@@ -368,7 +368,7 @@ impl<M: Medium> Back<'_, M> {
         Ok(())
     }
 
-    /// An operation that fails by itself is no reason to leave the others out.
+    /// An operation that fails by itself is not a reason to leave the others out.
     fn passing(
         &mut self,
         done: Result<(), MediumError>,

@@ -44,7 +44,7 @@ impl Restored {
         self.unrecognized.is_none() && !self.unsettled && self.missing() == 0
     }
 
-    /// Blocks whose data is not back, as far as they are known.
+    /// Known blocks whose data was not restored.
     pub fn missing_blocks(&self) -> Vec<u64> {
         let lists = [&self.lost, &self.foreign, &self.damaged, &self.unrecorded];
         let all: BTreeSet<u64> = lists.into_iter().flatten().copied().collect();

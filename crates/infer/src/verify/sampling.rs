@@ -162,7 +162,7 @@ fn sample<M: Medium>(
     work.shuffle(&mut places);
     let began = work.medium.now();
     let (before, mut sampled) = (written.len(), 0);
-    // What it takes to put a place back, as far as it was seen.
+    // Estimated time to restore a place.
     let mut back = Nanos::ZERO;
     // A group goes into the journal at once: each time it must reach the disk.
     for group in places.chunks_mut(PLACES_MIN) {

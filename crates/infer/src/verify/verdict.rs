@@ -25,7 +25,7 @@ pub enum Behaviour {
     Stale,
     /// It keeps the latest ones in a cache, and loses them when others come.
     Cached {
-        /// The size of the cache in blocks, as far as it was seen.
+        /// Observed size of the cache in blocks.
         blocks: u64,
     },
     /// It answers with errors.
@@ -133,7 +133,8 @@ impl Finding {
     }
 
     /// The finding in view of all operations that failed. A device that answers with errors, or of which no block was
-    /// seen to keep data (worn out, write-protected), is no proof of a false capacity; only tags under other names are.
+    /// seen to keep data (worn out, write-protected), is not a proof of a false capacity; only tags under other names
+    /// are.
     pub(super) fn concluded(mut self, errors: IoErrors) -> Self {
         let doubtful = match self.behaviour {
             None | Some(Behaviour::Wrap { .. }) => false,

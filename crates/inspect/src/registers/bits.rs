@@ -14,7 +14,7 @@ pub enum RegisterError {
         /// Digits of the register.
         wanted: usize,
     },
-    /// A character is no hexadecimal digit.
+    /// A character is not a hexadecimal digit.
     #[error("`{0}` is not a hexadecimal digit")]
     Digit(char),
     /// The register has a structure that is not known here.

@@ -60,7 +60,7 @@ impl PowerIntegral {
         }
     }
 
-    /// Takes a sample in watts. One that is no number, or not later than the last, is passed over.
+    /// Takes a sample in watts. One that is not a number, or not later than the last, is passed over.
     pub fn add(&mut self, at: Nanos, watts: f64) {
         if !watts.is_finite() {
             return;

@@ -119,7 +119,7 @@ impl FolderTarget {
         self.shared.direct
     }
 
-    /// Takes up a tree, of which nothing is there yet, in place of the one before.
+    /// Replaces the tree by one whose files do not exist yet.
     ///
     /// # Errors
     /// [`TargetError::Other`] if the descriptor of the folder cannot be duplicated.

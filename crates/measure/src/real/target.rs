@@ -148,7 +148,7 @@ impl RealTarget {
         self.shared.data = data;
     }
 
-    /// Parts that were never written or were discarded, as far as it is known. A block device may be read for it.
+    /// Parts that were never written or were discarded, if known. A block device may be read to find them.
     pub fn unwritten(&self) -> Unwritten {
         let volume = &self.shared.volume;
         match volume.kind() {

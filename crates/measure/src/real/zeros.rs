@@ -15,7 +15,7 @@ const SAMPLE: u64 = 4096;
 /// Most samples.
 const SAMPLES: u64 = 128;
 
-/// The parts of a device that were never written or were discarded, as far as it is known.
+/// The parts of a device that were never written or were discarded, if known.
 pub(super) fn of_device(device: &File, capacity: Bytes) -> Unwritten {
     let known = behind_loop(device, capacity);
     known.unwrap_or_else(|| sampled(device, capacity))

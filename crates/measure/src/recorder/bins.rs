@@ -26,7 +26,7 @@ pub struct IntervalPlan {
 }
 
 impl Default for IntervalPlan {
-    /// 0.1 s, merged as the run goes on.
+    /// 0.1 s, merged as the run continues.
     fn default() -> Self {
         IntervalPlan {
             interval: SHORTEST,

@@ -9,13 +9,13 @@ pub enum OnError {
     /// The thread stops, as fio does without `continue_on_error`.
     #[default]
     Stop,
-    /// The failure is counted and the thread goes on.
+    /// The failure is counted and the thread continues.
     Continue,
-    /// The thread goes on after these failures only.
+    /// The thread continues after these failures only.
     Only(Failing),
 }
 
-/// Numbers of the errors after which a thread goes on, by what failed.
+/// Numbers of the errors after which a thread continues, by what failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failing {
     /// Of reads.
@@ -74,7 +74,7 @@ impl OnError {
         }
     }
 
-    /// Whether the thread goes on after an operation of this kind failed for this reason.
+    /// Whether the thread continues after an operation of this kind failed for this reason.
     pub(super) fn goes_on(&self, kind: OpKind, reason: &str) -> bool {
         let failing = match self {
             OnError::Stop => return false,

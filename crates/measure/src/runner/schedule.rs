@@ -1,6 +1,6 @@
 //! When an operation is due: rate limits and the times of traces.
 //!
-//! A schedule is an open loop: it goes on whether or not the target keeps up, so that a stall
+//! A schedule is an open loop: it continues whether or not the target keeps up, so that a stall
 //! makes operations late instead of making them disappear (coordinated omission). It neither
 //! waits nor issues anything.
 

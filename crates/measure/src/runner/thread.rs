@@ -116,7 +116,7 @@ fn range(op: &Op) -> (u64, u64) {
 /// Consequence of a finished operation for its thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Judgement {
-    /// The thread goes on, or ends as its job wants.
+    /// The thread continues, or ends as its job wants.
     Accept,
     /// Earlier records do not count.
     Restart,

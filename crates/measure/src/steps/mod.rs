@@ -61,7 +61,7 @@ pub struct Entry {
     pub resume: Option<u64>,
 }
 
-/// Bytes that belong to an entry and are no part of the document.
+/// Bytes that belong to an entry but not to the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
     /// Name of the attachment.

@@ -24,7 +24,7 @@ pub(super) fn fill(bytes: &mut [u8], seed: u64, position: u64) {
     bytes.copy_from_slice(&long[within..end]);
 }
 
-/// Fills with all data of a seed, to their end: as in fio, what makes no group goes on with the first sequence alone.
+/// Fills with all data of a seed, to their end: as in fio, what makes no group continues with the first sequence alone.
 pub(super) fn fill_to_end(bytes: &mut [u8], seed: u64) {
     let whole = bytes.len() / GROUP * GROUP;
     let (groups, rest) = bytes.split_at_mut(whole);

@@ -1,4 +1,4 @@
-//! What a gigabyte of each drive costs: a price is no measurement and comes from the shelf of the user.
+//! What a gigabyte of each drive costs: a price is not a measurement and comes from the shelf of the user.
 
 use super::rows::Row;
 use nandscope_result::ResultDocument;

@@ -182,7 +182,7 @@ fn cell(value: Option<f64>) -> (String, String) {
     })
 }
 
-/// How many drives of which kind, in a sentence.
+/// Number of drives of each kind, in a sentence.
 fn counted(drives: &[Drive]) -> String {
     let simulated = drives.iter().filter(|d| d.is_simulated()).count();
     let measured = drives.len() - simulated;

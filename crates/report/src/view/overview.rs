@@ -61,7 +61,7 @@ impl Paragraph {
     }
 }
 
-/// Sentences of a verdict: more are no answer.
+/// Most sentences of a verdict.
 pub const MOST_SENTENCES: usize = 3;
 
 /// Conclusions from the numbers.

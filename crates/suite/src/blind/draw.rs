@@ -150,7 +150,7 @@ fn card(dice: &mut Dice) -> Result<(Profile, Truth), BlindError> {
 }
 
 fn fill(card: &mut CardSection, dice: &mut Dice) {
-    // Three of them are no powers of two.
+    // Three of them are not powers of two.
     card.au_kib = dice.of(&[1024, 2048, 4096, 4096, 8192, 16384, 3072, 6144, 12288]);
     card.page_kib = Some(dice.of(&[16, 32, 64, 128]));
     card.open_aus = 1 + dice.0.below(10) as u32;

@@ -90,7 +90,7 @@ impl Check {
     /// What the figure must satisfy.
     ///
     /// # Errors
-    /// `Facts` if the fact is no number and the check does not say what it is in numbers, or if what it says is
+    /// `Facts` if the fact is not a number and the check does not say what it is in numbers, or if what it says is
     /// impossible.
     pub(super) fn criterion(&self, fact: &Fact) -> Result<Criterion, SuiteError> {
         let value = match (&self.value, &self.field) {

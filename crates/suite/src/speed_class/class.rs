@@ -53,7 +53,7 @@ pub fn performance(units: u32, used: u32, write: f64, moving: f64) -> f64 {
     }
 }
 
-/// A difference below this share of the rate is no moving.
+/// A smaller difference, as a share of the rate, does not count as a move.
 const UNMOVED: f64 = 0.02;
 
 /// The rate of moving that follows from the same formula and a measured rate in an area in use.

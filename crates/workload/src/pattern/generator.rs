@@ -14,11 +14,10 @@ use nandscope_units::Bytes;
 
 /// The operations of one clone of a job.
 ///
-/// A run ends once `io_size` (or `size`, or `number_ios`) is reached or the region is used up;
-/// [`OpSource::restart`] begins the next. As in fio, runs add up: the second goes on where the first was, and what one
-/// falls short of comes in the next. A time-based job never ends by itself. A pass over the
-/// region ends when no part of it has a further block for a direction: sequential offsets then
-/// restart, and the random maps are cleared.
+/// A run ends once `io_size` (or `size`, or `number_ios`) is reached or the region is used up; [`OpSource::restart`]
+/// begins the next. As in fio, runs add up: the second continues where the first was, and what one falls short of
+/// comes in the next. A time-based job never ends by itself. A pass over the region ends when no part of it has a
+/// further block for a direction: sequential offsets then restart, and the random maps are cleared.
 #[derive(Clone, Debug)]
 pub struct Generator {
     rw: Rw,
@@ -168,7 +167,7 @@ impl Generator {
         self.flush.last = false;
     }
 
-    /// Whether a run goes on when its region is used up. As in fio, each run may use it up once, trims count here as
+    /// Whether a run continues when its region is used up. As in fio, each run may use it up once, trims count here as
     /// well, and what is left must be as much as the largest block.
     fn goes_on(&self) -> bool {
         let p = &self.progress;
@@ -363,7 +362,7 @@ impl OpSource for Generator {
     }
 
     fn restart(&mut self) {
-        // What stopped by its budget goes on where it was, and finds by itself that nothing is left.
+        // What stopped by its budget continues where it was, and finds by itself that nothing is left.
         if self.progress.exhausted {
             self.renew();
         }

@@ -3,12 +3,12 @@
 
 use super::Random;
 
-/// Draws are repeated at most so often: parameters that are no numbers must not hang a program.
+/// Draws are repeated at most so often: parameters that are not numbers must not hang a program.
 const MAX_TRIES: u32 = 10_000;
 
 /// Zipf's law: rank k (from 0) in proportion to (k+1)^−theta, exactly, by rejection-inversion
 /// (W. Hörmann, G. Derflinger 1996). Unlike the method that fio uses (J. Gray et al. 1994) it
-/// needs no sum over all blocks and is no approximation.
+/// needs no sum over all blocks and is not an approximation.
 #[derive(Clone, Debug)]
 pub struct Zipf {
     n: f64,

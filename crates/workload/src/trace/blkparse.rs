@@ -82,7 +82,7 @@ fn parse_event(
             shortened(rwbs)
         )));
     };
-    // Without a range the line goes on with the process name in brackets.
+    // Without a range the line continues with the process name in brackets.
     let range = match fields.next().filter(|f| !f.starts_with('[')) {
         None => None,
         Some(first) => match (fields.next(), fields.next()) {

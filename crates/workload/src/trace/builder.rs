@@ -41,7 +41,7 @@ impl<'a> Builder<'a> {
         self.lines += 1;
     }
 
-    /// A line, or part of one, that is no request.
+    /// A line, or part of one, that is not a request.
     pub(super) fn pass_over(&mut self, why: impl Into<String>) {
         *self.passed_over.entry(why.into()).or_default() += 1;
     }

@@ -133,7 +133,7 @@ fn encode(records: &[Record], time_unit: u64, byte_unit: u64) -> Vec<u8> {
 /// Reads a file. `name` is what errors call it.
 ///
 /// # Errors
-/// Returns [`TraceError`] if it is no nstrace file, of another version, damaged or cut short.
+/// Returns [`TraceError`] if it is not a nstrace file, of another version, damaged or cut short.
 pub fn read(name: &str, bytes: &[u8]) -> Result<(Header, Trace), TraceError> {
     parse(bytes).map_err(|what| TraceError::Binary {
         file: name.to_string(),

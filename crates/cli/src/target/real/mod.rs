@@ -138,7 +138,7 @@ pub struct Real {
     environment: BTreeMap<String, String>,
     /// Conditions that affect the interpretation of the results.
     pub warnings: Vec<String>,
-    /// Remarks that are no warnings.
+    /// Remarks that are not warnings.
     pub remarks: Vec<String>,
 }
 

@@ -118,7 +118,7 @@ fn missing(name: &Path, arguments: &RealArguments, resumed: bool) -> Result<(), 
     Ok(())
 }
 
-/// A run goes on in a file as it was left; a file of another size is none of that run.
+/// A run continues in a file as it was left; a file of another size does not belong to it.
 fn as_it_is(name: &Path, length: Bytes, size: Option<Bytes>) -> Result<(), Failure> {
     match size {
         Some(size) if size != length => Err(Failure::usage(format!(

@@ -42,7 +42,7 @@ struct Shown {
     temperature_c: Option<f64>,
 }
 
-/// Energy up to an instant, and how it goes on from there.
+/// Energy up to an instant, and how it continues from there.
 #[derive(Clone, Copy, Default)]
 struct Energy {
     at: Nanos,

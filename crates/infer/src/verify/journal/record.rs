@@ -132,7 +132,7 @@ impl Label {
     }
 }
 
-/// The checksum of a label, in which the salt takes part: a record of another journal is none of this one.
+/// The checksum of a label, including the salt, so that records of other journals are not valid here.
 fn sum(label: &[u8; LABEL], salt: Salt) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&salt.0);

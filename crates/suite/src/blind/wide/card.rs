@@ -25,7 +25,7 @@ fn structure(card: &mut CardSection, program_unit: u64, dice: &mut Dice) {
     let most = (512 << 10) / program_unit.max(1);
     let page = program_unit * dice.power(0, 4).min(most.max(1));
     card.page_kib = Some((page >> 10) as u32);
-    // 128 KiB to 512 MiB; one in four is no power of two.
+    // 128 KiB to 512 MiB; one in four is not a power of two.
     let mut au = dice.power(17, 29);
     if dice.below(4) == 0 {
         au = au / 4 * [3, 5, 6, 7][dice.below(4) as usize];

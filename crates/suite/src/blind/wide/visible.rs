@@ -34,7 +34,7 @@ const MERGES: f64 = 10.0;
 /// So much is written to a drive before it is read, bytes, and places that are compared.
 const DRIVE_WRITTEN: u64 = 32 << 20;
 const PLACES: u64 = 9;
-/// What a drive maps as one: a boundary of it is none of a page, bytes.
+/// Mapping unit of a drive, bytes: its boundaries are not page boundaries.
 const MAPPED: u64 = 4096;
 /// The smallest cache that is told from a write buffer, bytes.
 const CACHE_MIN: u64 = 128 << 20;
@@ -79,7 +79,7 @@ impl Copy {
         Ok(self.target.now().saturating_sub(began).as_micros_f64())
     }
 
-    /// A cache shows if the budget fills it and goes on for as long.
+    /// A cache shows if the budget fills it and continues for as long.
     fn drive(
         &mut self,
         truth: &Truth,

@@ -22,7 +22,7 @@ const AGFL_MAGIC: u64 = 0x5841_464c;
 /// Bytes of the header of a free list.
 const AGFL_HEAD: usize = 36;
 const SPARSE_INODES: u64 = 2;
-/// Larger file systems are none: no address of theirs overflows.
+/// Larger file systems are refused, so that no address overflows.
 const MOST_GROUPS: u64 = 1 << 16;
 const MOST_BLOCKS: u64 = 1 << 40;
 
