@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long the server may take to answer.
+/// Longest wait for the server's answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The commands, indented as examples are.

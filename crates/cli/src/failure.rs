@@ -8,7 +8,7 @@ use nandscope_files::WriteError;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// How the program ends.
+/// Exit code of the program; docs/exit-codes.md explains them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// The command succeeded.

@@ -13,7 +13,7 @@ use nandscope_result::json::to_json;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// How a command prints what it found.
+/// Output format of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// For people.

@@ -46,7 +46,7 @@ enum Action {
     },
 }
 
-/// How a trace file is read.
+/// Options for reading a trace file.
 #[derive(Debug, Default, Args)]
 struct Reading {
     /// Only this device: 8,0 in blkparse text, the disk number or device id in others

@@ -46,7 +46,7 @@ pub struct Command {
     pub kind: CommandKind,
     /// First logical block.
     pub lba: Lba,
-    /// How many logical blocks of 512 bytes; zero for flush, identify and health.
+    /// Length in logical blocks of 512 bytes; zero for flush, identify and health.
     pub sectors: u32,
 }
 
@@ -57,7 +57,7 @@ impl Command {
     }
 }
 
-/// How a command ended.
+/// Status of a completed command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Status {
     /// Done.
@@ -117,7 +117,7 @@ impl SubmitError {
 pub struct Completion {
     /// The tag of the command.
     pub tag: u64,
-    /// How it ended.
+    /// Status of the command.
     pub status: Status,
     /// When the host submitted it.
     pub submitted: Nanos,

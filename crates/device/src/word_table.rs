@@ -23,7 +23,7 @@ enum Memory {
 }
 
 impl WordTable {
-    /// So many zeros.
+    /// A table of zeros.
     pub(crate) fn zeroed(len: usize) -> Self {
         match huge_pages(len) {
             Some(pages) => WordTable(Memory::Huge(pages)),

@@ -4,7 +4,7 @@
 use nandscope_device::profile::ProfileError;
 use std::fmt;
 
-/// Who can do something about an error.
+/// Class of an error: who can fix it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
     /// The caller: a wrong name, value, file format or combination.

@@ -53,7 +53,7 @@ pub enum InputError {
 }
 
 impl InputError {
-    /// Who can do something about it.
+    /// Class of the error: who can fix it.
     pub fn class(&self) -> ErrorClass {
         match self {
             InputError::Io { .. } => ErrorClass::System,

@@ -25,7 +25,7 @@ pub enum JobsError {
 }
 
 impl JobsError {
-    /// Who can do something about it.
+    /// Class of the error: who can fix it.
     pub fn class(&self) -> ErrorClass {
         match self {
             JobsError::Input(error) => error.class(),

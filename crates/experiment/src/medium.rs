@@ -72,7 +72,7 @@ impl SimulatedMedium {
         Ok(())
     }
 
-    /// Which device it is, under this name.
+    /// Description of the device for a journal, under this name.
     pub fn subject(&self, identity: String) -> Subject {
         Subject {
             identity,

@@ -114,7 +114,7 @@ fn machine_left(meminfo: &str) -> Option<u64> {
     Some(free * 1024)
 }
 
-/// How a version of control groups says what memory a group may have.
+/// Files of a version of control groups that state the memory limit of a group.
 struct Groups {
     /// Whether a line of `/proc/self/cgroup` (number, controllers, path) is about memory.
     is_about_memory: fn(&str, &str) -> bool,

@@ -16,7 +16,7 @@ use nandscope_suite::spec::target_info;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// How targets are named, for messages.
+/// Forms of target names, for messages.
 const FORMS: &str = "sim:NAME (see `nandscope devices`), sim:./FILE.toml, sim:saved:FILE";
 /// The host where none is named.
 pub const DEFAULT_HOST: &str = "direct";
@@ -34,7 +34,7 @@ pub struct Simulated {
     pub state: Option<u32>,
 }
 
-/// How a device is opened. The default: attached to [`DEFAULT_HOST`], seed 1, its profile unchanged.
+/// Options for opening a device. The default: attached to [`DEFAULT_HOST`], seed 1, its profile unchanged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenOptions {
     /// Name or file of a host profile. A saved device stays with its own where none is named.
@@ -115,7 +115,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Who can do something about it.
+    /// Class of the error: who can fix it.
     pub fn class(&self) -> ErrorClass {
         match self {
             OpenError::Source(error) => error.class(),

@@ -46,7 +46,7 @@ pub enum PreconditionError {
     ReadOnly,
 }
 
-/// How a device is prepared, as on the command line.
+/// Preparation of a device, as on the command line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Precondition {
     /// As it is: `none`.

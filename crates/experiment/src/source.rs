@@ -50,7 +50,7 @@ pub enum SourceError {
 }
 
 impl SourceError {
-    /// Who can do something about it.
+    /// Class of the error: who can fix it.
     pub fn class(&self) -> ErrorClass {
         match self {
             SourceError::Input(error) => error.class(),

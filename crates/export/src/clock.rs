@@ -4,7 +4,7 @@ use nandscope_units::Nanos;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// How fast virtual time passes.
+/// Speed of virtual time relative to real time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Speed {
     /// Seconds of virtual time per second of wall-clock time; 1 is the device's own speed.
@@ -77,7 +77,7 @@ impl Clock {
         }
     }
 
-    /// How long a span of the device's time takes on the wall.
+    /// Real time of a span of the device's time.
     pub fn wall_span(&self, span: Nanos) -> Nanos {
         match self.speed {
             Speed::Max => Nanos::ZERO,

@@ -49,7 +49,7 @@ pub struct Request {
     pub action: Action,
     /// First byte.
     pub offset: u64,
-    /// How many bytes; zero for a flush.
+    /// Length in bytes; zero for a flush.
     pub length: u32,
     /// Data of an [`Action::Write`]; empty otherwise.
     pub data: Vec<u8>,
@@ -71,7 +71,7 @@ impl Action {
 pub(crate) const LARGEST_COMMAND: u64 = 32 << 20;
 
 impl Request {
-    /// How many commands of a device it becomes.
+    /// Number of device commands of the request.
     pub(crate) fn commands(&self) -> u64 {
         if self.payload() > 0 {
             return 1;
@@ -125,12 +125,12 @@ pub struct Done {
     pub action: Action,
     /// First byte.
     pub offset: u64,
-    /// How many bytes.
+    /// Length in bytes.
     pub length: u32,
     /// Result. Data of reads is in the store.
     pub outcome: Result<(), Refusal>,
     /// When it is due, on the wall.
     pub due: Nanos,
-    /// How long the model took for it, on the wall.
+    /// Latency of the model, in real time.
     pub latency: Nanos,
 }

@@ -33,7 +33,7 @@ const STEPS_AT_END: usize = 1000;
 const END: Duration = Duration::from_millis(500);
 /// The last stretch before an event, which is not slept.
 const SPIN: Nanos = Nanos::from_micros(60);
-/// How long a sleep may be, so that the wish to stop is noticed.
+/// Longest sleep, so that a stop is noticed.
 const LONGEST_SLEEP: Nanos = Nanos::from_millis(100);
 /// Bytes that are read from a socket at once.
 const SCRATCH: usize = 256 << 10;

@@ -52,7 +52,7 @@ const LONGEST_STEM: usize = 100;
 /// Attempts to find an unused random name. With 64 random bits one is enough.
 const ATTEMPTS: u32 = 16;
 
-/// Who may open a file.
+/// Access permissions of a written file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// A new file: what the umask leaves. A replaced file: its mode, and its owner and group as far as the

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long a FIFO may lack a reader. Without a limit a process whose terminal is gone would stay for ever.
+/// Longest wait for a reader of a FIFO. Without a limit a process whose terminal is gone would stay for ever.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// Time between two looks for a reader.
 const PAUSE: Duration = Duration::from_millis(20);

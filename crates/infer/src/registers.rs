@@ -7,7 +7,7 @@ use nandscope_inspect::registers::{Checksum, Cid, Registers};
 use nandscope_units::Bytes;
 use serde::Serialize;
 
-/// How much a mark says.
+/// Weight of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weight {
@@ -22,7 +22,7 @@ pub enum Weight {
 pub struct Mark {
     /// Stable name for programs.
     pub id: &'static str,
-    /// How much it says.
+    /// Weight of the mark.
     pub weight: Weight,
     /// In words.
     pub text: String,

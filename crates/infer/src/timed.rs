@@ -17,12 +17,12 @@ pub enum ProbeError {
     Failed(String),
 }
 
-/// How many operations pass between two looks at whether to stop.
+/// Operations between two checks for a stop.
 const LOOK_EVERY: u64 = 64;
 /// The largest request that Linux sends to an SD host controller at once.
 pub const REQUEST: Bytes = Bytes::kib(512);
 
-/// So many requests of one operation are outstanding at most; an operation of more of them continues as they complete.
+/// Most outstanding requests of one operation; further ones are submitted as they complete.
 const OUTSTANDING: u32 = 64;
 
 /// Times single operations on a target.
@@ -62,7 +62,7 @@ impl<'a, T: Target> Probe<'a, T> {
         self
     }
 
-    /// So many requests of one operation are outstanding at most: the fewer, the sooner an operation can be cut short.
+    /// Limits the outstanding requests of one operation: the fewer, the sooner an operation can be cut short.
     pub fn with_outstanding(mut self, requests: u32) -> Self {
         self.outstanding = requests.max(1);
         self

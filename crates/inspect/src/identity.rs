@@ -11,7 +11,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How a device is attached.
+/// Bus by which a device is attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
@@ -94,7 +94,7 @@ pub struct Identity {
     pub firmware: Option<String>,
     /// Size.
     pub size: Bytes,
-    /// How it is attached.
+    /// Bus by which it is attached.
     pub transport: Transport,
     /// Link speed as the kernel describes it.
     pub link: Option<String>,

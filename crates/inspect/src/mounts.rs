@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mount {
-    /// By which the kernel counts it.
+    /// The kernel's number of the mount.
     #[serde(skip)]
     pub id: u64,
     /// The device that `stat` of a file in there gives, as a rule.

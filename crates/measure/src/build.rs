@@ -28,7 +28,7 @@ pub struct StepMeta {
     pub title: String,
     /// The chapter of the report.
     pub section: String,
-    /// How the device was attached, where there are several ways.
+    /// Mode of attachment, if there are several.
     pub mode: Option<String>,
     /// The procedure, in a sentence or two.
     pub description: String,

@@ -111,7 +111,7 @@ impl Distribution {
         self.max = self.max.max(other.max);
     }
 
-    /// How many latencies were counted.
+    /// Number of latencies.
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -29,7 +29,7 @@ pub enum FioOutputError {
     Impossible {
         /// Name of the job.
         job: String,
-        /// Which number.
+        /// Name of the number.
         what: &'static str,
         /// The text in the file.
         value: String,

@@ -56,7 +56,7 @@ impl<L: Listener> Listener for Option<L> {
 pub struct Listened<T, L> {
     /// The target itself.
     pub target: T,
-    /// Who listens.
+    /// Receives the reports.
     pub listener: L,
     /// Requests and times of their submission, by their tags, which the runner numbers from 0 and uses again.
     in_flight: Vec<Option<(Request, Nanos)>>,

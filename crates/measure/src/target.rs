@@ -16,13 +16,13 @@ pub struct Request {
     pub kind: OpKind,
     /// Where, in bytes from the start of the target; a multiple of 512.
     pub offset: Bytes,
-    /// How much; a multiple of 512; zero for a flush.
+    /// Length in bytes; a multiple of 512; zero for a flush.
     pub length: u32,
     /// The write is durable on completion (forced unit access, `O_DSYNC`).
     pub durable: bool,
 }
 
-/// How an operation ended.
+/// Outcome of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// All of it was done.
@@ -42,7 +42,7 @@ pub struct Reply {
     pub submitted: Nanos,
     /// When it came back.
     pub completed: Nanos,
-    /// How it ended.
+    /// Outcome of the operation.
     pub outcome: Outcome,
 }
 
@@ -105,7 +105,7 @@ pub struct Load {
     pub batch: u32,
 }
 
-/// Which thread a lane is for.
+/// Thread and options that a lane is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneRequest {
     /// Number of the thread, from 0.

@@ -32,7 +32,7 @@ const SECTOR: usize = SECTOR_BYTES as usize;
 /// Mismatches that are described; all are counted.
 const DESCRIBED: usize = 16;
 
-/// How the blocks of a thread are made and compared.
+/// Procedure to make and compare the blocks of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Check {
     /// Parts with headers and checksums.

@@ -179,7 +179,7 @@ fn key_figures(document: &ResultDocument) -> Option<Matrix> {
     matrix::of_figures("Key figures", &own)
 }
 
-/// How many published figures are met, in words.
+/// Number of published figures that are met, in words.
 fn met(rows: &[PublishedRow]) -> String {
     let met = rows.iter().filter(|r| r.met).count();
     format!(

@@ -27,7 +27,7 @@ const FEWEST_FIGURES: usize = 3;
 /// Courses that are drawn.
 const MOST_COURSES: usize = 2;
 
-/// How the summary is written.
+/// Options of the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Columns, at least 40.

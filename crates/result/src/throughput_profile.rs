@@ -159,7 +159,7 @@ fn last_quarter(samples: &[(f64, f64)], total_s: f64) -> f64 {
     if time > 0.0 { sum / time } else { 0.0 }
 }
 
-/// How many samples the fast part at the start holds: it ends with the last fast window before
+/// Number of samples of the fast part at the start: it ends with the last fast window before
 /// which at least three in four were fast, so that neither a short stall within it nor a short
 /// recovery long after it moves its end. `None` where nothing of weight follows.
 fn knee(means: &[f64], burst: f64) -> Option<usize> {

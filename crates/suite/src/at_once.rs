@@ -19,7 +19,7 @@ use std::time::Duration;
 pub struct Done<'a, T> {
     /// Number of the piece, from 0.
     pub number: usize,
-    /// How many are done, with this one.
+    /// Number of finished pieces, with this one.
     pub count: usize,
     /// Outcome of the piece.
     pub outcome: &'a T,

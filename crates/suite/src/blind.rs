@@ -32,7 +32,7 @@ pub struct Tried {
     pub drawn: Drawn,
     /// Report of the probe.
     pub report: Report,
-    /// How each answer fares.
+    /// Judgement of each answer.
     pub judged: Vec<Judged>,
 }
 

@@ -47,7 +47,7 @@ const ROWS: [Row; 4] = [
     },
 ];
 
-/// How long and how often.
+/// Duration and number of the passes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     pub(crate) runs: u32,

@@ -16,7 +16,7 @@ use std::fmt::Display;
 
 const IDLE: Nanos = Nanos::from_secs(10);
 
-/// How much of the suite is done.
+/// Extent of the suite.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     pub(crate) passes: u32,

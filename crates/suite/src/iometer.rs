@@ -17,7 +17,7 @@ use nandscope_units::Nanos;
 
 const SECTION: &str = "Iometer";
 
-/// How much and how long.
+/// Data and duration.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     file_mib: u64,

@@ -65,7 +65,7 @@ pub fn plateaus(start_s: f64, t_s: &[f64], v: &[f64]) -> Vec<Plateau> {
         .collect()
 }
 
-/// How many of the intervals are empty.
+/// Number of empty intervals.
 fn empty(logs: &[f64]) -> usize {
     logs.iter().filter(|l| **l <= libm::log(NOTHING)).count()
 }

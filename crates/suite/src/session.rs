@@ -403,7 +403,7 @@ impl<'a, T: Target> Session<'a, T> {
 /// The interval of the series in a review: what a power meter on the bus resolves.
 pub(crate) const SECOND: Nanos = Nanos::from_secs(1);
 
-/// Which of several values is the score.
+/// Choice of the score among several values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pick {
     Best,

@@ -239,7 +239,7 @@ impl Run<'_> {
     }
 }
 
-/// How far the first drive is ahead of the others, in percent.
+/// Lead of the first drive over the others, in percent.
 fn ratios(document: &mut ResultDocument, drives: &[SimSpec]) {
     let Some((first, others)) = drives.split_first() else {
         return;

@@ -25,7 +25,7 @@ const BLOCK: u32 = 128 * 1024;
 /// Idle time before a trace.
 pub(crate) const SETTLE: Nanos = Nanos::from_secs(60);
 
-/// How full the drive is before the traces.
+/// Fullness of the drive before the traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Empty,

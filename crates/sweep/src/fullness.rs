@@ -198,7 +198,7 @@ impl FullnessSweep {
         document
     }
 
-    /// How the drive is attached.
+    /// Ways to attach the drive.
     fn modes(&self, plan: &Plan) -> Vec<ModeInfo> {
         let Some(point) = plan.points.first() else {
             return Vec::new();
@@ -240,7 +240,7 @@ fn thinktime(idle: bool) -> String {
     }
 }
 
-/// How a drive is filled.
+/// Parameters of filling a drive.
 #[derive(Clone, Copy, Debug)]
 struct Fill {
     percent: u32,

@@ -17,7 +17,7 @@ use thiserror::Error;
 /// Short names without a direction, for messages.
 const SHORT: &str = "waf, energy, iops, bw, mean, p50 … p99.99, read.p99, write.iops and the like, a counter such as erases";
 
-/// Which way is better.
+/// Direction that is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Lower is better.
@@ -84,7 +84,7 @@ impl Metric {
         })
     }
 
-    /// Which way is better.
+    /// Direction that is better.
     pub fn direction(&self) -> Direction {
         match &self.kind {
             Kind::Iops(_) | Kind::Bandwidth(_) => Direction::Up,

@@ -30,7 +30,7 @@ pub struct SweepSpec {
     pub job_text: String,
     /// Varied parameters.
     pub parameters: Vec<Parameter>,
-    /// Which points are run.
+    /// Choice of the points.
     pub sampling: Sampling,
     /// First seed; also that of the sampling.
     pub seed: u64,
@@ -63,7 +63,7 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// Who can do something about it.
+    /// Class of the error: who can fix it.
     pub fn class(&self) -> ErrorClass {
         match self {
             PlanError::Base(error) => error.class(),

@@ -37,7 +37,7 @@ pub enum PointError {
 }
 
 impl PointError {
-    /// Who can do something about it.
+    /// Class of the error: who can fix it.
     pub fn class(&self) -> ErrorClass {
         match self {
             PointError::Open(error) => error.class(),

@@ -36,7 +36,7 @@ pub enum PoolError {
 }
 
 impl PoolError {
-    /// Who can do something about it.
+    /// Class of the error: who can fix it.
     pub fn class(&self) -> ErrorClass {
         match self {
             PoolError::Point { error, .. } => error.class(),
@@ -45,7 +45,7 @@ impl PoolError {
     }
 }
 
-/// How far a sweep has come.
+/// Progress of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SweepProgress {
     /// Points that are finished, with those of earlier runs.

@@ -23,7 +23,7 @@ const AT_ONCE: usize = 16;
 /// Columns that are not parameters or metrics; that of the seed comes from the name of the folder.
 const OWN: [&str; 5] = ["version", "device", "seed", "complete", "key"];
 
-/// Which values a column has: the narrowest type that holds all of them.
+/// Type of a column: the narrowest that holds all of its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Flag,

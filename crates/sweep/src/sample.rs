@@ -6,13 +6,13 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// How points are chosen.
+/// Choice of points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sampling {
     /// Every combination of values; the last parameter varies fastest.
     #[default]
     Grid,
-    /// So many points, each value drawn uniformly and by itself.
+    /// This many points, each value drawn uniformly and independently.
     Random(usize),
     /// So many points; the range of each parameter is cut into as many equal strata, and each stratum
     /// is used once (McKay, Beckman and Conover, 1979).

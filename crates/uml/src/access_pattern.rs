@@ -44,7 +44,7 @@ impl Window {
         })
     }
 
-    /// How long it is.
+    /// Length of the span.
     pub fn length(&self) -> Nanos {
         self.to.saturating_sub(self.from)
     }
@@ -57,7 +57,7 @@ impl Window {
 /// Commands of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
-    /// How many.
+    /// Number of commands.
     pub commands: u64,
     /// Bytes that they cover.
     pub bytes: u64,
@@ -246,7 +246,7 @@ impl AccessPattern {
         (self.program_bytes > 0).then(|| self.writes.bytes as f64 / self.program_bytes as f64)
     }
 
-    /// How often an allocation unit was reopened with as many open ones as the card has.
+    /// Number of reopened allocation units with as many open ones as the card has.
     pub fn reopened_units(&self) -> u64 {
         self.reopened.first().map_or(0, |(_, times)| *times)
     }

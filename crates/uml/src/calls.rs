@@ -17,14 +17,14 @@ pub struct Call {
     pub end: Nanos,
     /// Return value; negative for an error.
     pub result: i64,
-    /// Which it was, Linux's number on x86-64.
+    /// Linux's number of the call on x86-64.
     pub number: u32,
     /// The process inside.
     pub process: u32,
 }
 
 impl Call {
-    /// How long it took.
+    /// Duration of the call.
     pub fn latency(&self) -> Nanos {
         self.end.saturating_sub(self.start)
     }

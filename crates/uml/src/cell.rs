@@ -26,7 +26,7 @@ pub struct Cell {
     pub fs: FileSystem,
     /// Name of the workload.
     pub workload: String,
-    /// How it was run.
+    /// Settings of the run.
     pub settings: Settings,
     /// From the first operation of the work to the end of the `sync` after it.
     pub time: Nanos,

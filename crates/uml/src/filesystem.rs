@@ -48,7 +48,7 @@ impl FileSystem {
         Self::ALL.into_iter().find(|fs| fs.name() == name)
     }
 
-    /// How people write it.
+    /// Name for people, such as `ext4`.
     pub const fn title(self) -> &'static str {
         match self {
             Ext4 => "ext4",

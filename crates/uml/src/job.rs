@@ -34,7 +34,7 @@ pub struct CpuCost {
     pub compile: Nanos,
 }
 
-/// How a cell is run.
+/// Settings of a cell.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Options for mkfs, after our own.
@@ -45,9 +45,9 @@ pub struct Settings {
     pub partition_start: Option<Bytes>,
     /// Size of the partition; to the end of the device where not given.
     pub partition_size: Option<Bytes>,
-    /// How full the file system is before the work, percent.
+    /// Fullness of the file system before the work, percent.
     pub fullness: u32,
-    /// How often a third of that is deleted and filled up again.
+    /// Rounds in which a third of that is deleted and filled up again.
     pub age_rounds: u32,
     /// Largest request that the host sends.
     pub max_request: Bytes,

@@ -92,7 +92,7 @@ pub enum MachineError {
     Poll(#[from] rustix::io::Errno),
 }
 
-/// How a run came to its end.
+/// Reason of a run's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The kernel closed its connections: it switched itself off, or it died.

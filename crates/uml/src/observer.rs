@@ -2,7 +2,7 @@
 
 use nandscope_units::{Bytes, Nanos};
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Virtual time.

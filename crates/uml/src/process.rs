@@ -43,7 +43,7 @@ pub struct StartError {
     source: io::Error,
 }
 
-/// How a kernel is started.
+/// Parameters of a kernel's start.
 #[derive(Clone, Debug)]
 pub struct Start<'a> {
     /// Executable of the kernel.

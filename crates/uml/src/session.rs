@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// How long a kernel that has closed its sockets may take to end.
+/// Longest time for a kernel to end after it has closed its sockets.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// A run that did not come to its end.
@@ -89,7 +89,7 @@ pub struct Session<'a> {
 /// Results of a run.
 #[derive(Debug)]
 pub struct Run {
-    /// How it ended.
+    /// Reason of the end.
     pub ended: Ended,
     /// Commands of the device in the order of completion.
     pub events: Vec<Event>,

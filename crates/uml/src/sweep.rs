@@ -14,7 +14,7 @@ const WORTH: f64 = 0.02;
 /// A cell of a sweep, or what went wrong in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome<'a> {
-    /// Which variant it is.
+    /// Variant of the cell.
     pub variant: &'a Variant,
     /// The cell, or the error of a failed run.
     pub result: Result<&'a Cell, &'a dyn Error>,
@@ -23,7 +23,7 @@ pub struct Outcome<'a> {
 /// Result of a variant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row<'a> {
-    /// Which it is.
+    /// Variant of the row.
     pub variant: &'a Variant,
     /// Duration of the work in seconds, mean over the seeds; `None` if a cell failed.
     pub seconds: Option<f64>,
@@ -31,7 +31,7 @@ pub struct Row<'a> {
     pub ratio: Option<f64>,
     /// Bytes in flash per byte to the card, mean over the seeds.
     pub card: f64,
-    /// How often an allocation unit was reopened, mean over the seeds.
+    /// Number of reopened allocation units, mean over the seeds.
     pub reopened: f64,
     /// Why it failed.
     pub failure: Option<String>,
@@ -189,7 +189,7 @@ pub fn table(rows: &[Row]) -> DataTable {
     }
 }
 
-/// How the times of the variants compare with the default's, a figure for each that came to its end.
+/// Ratios of the variants' times to the default's, a figure for each that ended.
 pub fn figures(workload: &str, fs: FileSystem, rows: &[Row]) -> Vec<Figure> {
     let others = rows.iter().filter(|row| !row.variant.is_default());
     others

@@ -145,15 +145,15 @@ pub struct RegionEntry {
 /// A request of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Which features are offered.
+    /// Request for the offered features.
     GetFeatures,
-    /// Which were accepted.
+    /// Accepted features.
     SetFeatures(u64),
     /// The connection begins.
     SetOwner,
-    /// Which protocol features are offered.
+    /// Request for the offered protocol features.
     GetProtocolFeatures,
-    /// Which were accepted.
+    /// Accepted protocol features.
     SetProtocolFeatures(u64),
     /// The socket for our own requests comes with it.
     SetBackendSocket,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Bytes taken at once.
 const CHUNK: usize = 8192;
-/// How long the other side may leave our messages unread.
+/// Longest time that the other side may leave our messages unread.
 const WRITE_LIMIT: Duration = Duration::from_secs(20);
 
 /// The socket with what has arrived and was not taken yet.

@@ -29,7 +29,7 @@ impl Default for LowestRates {
 pub struct LatencyTarget {
     /// The latency; zero disables the search.
     pub latency: Nanos,
-    /// How long a queue depth is tried (`latency_window`).
+    /// Time for which a queue depth is tried (`latency_window`).
     pub window: Nanos,
     /// Percentage of the operations that must keep the latency (`latency_percentile`).
     pub percentile: f64,

@@ -23,6 +23,6 @@ pub struct Op {
     pub kind: OpKind,
     /// Where, in bytes from the start of the target.
     pub offset: Bytes,
-    /// How many bytes; zero for a flush.
+    /// Length in bytes; zero for a flush.
     pub length: u32,
 }

@@ -23,7 +23,7 @@ pub struct Region {
     pub file: File,
 }
 
-/// How requests and their data are read and written. The rings are always mapped.
+/// Access to requests and their data. The rings are always mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Mapped memory. An access to a page that the file cannot provide kills the process, so the file

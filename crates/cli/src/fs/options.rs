@@ -237,7 +237,7 @@ impl Chosen {
         plans
     }
 
-    /// How the cells of a sweep of a file system are run on a target, the default first.
+    /// Settings of the cells of a sweep of a file system on a target, the default first.
     pub fn variants_for(&self, fs: FileSystem, subject: &Subject) -> Vec<Settings> {
         let (page, unit) = topology(subject);
         let settings = self.settings_for(fs, subject.discard);
@@ -250,7 +250,7 @@ impl Chosen {
         self.sweep
     }
 
-    /// How a cell of a file system is run.
+    /// Settings of a cell of a file system.
     pub fn settings_for(&self, fs: FileSystem, discard: bool) -> Settings {
         let of = |list: &[(FileSystem, String)]| {
             let mine: Vec<_> = list

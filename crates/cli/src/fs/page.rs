@@ -354,12 +354,12 @@ fn megabytes(cell: &Cell) -> f64 {
     cell.pattern.writes.bytes as f64 / 1e6
 }
 
-/// How long the longest call of a program was.
+/// Longest call of a program.
 fn longest(cell: &Cell) -> Nanos {
     cell.pattern.longest.map_or(Nanos::ZERO, |(_, time)| time)
 }
 
-/// How long a cell took, over another.
+/// Duration of a cell, divided by that of another.
 fn over(cell: &Cell, other: &Cell) -> f64 {
     cell.time.as_secs_f64() / other.time.as_secs_f64().max(1e-9)
 }

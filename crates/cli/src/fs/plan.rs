@@ -15,7 +15,7 @@ pub struct Plan {
     pub fs: FileSystem,
     /// Workload that the programs run.
     pub workload: Workload,
-    /// How it is run.
+    /// Settings of the run, without those of the card.
     pub settings: Settings,
     /// For which part of the page; empty for the table.
     pub group: &'static str,
@@ -38,7 +38,7 @@ impl Plan {
             open: None,
         }
     }
-    /// How it is run on its card.
+    /// Settings of the run on its card.
     pub fn settings(&self, subject: &Subject) -> Settings {
         Settings {
             discard_granularity: subject.card.unit,

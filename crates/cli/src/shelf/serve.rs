@@ -18,7 +18,7 @@ use std::sync::Weak;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, SystemTime};
 
-/// How often a pending Ctrl-C is noticed.
+/// Time between two checks for Ctrl-C.
 const POLL: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]

@@ -78,7 +78,7 @@ pub fn note_done(plan: &Plan, ran: &PoolRun, console: &Console) {
     console.note(&format!("{done} of {points} points are done{before}"));
 }
 
-/// How the sweep ended.
+/// Exit code of a sweep that ran.
 ///
 /// # Errors
 /// `Exit::Interrupted` if it was interrupted; `Exit::Partial` if points failed.

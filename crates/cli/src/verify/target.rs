@@ -8,7 +8,7 @@ use nandscope_result::TargetKind;
 pub struct Target {
     /// Device, file or simulated device.
     pub medium: Box<dyn Medium>,
-    /// Which one it is.
+    /// Identity and size, for the journal.
     pub subject: Subject,
     /// For the title.
     pub model: String,

@@ -179,7 +179,7 @@ impl Array {
         }
     }
 
-    /// How many dies may program or erase at once.
+    /// Limits the number of dies that may program or erase at once.
     pub(crate) fn set_active_dies(&mut self, most: u32) {
         self.active_dies_max = most.max(1);
     }

@@ -15,7 +15,7 @@ pub(crate) enum OpClass {
     Erase,
 }
 
-/// Who waits for an operation.
+/// Source of an operation, which waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Owner {
     /// A host read: command, bytes for the link.
@@ -85,7 +85,7 @@ impl FlashOp {
     }
 }
 
-/// How far an operation has come.
+/// Progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// The die has the data of a program.

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub struct HostProfile {
     /// Version of this format; 1.
     pub format: u32,
-    /// Who it is.
+    /// Name and description.
     pub host: HostSection,
     /// Drivers, by the protocol that the device speaks; without one for a protocol, the driver's
     /// time is part of the stages.
@@ -37,7 +37,7 @@ pub struct HostProfile {
     pub port: Vec<PortSection>,
 }
 
-/// Who the host is.
+/// Name and description of the host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostSection {

@@ -319,7 +319,7 @@ mod tests {
         (target, verifier)
     }
 
-    /// How an operation ends, and how long it took.
+    /// Executes an operation; returns its outcome and duration.
     fn operate<T: Target>(target: &mut T, kind: OpKind, block: u64) -> (Outcome, Nanos) {
         let request = Request {
             tag: 0,

@@ -18,7 +18,7 @@ pub struct LogError {
 }
 
 impl LogError {
-    /// Who can do something about it.
+    /// Class of the error: who can fix it.
     pub fn class(&self) -> ErrorClass {
         self.class
     }

@@ -37,7 +37,7 @@ use plan::PlanContext;
 use session::Session;
 use thiserror::Error;
 
-/// How jobs are run.
+/// Options of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunOptions {
     /// Name of the jobs in the title of the result, such as the name of their file.
@@ -86,7 +86,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Who can do something about it.
+    /// Class of the error: who can fix it.
     pub fn class(&self) -> ErrorClass {
         match self {
             RunError::Replay(error) => error.class(),
@@ -105,7 +105,7 @@ pub enum Phase {
     Group {
         /// Number of the group, from 1.
         number: usize,
-        /// How many there are.
+        /// Number of groups.
         of: usize,
     },
     /// The blocks written by a group are read back.
@@ -166,7 +166,7 @@ pub struct Run {
     pub logs: Vec<(String, String)>,
     /// The files of `verify_dump`.
     pub dumps: Vec<Attachment>,
-    /// How it ended.
+    /// Reason of the end.
     pub ending: Ending,
 }
 

@@ -55,7 +55,7 @@ pub enum ReplayError {
 }
 
 impl ReplayError {
-    /// Who can do something about it.
+    /// Class of the error: who can fix it.
     pub fn class(&self) -> ErrorClass {
         match self {
             ReplayError::NotFound { .. } => ErrorClass::System,

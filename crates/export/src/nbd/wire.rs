@@ -145,7 +145,7 @@ pub struct RequestHead {
     pub cookie: u64,
     /// First byte.
     pub offset: u64,
-    /// How many bytes.
+    /// Length in bytes.
     pub length: u32,
 }
 

@@ -50,7 +50,7 @@ pub struct VhostClient {
     stuck: bool,
     /// Chains of descriptors that may still be taken before the other clients have their turn.
     turn: u16,
-    /// Who waits for the queue to come to rest.
+    /// Senders to notify when the queue is at rest.
     stopping: VecDeque<Sender<u16>>,
     /// Held by the threads that work for it.
     token: Arc<()>,

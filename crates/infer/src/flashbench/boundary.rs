@@ -26,7 +26,7 @@ pub const VISIBLE: f64 = 1.2;
 /// From this ratio on it is clear.
 pub const CLEAR: f64 = 1.5;
 
-/// How much an answer is worth.
+/// Clarity of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
     /// The step is at least [`CLEAR`].
@@ -52,7 +52,7 @@ impl Certainty {
 pub struct CardStep {
     /// The row that it rises to, bytes.
     pub at: u64,
-    /// By which factor.
+    /// Ratio of the extra times after and before.
     pub ratio: f64,
     /// Extra time below and at it, µs.
     pub from_us: f64,
@@ -61,7 +61,7 @@ pub struct CardStep {
 }
 
 impl CardStep {
-    /// How much it says.
+    /// Clarity of the step.
     pub fn certainty(&self) -> Certainty {
         Certainty::of(self.ratio)
     }

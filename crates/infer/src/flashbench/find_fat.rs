@@ -48,7 +48,7 @@ pub fn find_fat<T: Target>(
     Ok(rates)
 }
 
-/// How a unit compares with the others.
+/// Rate of a unit compared with the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Treatment {
     /// Its number, from 0.

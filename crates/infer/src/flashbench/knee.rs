@@ -15,7 +15,7 @@ pub enum Knee {
         /// The rate of that number divided by that of the next: large for a collapse, near 1 for a slope.
         step: f64,
     },
-    /// So many were measured, and the rate did not collapse.
+    /// The rate did not collapse up to this number, the largest measured.
     AtLeast(u32),
     /// Fewer than two numbers were measured.
     Unknown,
@@ -31,7 +31,7 @@ impl Knee {
         }
     }
 
-    /// How much it says.
+    /// Clarity of the knee.
     pub fn certainty(&self) -> Certainty {
         match self {
             Knee::At { step, .. } if *step >= CLEAR => Certainty::Clear,
@@ -71,7 +71,7 @@ pub fn knee(rates: &[(u32, f64)]) -> Knee {
     }
 }
 
-/// How many units a card keeps open, over all lengths.
+/// Number of units that a card keeps open, over all lengths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OpenUnits {
     /// Of the length at which it shows best.

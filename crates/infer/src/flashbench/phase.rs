@@ -19,7 +19,7 @@ const UNIT_WINDOW: u64 = 128 << 20;
 const PAGES_MAX: u64 = 8192;
 /// Tries of each place, and of those that seem to take longer.
 const TRIES: [u32; 2] = [3, 16];
-/// So many places are looked at again at most.
+/// Most places that are measured again.
 const AGAIN: usize = 1024;
 /// Places that do not seem to take longer, for comparison.
 const CONTROLS: usize = 256;

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-/// How much the evidence for an answer says, among the answers to the same question.
+/// Strength of the evidence for an answer, among answers to the same question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strength {

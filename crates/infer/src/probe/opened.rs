@@ -19,7 +19,7 @@ const FINE_LEAST: u64 = 24 << 20;
 const COARSE: (u64, u64) = (512 << 10, 1200 << 20);
 /// With long writes so much is written before the next look at the times.
 const LOOK: usize = 128;
-/// So many boundaries settle it.
+/// Number of boundaries after which the search ends.
 const ENOUGH: usize = 12;
 /// The same where so many writes lie between them, if there are more than the least.
 const FAR: u64 = 64;
@@ -35,11 +35,11 @@ pub(super) struct Opened {
     pub(super) unit: u64,
     /// Smallest begin of the first of them from the beginning of the target, modulo the distance, bytes.
     pub(super) from: u64,
-    /// So many bytes later at most.
+    /// Length of the range after `from`, bytes.
     pub(super) within: u64,
-    /// How many were seen.
+    /// Number of slow writes seen.
     pub(super) seen: usize,
-    /// How much longer they took, s.
+    /// Additional time of the slow writes, s.
     pub(super) extra_s: f64,
     /// The distance of writes that took longer by less: pages, bytes.
     pub(super) page: Option<u64>,

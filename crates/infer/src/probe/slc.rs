@@ -16,7 +16,7 @@ const PLATEAUS: (&str, &str) = ("plateaus", "Rates of writing in order");
 const EMPTIES: (&str, &str) = ("slc-idle", "SLC cache, left alone");
 const KIND: (&str, &str) = ("slc-kind", "SLC cache of a fixed size");
 
-/// How long the device is left alone.
+/// Idle time of the device.
 const ALONE: Nanos = Nanos::from_secs(20);
 /// Batches below the bar that end a fill.
 const LOW: usize = 3;
@@ -24,7 +24,7 @@ const LOW: usize = 3;
 const LASTING: usize = 6;
 /// Smallest ratio between the second plateau and a third region after the cache.
 const REGION: f64 = 1.3;
-/// How full the device must be for a cache that depends on it to be smaller, in percent.
+/// Smallest fullness of the device for a smaller dynamic cache, percent.
 const FULLER: u64 = 60;
 
 /// Says what the plateaus are, and waits and writes for the rest. `next` is the first place that was not written.

@@ -10,7 +10,7 @@ use super::work::{Stage, VerifyError, Work};
 /// Between which numbers of blocks the real capacity lies; equal where it is known exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Real {
-    /// So many blocks are there.
+    /// Number of blocks known to be real.
     pub at_least: u64,
     /// There are not more.
     pub at_most: u64,
@@ -90,7 +90,7 @@ fn wraps<M: Medium>(work: &mut Work<'_, M>, place: u64, period: u64) -> Result<b
     Ok(work.tag_at(below)? == Some(place))
 }
 
-/// How a block is tested for keeping what it is given.
+/// Procedure that tests if a block keeps its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Test {
     /// Blocks that are written after it at the end of the device, to push it out of a cache.

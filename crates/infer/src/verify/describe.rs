@@ -40,7 +40,7 @@ pub struct Summary {
     pub read_bytes: u64,
     /// The device's time.
     pub elapsed_s: f64,
-    /// How likely it is that 1 % of bad blocks, scattered at random, would have been noticed.
+    /// Probability that 1 % of bad blocks, scattered at random, would have been detected.
     pub detection_of_one_percent: f64,
     /// The same for 1 % of bad allocation units.
     pub detection_of_one_percent_of_units: f64,

@@ -17,7 +17,7 @@ pub struct Evidence {
     pub testimony: Testimony,
 }
 
-/// How many witnesses of a journal are on a device.
+/// Number of witnesses of a journal on a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Testimony {
     /// Witnesses that were read; those that the run has written to are none.
@@ -28,7 +28,7 @@ pub struct Testimony {
     pub distinctive: u32,
 }
 
-/// So many distinctive witnesses at least must be the same.
+/// Smallest number of equal distinctive witnesses.
 const DISTINCTIVE: u32 = 2;
 
 impl Testimony {

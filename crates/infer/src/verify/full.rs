@@ -8,7 +8,7 @@ use nandscope_units::random::SplitMix64;
 use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Which pass is under way.
+/// Pass over the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pass {
@@ -20,10 +20,10 @@ pub enum Pass {
     Done,
 }
 
-/// How far it has come and what was found: enough to go on from.
+/// Progress and findings: enough to continue from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Full {
-    /// Which device, in words.
+    /// Identity of the device, in words.
     pub identity: String,
     /// Size of the device in blocks.
     pub blocks: u64,

@@ -13,7 +13,7 @@ pub(super) fn is_tag(contents: &[u8], salt: Salt) -> bool {
 /// A block is rarely tagged more often.
 const GENERATIONS: u32 = 16;
 
-/// So many bytes of a tag are no accident.
+/// Bytes of a tag that are no coincidence.
 const TRACE: usize = 16;
 
 /// Whether a block holds a tag of the run, with wrong bits or only in part: a write that was cut off leaves the

@@ -48,7 +48,7 @@ use capacity::{Test, of_end, of_wrap};
 use restore::restore_below;
 use work::Work;
 
-/// How a verification is done.
+/// Options of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Blocks that are written at most, those included by which the data is put back. What is written past the end of a
@@ -56,7 +56,7 @@ pub struct Options {
     pub budget: u32,
     /// The largest cache in the device, in blocks, that is certain to be detected.
     pub cache: u64,
-    /// How often all tags are read once more.
+    /// Number of repeated reads of all tags.
     pub repeats: u32,
     /// Whether the tags are left on a device that keeps all of them, for [`check_left`]; its data is in the
     /// journal then.

@@ -12,7 +12,7 @@ use super::recognize::{tagged, tagged_places};
 use super::restored::Restored;
 use std::collections::{BTreeSet, HashSet};
 
-/// How sure it is that nobody else has written to the device since the journal was begun.
+/// Certainty that nobody else has written to the device since the journal was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
     /// The device was open all the time: every block of the journal is put back.

@@ -30,7 +30,7 @@ impl fmt::Debug for Salt {
 pub struct LeftTag {
     /// Block number for which the tag was made.
     pub place: u64,
-    /// How often the block had been tagged.
+    /// Number of earlier tags of the block.
     pub generation: u32,
 }
 
@@ -43,12 +43,12 @@ pub enum Seen {
     Tag {
         /// The block it was written to.
         place: u64,
-        /// How many times the run had tagged that block before.
+        /// Number of earlier tags of that block in the run.
         generation: u32,
     },
     /// The right tag with wrong bits.
     Damaged {
-        /// How many.
+        /// Number of wrong bits.
         bits: u32,
     },
     /// Something else.

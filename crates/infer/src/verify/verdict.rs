@@ -209,7 +209,7 @@ impl Finding {
         }
     }
 
-    /// How many of the blocks written last were still right: the size of the cache.
+    /// Number of blocks written last that were still right: the size of the cache.
     fn cache(&self) -> u64 {
         let (_, high) = self.bracket();
         let beyond = self.sampling.readings.iter().filter(|r| r.place >= high);

@@ -31,7 +31,7 @@ use pin::Pinned;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// Which data the user has given up, by `--destroy-data`.
+/// Data that may be destroyed, by `--destroy-data`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DestroyData {
     /// No writing.

@@ -29,7 +29,7 @@ pub struct Csd {
     /// Unit of erasure, as the register claims; of SDHC and larger always 64 KiB, whatever the
     /// card does (SSR has the allocation unit).
     pub erase_unit: Bytes,
-    /// How much longer writing takes than reading, as the register claims.
+    /// Duration of writes relative to reads, as the register claims.
     pub write_factor: u32,
     /// The contents are write-protected, for good or for the time being.
     pub write_protected: bool,

@@ -25,7 +25,7 @@ use crate::roots::{self, Roots};
 use serde::Serialize;
 use std::path::Path;
 
-/// Which of the two families a card belongs to. Their CID and CSD differ.
+/// Family of a card. CID and CSD differ between families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {

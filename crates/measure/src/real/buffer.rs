@@ -34,7 +34,7 @@ impl Buffer {
         buffer
     }
 
-    /// How long it is.
+    /// Length in bytes.
     pub(super) fn len(&self) -> usize {
         self.length
     }

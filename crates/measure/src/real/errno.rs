@@ -11,7 +11,7 @@ pub(super) fn is_gone(errno: Errno) -> bool {
     )
 }
 
-/// How an operation with this error has ended.
+/// Outcome of an operation with this error.
 pub(super) fn outcome(errno: Errno) -> Outcome {
     Outcome::Failed(match errno {
         Errno::OPNOTSUPP | Errno::NOSYS => return Outcome::Unsupported,

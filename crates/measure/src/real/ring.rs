@@ -28,7 +28,7 @@ const FAR: Nanos = Nanos::from_millis(10);
 const VOLUME: types::Fixed = types::Fixed(0);
 /// `BLOCK_URING_CMD_DISCARD` of linux/blkdev.h, `_IO(0x12, 0)`; since Linux 6.12.
 const COMMAND_DISCARD: u32 = 0x12 << 8;
-/// How long operations in flight are waited for when the ring goes away.
+/// Longest wait for operations in flight when the ring is dropped.
 const PATIENCE: Nanos = Nanos::from_secs(30);
 
 /// See the module's text.
@@ -395,7 +395,7 @@ impl Ring {
         }
     }
 
-    /// How an operation has ended; `None` where the rest of it is on its way.
+    /// Outcome of an operation; `None` if the rest of it is in flight.
     #[inline]
     fn conclude(&mut self, tag: u32, result: i32) -> Result<Option<Outcome>, TargetError> {
         let slot = &mut self.slots[tag as usize];

@@ -16,7 +16,7 @@ use nandscope_units::{Bytes, Nanos};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// Which engine is wanted.
+/// Requested engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineChoice {
     /// io_uring, or pread and pwrite where the system does not allow it.
@@ -28,17 +28,17 @@ pub enum EngineChoice {
     Blocking,
 }
 
-/// How a target is to be driven.
+/// Options for driving a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Which engine is wanted.
+    /// Requested engine.
     pub engine: EngineChoice,
     /// Completions are polled for instead of waited for (IORING_SETUP_IOPOLL); devices whose
     /// driver has no queues for polling answer that they do not support it.
     pub polled: bool,
 }
 
-/// Which engine is used.
+/// Engine in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// io_uring.
@@ -160,12 +160,12 @@ impl RealTarget {
         }
     }
 
-    /// Which engine is used.
+    /// Engine in use.
     pub fn engine(&self) -> Engine {
         self.shared.engine
     }
 
-    /// How it is driven, in words.
+    /// Description of the engine, in words.
     pub fn describe_engine(&self) -> &'static str {
         match (self.shared.engine, self.shared.options.polled) {
             (Engine::Uring, false) => "io_uring, registered buffers and files",

@@ -16,7 +16,7 @@ pub const MAX_POINTS: usize = 4000;
 /// The shortest interval that is chosen by itself.
 const SHORTEST: Nanos = Nanos::from_millis(100);
 
-/// How the time line is divided.
+/// Division of the time line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntervalPlan {
     /// Length of an interval at the start.
@@ -62,7 +62,7 @@ impl IntervalPlan {
     }
 }
 
-/// How many neighbours of length `interval` are merged into one when there are too many.
+/// Number of neighbours of length `interval` that are merged into one when there are too many.
 pub fn merge_factor(interval: Nanos) -> usize {
     let one = 10u64.pow(interval.0.checked_ilog10().unwrap_or(0));
     if interval.0 == 2 * one { 5 } else { 2 }

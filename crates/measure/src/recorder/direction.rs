@@ -17,7 +17,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// How many there are.
+    /// Number of directions.
     pub const COUNT: usize = 4;
     /// All of them, in the order in which results list them.
     pub const ALL: [Direction; Self::COUNT] = [

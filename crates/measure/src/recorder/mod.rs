@@ -21,7 +21,7 @@ use nandscope_units::{Bytes, Nanos};
 /// One finished operation as the recorder sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// Which kind of operation.
+    /// Kind of operation.
     pub direction: Direction,
     /// Bytes moved; zero for a flush.
     pub bytes: u32,

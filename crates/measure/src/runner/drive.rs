@@ -18,7 +18,7 @@ const OBSERVE_EVERY_OPS: u64 = 65_536;
 const OBSERVE_EVERY: Nanos = Nanos::from_secs(1);
 /// Waits without any movement of the clock after which the target is taken for broken.
 const STANDSTILL: u32 = 1 << 24;
-/// How often a loop looks for what other loops did to its thread, and to one that waits for them.
+/// Time between two checks of a loop for changes by other loops.
 const LOOK_AROUND: Nanos = Nanos::from_millis(10);
 const LOOK_AROUND_HELD: Nanos = Nanos::from_micros(50);
 /// Unsupported answers in a row after which a time-based thread has nothing to measure.
@@ -254,7 +254,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         Ok(())
     }
 
-    /// How long the target may be waited for: other loops act on threads here without waking them.
+    /// Longest wait for the target: other loops act on threads here without waking them.
     fn longest_wait(&self) -> Nanos {
         let longest = self.target.longest_wait();
         match (

@@ -57,7 +57,7 @@ pub struct Thread {
     pub record: usize,
     /// Reaction to a failed operation.
     pub on_error: OnError,
-    /// How it depends on the other threads.
+    /// Dependence on other threads.
     pub ties: Ties,
     /// Processors on which the thread may run, where it becomes one of the system's; any where empty.
     pub cpus: Vec<u32>,

@@ -51,7 +51,7 @@ pub enum ThreadFault {
     EmptyBursts,
 }
 
-/// How a run ended.
+/// Reason of a run's end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Every thread came to the end of its work or its time.
@@ -125,7 +125,7 @@ pub struct GroupOutcome {
     pub first_reading: Reading,
     /// The instruments after the last one.
     pub last_reading: Reading,
-    /// How it ended.
+    /// Reason of the end.
     pub ending: Ending,
     /// Conditions that affect the interpretation of the results.
     pub notices: Vec<Notice>,
@@ -133,7 +133,7 @@ pub struct GroupOutcome {
     pub ends_file: bool,
 }
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// Time since the run began, on the target's clock.
@@ -149,7 +149,7 @@ pub struct Progress {
 /// Something that wants to know how a run is going. It is called at most every 65,536 operations
 /// or second of the target's clock, whichever is first.
 pub trait Observer {
-    /// How far the run has come.
+    /// Called with the progress of the run.
     fn progress(&mut self, progress: &Progress);
 }
 

@@ -22,7 +22,7 @@ const WATCH_EVERY: Nanos = Nanos::from_millis(50);
 /// Time between two calls of the observer.
 const OBSERVE_EVERY: Nanos = Nanos::from_millis(500);
 
-/// How far a thread has come, for others to see.
+/// Progress of a thread, for others to see.
 #[derive(Debug, Default)]
 struct Gauge {
     operations: AtomicU64,

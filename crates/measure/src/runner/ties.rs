@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How a thread depends on the others of its run.
+/// Dependence of a thread on the others of its run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ties {
     /// Number of its job; clones have the same.
@@ -23,7 +23,7 @@ pub struct Ties {
     pub ends_others: bool,
     /// Its end by an error ends others (`exitall_on_error`).
     pub ends_others_on_error: bool,
-    /// Which others.
+    /// Threads that end as well.
     pub scope: ExitScope,
     /// The group of [`ExitScope::Group`] that it belongs to.
     pub group: usize,

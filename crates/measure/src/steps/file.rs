@@ -19,7 +19,7 @@ pub enum JournalError {
     Io {
         /// Failed action.
         action: &'static str,
-        /// On which file.
+        /// Path of the journal.
         path: PathBuf,
         /// Error of the system.
         source: io::Error,
@@ -27,7 +27,7 @@ pub enum JournalError {
     /// Something else is there.
     #[error("{path} {source}", path = .path.display())]
     Foreign {
-        /// Which file.
+        /// Path of the journal.
         path: PathBuf,
         /// Cause.
         source: ReadError,
@@ -35,13 +35,13 @@ pub enum JournalError {
     /// A link, a device, a folder.
     #[error("{path} is no regular file", path = .path.display())]
     NotRegular {
-        /// Which file.
+        /// Path of the journal.
         path: PathBuf,
     },
     /// Another process has it open.
     #[error("another nandscope process is writing {path}; wait until it has ended, or name another place for the result", path = .path.display())]
     InUse {
-        /// Which file.
+        /// Path of the journal.
         path: PathBuf,
     },
 }

@@ -277,7 +277,7 @@ impl Contents {
     }
 }
 
-/// How much of a document is in its journal.
+/// Part of a document that is in its journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     steps: usize,

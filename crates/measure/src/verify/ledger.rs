@@ -36,7 +36,7 @@ pub(super) enum Holds {
     Written {
         /// Number of the write.
         generation: u32,
-        /// Who wrote.
+        /// Number of the thread that wrote.
         thread: u32,
         /// Bytes from the start of the write.
         position: u64,

@@ -6,7 +6,7 @@ use super::random;
 use nandscope_workload::job::{DataPattern, Job, VerifyMethod};
 use std::borrow::Cow;
 
-/// How the blocks of a thread are made, as fio makes those of the same job.
+/// Layout of the blocks of a thread, as fio makes those of the same job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
     /// Checksum of each part.

@@ -105,7 +105,7 @@ impl Row {
     }
 }
 
-/// Which mode of each document is compared.
+/// Mode of each document that is compared.
 pub struct Alignment {
     /// Modes of the same name in all documents; empty where there is none.
     common: Vec<String>,

@@ -43,7 +43,7 @@ pub struct Samples {
     pub mean: f64,
     /// Standard deviation.
     pub deviation: f64,
-    /// How many.
+    /// Number of samples.
     pub count: usize,
 }
 

@@ -9,7 +9,7 @@ use nandscope_result::ResultDocument;
 pub(super) struct TestSet<'a> {
     /// Name of the procedure.
     pub procedure: &'a str,
-    /// Which drive each result is of.
+    /// Numbers of the drives of the results.
     pub drives: Vec<usize>,
     /// Results with these tests, one for each drive.
     pub documents: Vec<&'a ResultDocument>,

@@ -55,7 +55,7 @@ fn value(row: &Row, i: usize) -> Option<f64> {
     row.values.get(i).copied().flatten().filter(|v| *v > 0.0)
 }
 
-/// How far the value is from the median of the similar drives, as a ratio of at least 1, and the sentence.
+/// Ratio of the value to the median of the similar drives, at least 1, and the sentence.
 fn sentence(row: &Row, i: usize, similar: &[usize]) -> Option<(f64, String)> {
     // The rate by which drives are similar is never far; temperatures and shares have no ratio.
     if matches!(row.unit.as_str(), "%" | "°C") {

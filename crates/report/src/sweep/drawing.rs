@@ -30,7 +30,7 @@ const LINE: f64 = 13.0;
 pub struct AxisDrawing {
     pub x: f64,
     pub label: String,
-    /// Which way is better; empty if neither.
+    /// Direction that is better; empty if neither.
     pub better: String,
     /// Place and text.
     pub ticks: Vec<(f64, String)>,

@@ -104,7 +104,7 @@ pub struct Step {
     pub anchor: String,
     /// Description of the procedure.
     pub description: String,
-    /// How long it took.
+    /// Duration with its unit.
     pub duration: String,
     /// The most telling numbers in a line.
     pub brief: String,

@@ -109,7 +109,7 @@ pub fn place_of_answer(id: &str) -> usize {
     place.unwrap_or(INSIDE.len())
 }
 
-/// Which tests were passed and which failed; `None` without tests.
+/// Passed and failed tests; `None` without tests.
 fn tests(document: &ResultDocument, several: bool) -> Option<Paragraph> {
     let conclusions = document.steps.iter().flat_map(|s| &s.conclusions);
     let answers: Vec<Answer> = conclusions.map(|c| Answer::of(c, several)).collect();

@@ -10,7 +10,7 @@ use nandscope_result::{Figure, Published, Relation, ResultDocument, ToleranceKin
 pub struct PublishedRow {
     /// Title of the figure.
     pub title: String,
-    /// In which mode; empty where there is none.
+    /// Name of the mode; empty if there is none.
     pub mode: String,
     /// As published, with operator and unit.
     pub published: String,
@@ -129,7 +129,7 @@ pub fn rows(document: &ResultDocument) -> Vec<PublishedRow> {
     rows
 }
 
-/// How many published figures there are, and how many are met.
+/// Number of published figures, and of those that are met.
 pub fn score(document: &ResultDocument) -> (usize, usize) {
     let all = all_figures(document);
     let published = || all.iter().filter_map(|f| f.figure.published.as_ref());

@@ -23,13 +23,13 @@ pub struct Sustained {
     pub title: String,
     /// All that was written, 10^9 bytes.
     pub written_gb: f64,
-    /// How the speed went.
+    /// Course of the speed.
     pub shape: Shape,
     /// Size of a fast write cache with which the change of speed is consistent, 10^9 bytes.
     pub cache_gb: Option<f64>,
 }
 
-/// How the speed of a write went.
+/// Course of the speed of a write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
     /// Regions of about equal speed.

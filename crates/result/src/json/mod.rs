@@ -23,7 +23,7 @@ pub enum DocumentError {
     Io {
         /// What was tried.
         action: &'static str,
-        /// On which file.
+        /// Path of the document.
         path: PathBuf,
         /// What the system answered.
         source: io::Error,
@@ -42,7 +42,7 @@ pub enum DocumentError {
     /// Valid JSON, or not even that, but no result document.
     #[error("{path} is not a nandscope result: {why}", path = .path.display())]
     NotAResult {
-        /// Which file.
+        /// Path of the document.
         path: PathBuf,
         /// What was found instead.
         why: String,
@@ -53,7 +53,7 @@ pub enum DocumentError {
         path = .path.display()
     )]
     TooNew {
-        /// Which file.
+        /// Path of the document.
         path: PathBuf,
         /// Its version.
         found: u32,
@@ -63,7 +63,7 @@ pub enum DocumentError {
     /// The file ends in mid-document.
     #[error("{path} is cut off at line {line}: it was not written to its end; run the measurement again", path = .path.display())]
     Truncated {
-        /// Which file.
+        /// Path of the document.
         path: PathBuf,
         /// The last line.
         line: usize,
@@ -71,7 +71,7 @@ pub enum DocumentError {
     /// A result, but a field is missing or has the wrong type.
     #[error("{path}, line {line}: {what}", path = .path.display())]
     Damaged {
-        /// Which file.
+        /// Path of the document.
         path: PathBuf,
         /// Where.
         line: usize,

@@ -5,12 +5,12 @@ use nandscope_measure::target::{Reading, Reply, Request, Target, TargetError};
 use nandscope_units::random::SplitMix64;
 use nandscope_units::{Bytes, Nanos};
 
-/// How much.
+/// Amount of noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
     /// Mean of what is added, as a share of the time of the operation (exponentially distributed).
     pub share: f64,
-    /// How many operations lie between two stalls, on the average; 0 is none.
+    /// Mean number of operations between two stalls; 0 for no stalls.
     pub between_stalls: u64,
     /// Length of a stall.
     pub stall: Nanos,

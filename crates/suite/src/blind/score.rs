@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// How an answer fares.
+/// Judgement of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is right; so is "cannot tell" where there is nothing to tell.
@@ -25,13 +25,13 @@ pub enum Outcome {
 pub struct Judged {
     /// Identifier of the question.
     pub id: &'static str,
-    /// How the answer fares.
+    /// Judgement of the answer.
     pub outcome: Outcome,
     /// The confidence that was stated; 0 without an answer.
     pub confidence: f64,
 }
 
-/// How far a size may be off: 10 %.
+/// Tolerance of a size: 10 %.
 const SIZE: f64 = 0.1;
 
 /// Holds the answers against the truth; questions that do not apply to the device are left out.

@@ -37,7 +37,7 @@ pub(super) struct Check {
     pub(super) procedure: String,
     pub(super) fact: String,
     pub(super) figure: String,
-    /// Which value of a fact that has several.
+    /// Name of the value, for a fact that has several.
     field: Option<String>,
     /// The fact's value times this is in the figure's unit.
     #[serde(default = "one")]
@@ -48,7 +48,7 @@ pub(super) struct Check {
     kind: ToleranceKind,
     /// Value of a fact stated in words: a number or the two ends of a range.
     value: Option<toml::Value>,
-    /// How that is to be read; as the fact itself where left out.
+    /// Relation of the value; that of the fact if left out.
     op: Option<Relation>,
     /// The words as they are read: which range "slightly lower" is.
     #[serde(default)]
@@ -123,7 +123,7 @@ impl Check {
         }
     }
 
-    /// How the fact is read, and what was measured in another way.
+    /// Remark on the reading of the fact, and on a different measurement.
     pub(super) fn remark(&self) -> String {
         let measured = Some(&self.measured_as).filter(|m| !m.is_empty());
         let measured = measured.map(|m| format!("measured {m}"));

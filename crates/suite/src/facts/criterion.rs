@@ -105,7 +105,7 @@ impl Criterion {
         (self.low, self.tolerance, self.kind.clone())
     }
 
-    /// How the value is read.
+    /// Relation of the value.
     pub(super) fn op(&self) -> &Relation {
         &self.op
     }

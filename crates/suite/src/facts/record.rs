@@ -24,7 +24,7 @@ struct Facts {
 pub(super) struct Fact {
     /// Identifier, unique across the files.
     pub(super) id: String,
-    /// Who published it.
+    /// Source of the publication.
     pub(super) source: String,
     /// Name of the device.
     pub(super) device: String,
@@ -32,7 +32,7 @@ pub(super) struct Fact {
     pub(super) quantity: String,
     /// A number, two ends, several named values, or words.
     pub(super) value: toml::Value,
-    /// How the value is to be read.
+    /// Relation of the value.
     pub(super) op: Relation,
     /// `measured`, `vendor_claim`, `spec`, `derived`, `param`, `estimate` or `qualitative`.
     pub(super) kind: String,

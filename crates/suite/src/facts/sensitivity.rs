@@ -142,7 +142,7 @@ pub fn moved(validation: &Validation, parameter: &Assumed, to: f64) -> Result<Si
     })
 }
 
-/// How the figures of `now` change to those at both ends.
+/// Changes of the figures of `now` at both ends.
 pub fn reactions(now: &Comparison, ends: [Option<&Comparison>; 2]) -> Vec<Reaction> {
     let change = |figure: &str, value: f64, there: Option<&Comparison>| {
         let row = there?.rows.iter().find(|r| r.figure.id == figure)?;

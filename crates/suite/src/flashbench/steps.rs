@@ -14,7 +14,7 @@ use nandscope_units::Nanos;
 
 const SECTION: &str = "Allocation units";
 
-/// How much is measured.
+/// Extent of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     /// Whether the whole device is written first, so that no read finds an unwritten place.

@@ -11,7 +11,7 @@ use nandscope_units::{Bytes, Nanos};
 pub struct Areas {
     /// The allocation unit, bytes.
     pub unit: u64,
-    /// How many are recorded into.
+    /// Number of units that are recorded into.
     pub count: u32,
     /// Start of the first, bytes; a multiple of the unit.
     pub start: u64,
@@ -216,7 +216,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// How long updates of the file system took during a recording.
+/// Durations of file-system updates during a recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UpdateTimes {
     /// The largest mean of eight updates in a row, seconds.

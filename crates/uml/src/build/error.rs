@@ -19,7 +19,7 @@ pub enum BuildError {
     Failed {
         /// The failed action.
         what: String,
-        /// How it ended.
+        /// Exit status or signal.
         status: String,
         /// Its last lines.
         said: String,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// How often is looked whether a program has ended.
+/// Time between two checks whether a program has ended.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Runs the programs of one build.

@@ -11,7 +11,7 @@ pub enum Kind {
     Journal,
     /// Inodes: ext4's tables, F2FS's node blocks, XFS's chunks of inodes and trees of extents.
     Inode,
-    /// Which blocks and inodes are free: bitmaps, XFS's trees and headers of allocation groups.
+    /// Allocation of blocks and inodes: bitmaps, XFS's trees and headers of allocation groups.
     Bitmap,
     /// The file allocation table.
     Fat,

@@ -123,9 +123,9 @@ pub struct Series<'a> {
     pub kernel: &'a Path,
     /// The file system.
     pub fs: FileSystem,
-    /// How the card takes it.
+    /// Flush semantics of the card.
     pub flush: FlushSemantics,
-    /// How many moments.
+    /// Number of power cuts.
     pub points: u32,
     /// Lines that the program writes.
     pub lines: u32,

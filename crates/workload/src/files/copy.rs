@@ -27,7 +27,7 @@ use nandscope_units::{Bytes, SECTOR_BYTES};
 /// Cost of a file besides its bytes, in bytes, when files are distributed to threads.
 pub const FILE_COST_BYTES: u64 = 256 << 10;
 
-/// Which way the data goes.
+/// Direction of the copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Onto the card.
@@ -36,7 +36,7 @@ pub enum Direction {
     Read,
 }
 
-/// How a folder is copied.
+/// Options for copying a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyOptions {
     /// Files copied at once; zero counts as one.
@@ -127,7 +127,7 @@ fn least(load: &[u64]) -> usize {
     (0..load.len()).min_by_key(|&i| load[i]).unwrap_or(0)
 }
 
-/// How metadata is written: in whole aligned blocks.
+/// Writes metadata in whole aligned blocks.
 pub(super) struct Metadata<'a> {
     layout: &'a ExfatLayout,
     block: u64,

@@ -14,7 +14,7 @@ const METADATA_BYTES: u32 = 4096;
 /// Discards of a long file are cut into pieces of this many bytes.
 const DISCARD_BYTES: u32 = 1 << 30;
 
-/// How a tree is deleted.
+/// Plan for deleting a tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeletePlan {
     /// Freed clusters are discarded (many card readers pass no discard on).

@@ -10,7 +10,7 @@ pub struct Extent {
     pub kind: OpKind,
     /// Its first byte.
     pub offset: Bytes,
-    /// How long it is; zero for a flush.
+    /// Length in bytes; zero for a flush.
     pub length: u64,
     /// The most that one operation covers; the last one covers what is left. Not zero.
     pub chunk: u32,

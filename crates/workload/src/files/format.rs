@@ -7,7 +7,7 @@ use super::extents::{Extent, ExtentSource};
 use crate::OpKind;
 use nandscope_units::{Bytes, SECTOR_BYTES};
 
-/// How a card is formatted.
+/// Plan for formatting a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormatPlan {
     /// The whole device is discarded first (the SD Association's formatter and Linux's tools do

@@ -10,9 +10,9 @@ pub struct FolderSpec {
     pub name: String,
     /// The sum of all file sizes, to the byte.
     pub bytes: Bytes,
-    /// How many files.
+    /// Number of files.
     pub files: u32,
-    /// How many folders, the top one included; at least 1.
+    /// Number of folders, the top one included; at least 1.
     pub folders: u32,
     /// The standard deviation of the natural logarithm of the file sizes: 0 makes all sizes alike,
     /// 1 a folder of photos, 2.5 a home folder.

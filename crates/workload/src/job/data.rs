@@ -148,7 +148,7 @@ pub(super) fn with_files(
     Ok(out)
 }
 
-/// Which earlier block a repeated one equals.
+/// Earlier block that a repeated one equals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Repetition {
     /// The one before it.

@@ -53,7 +53,7 @@ impl Files {
         }
     }
 
-    /// How many there are, at least 1.
+    /// Number of files, at least 1.
     pub fn count(&self) -> u32 {
         match &self.names {
             // A colon after a backslash belongs to its name.

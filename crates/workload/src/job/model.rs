@@ -82,7 +82,7 @@ pub struct Job {
     pub new_group: bool,
     /// `stonewall`: starts when the jobs before it have ended.
     pub stonewall: bool,
-    /// Which logs to write.
+    /// Logs to write.
     pub logs: Logs,
     /// `percentile_list`, ascending.
     pub percentiles: Vec<f64>,
@@ -365,7 +365,7 @@ impl Distribution {
 pub struct Zone {
     /// Percent of the accesses; those of all zones sum to 100.
     pub access: u32,
-    /// How long the zone is; a percentage is one of the region.
+    /// Length of the zone; a percentage is one of the region.
     pub extent: Extent,
 }
 

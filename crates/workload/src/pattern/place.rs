@@ -25,7 +25,7 @@ pub(super) struct Place {
     once: Option<Once>,
 }
 
-/// How each block of a pass comes once.
+/// Method to use each block of a pass once.
 #[derive(Clone, Debug)]
 pub(super) enum Once {
     /// Used blocks are marked.

@@ -7,7 +7,7 @@ use super::lines::{Line, lines, shortened};
 use crate::OpKind;
 use nandscope_units::Nanos;
 
-/// How such a trace is written.
+/// Format of such a trace.
 pub(super) struct Form {
     /// The names of the fields, as a heading has them.
     fields: &'static [&'static str],

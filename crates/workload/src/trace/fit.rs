@@ -7,7 +7,7 @@ use nandscope_units::{Bytes, SECTOR_BYTES, saturating_u32};
 /// Offsets keep their alignment within this, whatever the fit.
 const BLOCK: u64 = 4096;
 
-/// How a trace is brought onto a device of another size.
+/// Mapping of a trace to a device of another size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fit {
     /// Every request stays where it was; one beyond the device is an error.

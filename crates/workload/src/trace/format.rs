@@ -40,7 +40,7 @@ pub enum Order {
     Sort,
 }
 
-/// Which of a request's events is taken for the request.
+/// The event of a request that counts as the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BlockEvent {
     /// `Q`: the file system submitted it to the block layer, before merging and scheduling.
@@ -52,7 +52,7 @@ pub enum BlockEvent {
     Complete,
 }
 
-/// How to read a trace.
+/// Options for reading a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ParseOptions {
     /// blkparse: which event of a request counts.

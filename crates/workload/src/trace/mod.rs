@@ -38,7 +38,7 @@ pub struct Record {
     pub time: Nanos,
     /// Where, in bytes from the start of the recorded device; zero for a flush.
     pub offset: Bytes,
-    /// How many bytes; zero for a flush, never zero otherwise.
+    /// Length in bytes; zero for a flush, never zero otherwise.
     pub length: u32,
     /// Kind of the operation.
     pub kind: OpKind,

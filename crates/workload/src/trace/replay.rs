@@ -38,7 +38,7 @@ impl Default for Timing {
     }
 }
 
-/// How a trace is replayed.
+/// Options for replaying a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ReplayOptions {
     /// When requests are made.

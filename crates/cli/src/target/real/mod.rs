@@ -27,7 +27,7 @@ use nandscope_units::{Bytes, ParseQuantityError, SizeBase, parse_size};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Which engine drives a real target.
+/// I/O engine of a real target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum EngineName {
     /// io_uring if the system allows it, or else pread and pwrite

@@ -20,7 +20,7 @@ struct Cell<'a> {
 pub(super) struct Ranking {
     /// File systems, fastest first: geometric mean over the workloads.
     pub(super) order: Vec<&'static str>,
-    /// How near the card is.
+    /// Similarity of the card, in words.
     pub(super) how_near: String,
     /// The seconds of each workload.
     pub(super) seconds: String,

@@ -192,12 +192,12 @@ impl Contents {
         &self.witnesses
     }
 
-    /// How far the data is back.
+    /// Progress of restoring the data.
     pub fn progress(&self) -> Progress {
         self.progress
     }
 
-    /// Which device it belongs to.
+    /// Device of the journal.
     pub fn subject(&self) -> &Subject {
         &self.head.subject
     }

@@ -20,7 +20,7 @@ pub(super) const IDENTITY_MAX: usize = 4096;
 /// Supported sizes of a block.
 pub(super) const BLOCK_BYTES: RangeInclusive<usize> = 64..=64 << 10;
 
-/// Which device a journal belongs to, and the salt of its tags.
+/// Device of a journal, and the salt of its tags.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
     pub(super) subject: Subject,

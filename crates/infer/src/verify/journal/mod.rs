@@ -33,7 +33,7 @@ use thiserror::Error;
 /// Bytes of the longest journal that is written and read, since all of it is kept in memory.
 const LENGTH_MAX: u64 = 2 << 30;
 
-/// Which device a journal belongs to.
+/// Device that a journal belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// Model and serial number, or something else that distinguishes devices.
@@ -69,7 +69,7 @@ pub struct DamagedRecord {
     pub block: Option<(u64, u32)>,
 }
 
-/// How far the data of a journal is back.
+/// Progress of restoring the data of a journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Progress {
     /// Any block may hold a tag.

@@ -13,7 +13,7 @@ pub(super) enum Kind {
     Block,
     /// Checksums of blocks that are not written; the label has their number as its place.
     Witnesses,
-    /// How far the data is back; the label has the [`super::Progress`] as its place.
+    /// Progress of restoring; the label has the [`super::Progress`] as its place.
     Progress,
 }
 

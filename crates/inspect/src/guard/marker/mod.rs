@@ -54,7 +54,7 @@ impl Mark {
     }
 }
 
-/// How well a file is marked.
+/// State of the mark of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Marked {
     /// It is known again.

@@ -5,7 +5,7 @@ use super::dice::Dice;
 use nandscope_measure::target::{Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
 
-/// How much.
+/// Amount of each disturbance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Disturbance {
     /// Mean of what is added, as a share of the time of the operation (exponentially distributed).

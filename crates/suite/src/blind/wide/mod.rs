@@ -54,7 +54,7 @@ pub struct Tried {
     pub drawn: Drawn,
     /// Report of the probe.
     pub report: Report,
-    /// How each conclusion fares.
+    /// Judgement of each conclusion.
     pub judged: Vec<Judged>,
 }
 

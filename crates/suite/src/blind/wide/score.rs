@@ -4,7 +4,7 @@ use super::truth::Truth;
 use nandscope_infer::probe::{Report, Strength, Value};
 use serde::Serialize;
 
-/// How a conclusion fares.
+/// Judgement of a conclusion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Outcome {
     /// It is right.
@@ -22,17 +22,17 @@ pub enum Outcome {
 pub struct Judged {
     /// Identifier of the question.
     pub id: &'static str,
-    /// How the conclusion fares.
+    /// Judgement of the conclusion.
     pub outcome: Outcome,
     /// The confidence that was stated; 0 without an answer.
     pub confidence: f64,
-    /// How much the evidence says; `None` without an answer.
+    /// Strength of the evidence; `None` without an answer.
     pub strength: Option<Strength>,
     /// Whether the answer can be seen in noise-free data.
     pub visible: bool,
 }
 
-/// How far a size may be off: 10 %.
+/// Tolerance of a size: 10 %.
 const SIZE: f64 = 0.1;
 /// How far the size of an SLC cache may be off, or two superblocks: what is folded while it fills counts as part of it.
 const CACHE: f64 = 0.25;

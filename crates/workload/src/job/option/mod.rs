@@ -36,7 +36,7 @@ pub struct JobOption {
     show: fn(&Job) -> Option<String>,
 }
 
-/// How the value of an option is read, and where it goes.
+/// Reading of an option's value, and the field that it sets.
 enum Kind {
     Flag(fn(&mut Job, bool)),
     Count(u32, u32, fn(&mut Job, u32)),
