@@ -18,7 +18,7 @@ pub fn of_mappings<'py>(
     let mut all = Vec::new();
     for (key, value) in mappings.into_iter().flatten().flatten() {
         let Ok(key) = key.extract::<String>() else {
-            let text = format!("the key {} of an override is no text", key.repr()?);
+            let text = format!("the key {} of an override is not a text", key.repr()?);
             return Err(PyTypeError::new_err(text));
         };
         let value = values::text_of(&key, &value, &TOML)?;

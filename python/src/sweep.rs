@@ -208,7 +208,7 @@ pub fn sample(
         None => Ok(None),
         Some((low, high, is_log)) => match Range::new(*low, *high, *is_log) {
             Some(range) => Ok(Some(range)),
-            None => Err(Failure::Input(format!("{low} to {high} is no range"))),
+            None => Err(Failure::Input(format!("{low} to {high} is not a range"))),
         },
     });
     let ranges: Vec<Option<Range>> = ranges.collect::<Result<_, _>>()?;

@@ -347,12 +347,12 @@ fn what_cannot_be_resumed_is_refused_and_stays_as_it_is() {
         folder.file(name, text);
         let out = name.trim_end_matches(".steps");
         let ran = folder.run(&["run", "job.fio", &tiny(), "-o", out]);
-        ran.fails(2, &["is no step journal", "move it"]);
+        ran.fails(2, &["is not a step journal", "move it"]);
         assert_eq!(folder.read(name), text);
     }
     std::os::unix::fs::symlink("job.fio", folder.0.join("l.json.steps")).unwrap();
     let ran = folder.run(&["run", "job.fio", &tiny(), "-o", "l.json"]);
-    ran.fails(2, &["is no regular file"]);
+    ran.fails(2, &["is not a regular file"]);
     assert_eq!(folder.read("job.fio"), job(last));
 }
 
@@ -432,7 +432,7 @@ fn a_result_that_is_no_file_has_no_journal() {
     assert_eq!(folder.names(), ["job.fio", "r.json"]);
     folder
         .run(&["report", "--recover", "r.json", "-o", "x"])
-        .fails(2, &["is no step journal"]);
+        .fails(2, &["is not a step journal"]);
     folder
         .run(&["report", "--recover", "nothing", "-o", "x"])
         .fails(3, &["nothing"]);

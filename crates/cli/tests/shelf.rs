@@ -117,7 +117,7 @@ fn what_cannot_be_kept_is_refused_before_anything_is_written() {
     assert_eq!(folder.read("shelf/tiny/run.json"), folder.read("b.json"));
     for (words, parts) in [
         (&["--name", "Über/../x"][..], &["lower-case", "ber-x"][..]),
-        (&["--photo", "job.fio"], &["no PNG, JPEG or WebP"]),
+        (&["--photo", "job.fio"], &["not a PNG, JPEG or WebP"]),
         (&["--price", "0", "--currency", "EUR"], &["positive"]),
         (&["--price", "1"], &["--currency"]),
     ] {
@@ -131,7 +131,7 @@ fn what_cannot_be_kept_is_refused_before_anything_is_written() {
     folder.file("shelf/tiny/drive.toml", "photo = \"../../a.png\"\n");
     folder
         .run(&["shelf", "list"])
-        .fails(2, &["the photo is no file of the same folder"]);
+        .fails(2, &["the photo is not a file of the same folder"]);
     folder.file("shelf/tiny/drive.toml", "");
     folder.file("shelf/tiny/copy.json", &folder.read("a.json"));
     folder

@@ -21,7 +21,7 @@ pub enum AttachError {
     },
     /// The host selects a power state in which the device executes no commands.
     #[error(
-        "host `{host}` selects power state {number}, which is no operational state of the device; choose one below {operational}, or remove `power_state`"
+        "host `{host}` selects power state {number}, which is not an operational state of the device; choose one below {operational}, or remove `power_state`"
     )]
     NoPowerState {
         /// Name of the host.

@@ -73,7 +73,7 @@ impl LinkMode {
 
 /// A link name that is not in the table.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("`{name}` is no link mode; known are {known}")]
+#[error("unknown link mode `{name}`; known are {known}")]
 pub struct UnknownLink {
     /// Requested name.
     pub name: String,

@@ -15,7 +15,7 @@ const CHECKSUM: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SnapshotError {
     /// It does not begin like one.
-    #[error("this is no device snapshot")]
+    #[error("this is not a device snapshot")]
     NotASnapshot,
     /// Another version wrote it.
     #[error(

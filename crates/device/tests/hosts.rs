@@ -120,7 +120,7 @@ fn broken_boards_are_refused_with_line_key_and_remedy() {
             "protocol = \"nvme\"",
             "protocol = \"scsi\"",
             "stack.1.protocol",
-            "`scsi` is no protocol",
+            "unknown protocol `scsi`",
         ),
         (
             "command_us = 3.5",
@@ -138,7 +138,7 @@ fn broken_boards_are_refused_with_line_key_and_remedy() {
             "link = \"pcie-3.0-x16\"",
             "link = \"pcie-3.0-x17\"",
             "port.0.stage.0.link",
-            "no link mode",
+            "unknown link mode",
         ),
         (
             "sources = [",

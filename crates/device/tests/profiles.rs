@@ -284,7 +284,7 @@ const BROKEN: &[Broken] = &[
         "link = \"pcie-3.0-x4\"",
         "link = \"pcie-3.0-x3\"",
         "interface.0.link",
-        "no link mode",
+        "unknown link mode",
     ),
     (
         "active_dies = 64",

@@ -40,7 +40,7 @@ fn messages_name_line_and_remedy() {
         ),
         (
             "[a]\nignore_error=EIO,EBLA\n",
-            "job.fio:2: `ignore_error=EIO,EBLA`: `EBLA` is no error that fio knows; write its number",
+            "job.fio:2: `ignore_error=EIO,EBLA`: `EBLA` is not an error that fio knows; write its number",
         ),
         (
             "[a]\nfile_service_type=fifo\n",

@@ -30,7 +30,7 @@ class Range:
 def uniform(low: float, high: float, *, log: bool = False) -> Range:
     """A range for `method="random"` and `method="latin"`."""
     if not (low < high and math.isfinite(high - low)) or (log and (low <= 0 or not math.isfinite(high / low))):
-        raise Error(f"uniform({low}, {high}) is no range; give two finite numbers, the smaller first"
+        raise Error(f"uniform({low}, {high}) is not a range; give two finite numbers, the smaller first"
                     " (above 0 for log=True)")
     return Range(float(low), float(high), log)
 

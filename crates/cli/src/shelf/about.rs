@@ -102,7 +102,7 @@ impl Options {
                 path.display()
             ))),
             None => Err(Failure::usage(format!(
-                "{} is no PNG, JPEG or WebP photo; convert it",
+                "{} is not a PNG, JPEG or WebP photo; convert it",
                 path.display()
             ))),
         }
@@ -227,7 +227,7 @@ pub fn read(folder: &Path) -> Result<About, Failure> {
     };
     if file.photo.as_deref().is_some_and(|name| !is_photo(name)) {
         return Err(fault(
-            "the photo is no file of the same folder that ends in .png, .jpg or .webp",
+            "the photo is not a file of the same folder that ends in .png, .jpg or .webp",
         ));
     }
     Ok(About {

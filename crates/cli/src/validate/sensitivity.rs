@@ -87,7 +87,7 @@ fn chosen(validation: &Validation, only: &[String]) -> Result<Vec<Assumed>, Fail
     for name in only {
         if all.iter().all(|a| a.name != *name) {
             let text = format!(
-                "`{name}` is no assumed parameter of {}; `nandscope devices show {}` names them",
+                "`{name}` is not an assumed parameter of {}; `nandscope devices show {}` names them",
                 validation.device, validation.device
             );
             return Err(Failure::new(Exit::Usage, text));

@@ -426,7 +426,7 @@ impl Faults {
             let known = PROTOCOLS.map(Protocol::name);
             if !known.contains(&stack.protocol.as_str()) {
                 let message = format!(
-                    "`{}` is no protocol; known are {}",
+                    "unknown protocol `{}`; known are {}",
                     stack.protocol,
                     known.join(", ")
                 );

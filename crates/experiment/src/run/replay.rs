@@ -29,7 +29,7 @@ pub enum ReplayError {
     #[error(transparent)]
     Input(#[from] InputError),
     /// The job names a format that does not exist.
-    #[error("{at}: `{format}` is no trace format; use iolog, blkparse, msr, alibaba or nstrace")]
+    #[error("{at}: unknown trace format `{format}`; use iolog, blkparse, msr, alibaba or nstrace")]
     Format {
         /// File and line of the job's trace.
         at: String,

@@ -251,7 +251,7 @@ impl Line<'_> {
 
     fn fault(&self, column: &str) -> RecordError {
         RecordError(format!(
-            "{}, line {}: `{}` in column `{column}` is no number that can be used",
+            "{}, line {}: `{}` in column `{column}` is not a valid number",
             self.name,
             self.number,
             self.text(column).unwrap_or_default()

@@ -33,7 +33,7 @@ pub enum JournalError {
         source: ReadError,
     },
     /// A link, a device, a folder.
-    #[error("{path} is no regular file", path = .path.display())]
+    #[error("{path} is not a regular file", path = .path.display())]
     NotRegular {
         /// Path of the journal.
         path: PathBuf,

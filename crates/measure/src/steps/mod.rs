@@ -104,7 +104,7 @@ pub struct Contents {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// The first line is another one.
-    #[error("is no step journal of nandscope")]
+    #[error("is not a step journal of nandscope")]
     NotAJournal,
     /// A journal of another version.
     #[error("is a step journal of another version of nandscope; use the version that wrote it")]

@@ -168,7 +168,7 @@ fn nothing_that_is_there_is_overwritten_or_followed() {
     assert!(Journal::create(&path, &head).is_err());
     let error = Journal::open(&path).unwrap_err().to_string();
     assert!(
-        error.ends_with("is no step journal of nandscope"),
+        error.ends_with("is not a step journal of nandscope"),
         "{error}"
     );
     assert_eq!(std::fs::read(&path).unwrap(), b"a letter");

@@ -80,7 +80,7 @@ impl Card {
         let size = parse_size(text, SizeBase::Binary).ok();
         size.filter(|s| s.0 >= 512).ok_or_else(|| {
             SuiteError::Recorded(format!(
-                "card {}: request = \"{text}\" is no size of 512 bytes or more, such as \"120k\"",
+                "card {}: request = \"{text}\" is not a size of 512 bytes or more, such as \"120k\"",
                 self.recorded
             ))
         })

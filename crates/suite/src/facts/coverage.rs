@@ -61,7 +61,7 @@ pub fn coverage() -> Result<Coverage, SuiteError> {
         let mut rows = Vec::new();
         for id in group.facts {
             let fact = facts.iter().find(|f| f.id == id && f.is_measured());
-            let fact = fact.ok_or_else(|| fault(format!("`{id}` is no measured fact")))?;
+            let fact = fact.ok_or_else(|| fault(format!("`{id}` is not a measured fact")))?;
             if checked.contains(id.as_str()) {
                 return Err(fault(format!("`{id}` has a check; leave it out")));
             }

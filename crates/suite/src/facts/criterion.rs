@@ -9,7 +9,7 @@ use thiserror::Error;
 pub(super) enum CriterionError {
     #[error("the fact has no such field")]
     NoSuchField,
-    #[error("it is no number; say with `value` and `op` what it means")]
+    #[error("it is not a number; say with `value` and `op` what it means")]
     NoNumber,
     #[error("a range has two ends")]
     OneEnd,

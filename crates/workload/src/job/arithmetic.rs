@@ -10,7 +10,7 @@ const DEEPEST: u32 = 64;
 pub(crate) enum ExpressionError {
     #[error("`{0}` does not belong to the expression")]
     Trailing(String),
-    #[error("`{0}` is no number")]
+    #[error("`{0}` is not a number")]
     NotANumber(String),
     #[error("a parenthesis is not closed")]
     Unclosed,

@@ -32,7 +32,10 @@ fn region(job: &Job, faults: &mut Faults) {
             faults.push((
                 key,
                 Problem::new(
-                    format!("`{key}={}` is no whole number of 512-byte sectors", bytes.0),
+                    format!(
+                        "`{key}={}` is not a whole number of 512-byte sectors",
+                        bytes.0
+                    ),
                     "use a multiple of 512",
                 ),
             ));

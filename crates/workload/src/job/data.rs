@@ -57,7 +57,7 @@ impl DataPattern {
                 after
             } else {
                 let (bytes, after) = number(rest)
-                    .ok_or_else(|| v.bad(format!("`{rest}` is no pattern of bytes"), remedy))?;
+                    .ok_or_else(|| v.bad(format!("`{rest}` is not a pattern of bytes"), remedy))?;
                 pattern.bytes.extend(bytes);
                 after
             };

@@ -96,7 +96,7 @@ impl<'a> Value<'a> {
         };
         const REMEDY: &str = "write such as (4*1024)";
         let value = evaluate(text, &number).map_err(|why| self.bad(why, REMEDY))?;
-        u64::try_from(value).map_err(|_| self.bad(format!("{value} is no size"), REMEDY))
+        u64::try_from(value).map_err(|_| self.bad(format!("{value} is not a size"), REMEDY))
     }
 
     /// A size that one operation can have: 512 bytes to just below 4 GiB, whole sectors.
@@ -104,7 +104,7 @@ impl<'a> Value<'a> {
         let bytes = self.size_of(text)?.0;
         if bytes == 0 || !bytes.is_multiple_of(512) {
             return Err(self.bad(
-                format!("{bytes} bytes are no whole number of 512-byte sectors"),
+                format!("{bytes} bytes are not a whole number of 512-byte sectors"),
                 "use a multiple of 512",
             ));
         }
@@ -150,7 +150,7 @@ impl<'a> Value<'a> {
         let ns = value.checked_mul(scale).map(u64::try_from);
         match ns {
             Some(Ok(ns)) => Ok(Nanos(ns - ns % 1_000)),
-            _ => Err(self.bad(format!("{value} is no time"), REMEDY)),
+            _ => Err(self.bad(format!("{value} is not a time"), REMEDY)),
         }
     }
 
@@ -169,7 +169,7 @@ impl<'a> Value<'a> {
             .ok_or_else(|| {
                 let (low, high) = range.into_inner();
                 self.bad(
-                    format!("`{text}` is no whole number from {low} to {high}"),
+                    format!("`{text}` is not a whole number from {low} to {high}"),
                     "write a number in that range",
                 )
             })
@@ -196,7 +196,7 @@ impl<'a> Value<'a> {
         match text.parse::<f64>() {
             Ok(x) if x >= low && x <= high => Ok(x),
             _ => Err(self.bad(
-                format!("`{text}` is no number from {low} to {high}"),
+                format!("`{text}` is not a number from {low} to {high}"),
                 "write a number in that range",
             )),
         }

@@ -24,7 +24,10 @@ pub(super) fn check_sizes(job: &Job) -> Result<(), JobError> {
             return Err(fault(
                 job,
                 "bs",
-                format!("the block sizes of job `{}` are no whole sectors", job.name),
+                format!(
+                    "the block sizes of job `{}` are not whole sectors",
+                    job.name
+                ),
                 "use multiples of 512",
             ));
         }

@@ -133,7 +133,7 @@ fn encode(records: &[Record], time_unit: u64, byte_unit: u64) -> Vec<u8> {
 /// Reads a file. `name` is what errors call it.
 ///
 /// # Errors
-/// Returns [`TraceError`] if it is not a nstrace file, of another version, damaged or cut short.
+/// Returns [`TraceError`] if it is not an nstrace file, of another version, damaged or cut short.
 pub fn read(name: &str, bytes: &[u8]) -> Result<(Header, Trace), TraceError> {
     parse(bytes).map_err(|what| TraceError::Binary {
         file: name.to_string(),
@@ -146,7 +146,7 @@ const DAMAGED: &str = "is damaged; fetch it again";
 
 fn parse(bytes: &[u8]) -> Result<(Header, Trace), &'static str> {
     if !is_nstrace(bytes) {
-        return Err("is no nstrace file: it does not begin with NSTRACE");
+        return Err("is not an nstrace file: it does not begin with NSTRACE");
     }
     let version = *bytes.get(MAGIC.len()).ok_or(CUT)?;
     if version != VERSION {

@@ -205,7 +205,7 @@ fn nilfs2(device: &str, unit: Option<u64>) -> Advice {
         alternative: false,
         reason: match blocks {
             Some(u) => format!("a segment of the log covers an allocation unit of {}", size(u)),
-            None => "the allocation unit is not known, or its size is no power of two of 2 MiB or more: the default segment of 8 MiB".to_string(),
+            None => "the allocation unit is not known, or its size is not a power of two of 2 MiB or more: the default segment of 8 MiB".to_string(),
         },
     }
 }
@@ -227,7 +227,7 @@ fn exfat(device: &str, unit: Option<u64>) -> Advice {
                 size(u)
             ),
             None => {
-                "the allocation unit is not known, or its size is no power of two of 1 MiB or more: the default boundary"
+                "the allocation unit is not known, or its size is not a power of two of 1 MiB or more: the default boundary"
                     .to_string()
             }
         },

@@ -88,7 +88,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
         Other("time (s)", |j, v| {
             let time = v.time(SECOND)?;
             if !time.0.is_multiple_of(SECOND.0) {
-                return Err(v.bad("no whole number of seconds", "write such as 30s"));
+                return Err(v.bad("not a whole number of seconds", "write such as 30s"));
             }
             j.pacing.steady.seconds = v.number_of(&(time.0 / SECOND.0).to_string(), 0..=86_400)?;
             Ok(())
@@ -302,7 +302,7 @@ fn error_number(v: Value<'_>, name: &str) -> Result<u32, Problem> {
         Some(position) => Ok(position as u32 + 1),
         None => name.parse().map_err(|_| {
             v.bad(
-                format!("`{name}` is no error that fio knows"),
+                format!("`{name}` is not an error that fio knows"),
                 "write its number",
             )
         }),

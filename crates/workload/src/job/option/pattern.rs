@@ -215,7 +215,7 @@ fn set_rw(rw: &mut Rw, v: Value<'_>) -> Result<(), Problem> {
         Some(text) if random => Some(v.number_of(text, 1..=u64::from(u32::MAX))?),
         Some(text) => match v.size_of(text.trim_start_matches('-'))?.0 {
             n if n.is_multiple_of(512) => Some(n).filter(|n| *n > 0),
-            _ => return Err(v.bad("no whole number of sectors", "use a multiple of 512")),
+            _ => return Err(v.bad("not a whole number of sectors", "use a multiple of 512")),
         },
     };
     rw.backwards = rw.modifier.is_some() && modifier.is_some_and(|text| text.starts_with('-'));
