@@ -117,7 +117,7 @@ impl Console {
     /// is nobody to ask: one of them is not a terminal.
     ///
     /// # Errors
-    /// Returns an error if the question cannot be shown or the answer not read.
+    /// `io::Error` if the question cannot be shown or the answer not read.
     pub fn ask(question: &str) -> io::Result<Option<String>> {
         let (mut stderr, stdin) = (io::stderr(), io::stdin());
         if !stdin.is_terminal() || !stderr.is_terminal() {

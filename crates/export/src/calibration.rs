@@ -32,7 +32,7 @@ const CAPACITY: Bytes = Bytes::mib(1);
 /// Median round trips through a local socket.
 ///
 /// # Errors
-/// If a socket or thread cannot be created.
+/// `io::Error` if a socket or thread cannot be created.
 pub fn of_socket() -> io::Result<Overhead> {
     let (client, server) = UnixStream::pair()?;
     while_serving(
@@ -44,7 +44,7 @@ pub fn of_socket() -> io::Result<Overhead> {
 /// Median round trips through a file that is mounted in `folder` for the measurement.
 ///
 /// # Errors
-/// If the file cannot be mounted or a thread cannot be created.
+/// `io::Error` if the file cannot be mounted or a thread cannot be created.
 #[cfg(target_os = "linux")]
 pub fn of_mount(folder: &Path) -> io::Result<Overhead> {
     let file = File::new("overhead", CAPACITY, false, true);

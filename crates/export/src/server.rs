@@ -78,7 +78,7 @@ impl<M: SimulatedDevice> Server<M> {
     /// Adds a connected client.
     ///
     /// # Errors
-    /// If its socket cannot be made non-blocking.
+    /// `io::Error` if its socket cannot be made non-blocking.
     pub fn adopt(&mut self, stream: Stream) -> io::Result<()> {
         stream.prepare()?;
         let connection = Connection::new(stream, self.export.clone(), self.wall());
@@ -112,7 +112,7 @@ impl<M: SimulatedDevice> Server<M> {
     /// ([`Service::outstanding`]) and get no reply.
     ///
     /// # Errors
-    /// If polling fails or the journal cannot be written.
+    /// `io::Error` if polling fails or the journal cannot be written.
     pub fn serve(&mut self, stop: &dyn Fn() -> bool) -> io::Result<()> {
         // Without this the system delays wake-ups by 50 µs on purpose. If it is unavailable, the pacing
         // error shows the delay.

@@ -32,7 +32,7 @@ impl<'a> Machine<'a> {
     /// Reads mounts and swap.
     ///
     /// # Errors
-    /// If `/proc` does not list mounts or swap.
+    /// `io::Error` if `/proc` does not list mounts or swap.
     pub fn read(roots: &'a Roots) -> io::Result<Self> {
         Ok(Machine {
             mounts: mounts(roots)?,

@@ -74,7 +74,7 @@ pub fn parse_swaps(bytes: &[u8]) -> Vec<PathBuf> {
 /// The mounts visible to this process.
 ///
 /// # Errors
-/// If `/proc` cannot be read.
+/// `io::Error` if `/proc` cannot be read.
 pub fn mounts(roots: &Roots) -> io::Result<Vec<Mount>> {
     roots::read_all(&roots.proc.join("self/mountinfo")).map(|bytes| parse_mounts(&bytes))
 }
@@ -82,7 +82,7 @@ pub fn mounts(roots: &Roots) -> io::Result<Vec<Mount>> {
 /// Swap devices and files; none if the kernel has no swap.
 ///
 /// # Errors
-/// If the file exists but cannot be read.
+/// `io::Error` if the file exists but cannot be read.
 pub fn swaps(roots: &Roots) -> io::Result<Vec<PathBuf>> {
     match roots::read_all(&roots.proc.join("swaps")) {
         Ok(bytes) => Ok(parse_swaps(&bytes)),

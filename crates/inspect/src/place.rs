@@ -43,7 +43,7 @@ impl Place {
     /// Resolves a name.
     ///
     /// # Errors
-    /// If it does not exist or cannot be a target, such as a pipe or terminal.
+    /// `io::Error` if it does not exist or cannot be a target, such as a pipe or terminal.
     pub fn find(roots: &Roots, name: &Path) -> io::Result<Self> {
         let path = name.canonicalize()?;
         let about = std::fs::metadata(&path)?;

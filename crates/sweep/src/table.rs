@@ -225,7 +225,7 @@ struct JsonPoint<'a> {
 /// `points.json`: the same with all figures of each point.
 ///
 /// # Errors
-/// Returns an error if a number is not finite.
+/// `serde_json::Error` if a number is not finite.
 pub fn json(plan: &Plan, outcomes: &[Option<Outcome>]) -> Result<String, serde_json::Error> {
     let points = plan.points.iter().zip(outcomes);
     let sweep = JsonSweep {

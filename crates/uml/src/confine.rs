@@ -48,7 +48,7 @@ impl Drop for Keeper {
 /// Starts a process that, with its children, writes only in the folders `writable`.
 ///
 /// # Errors
-/// If a folder is missing or the process cannot be started.
+/// `io::Error` if a folder is missing or the process cannot be started.
 pub fn spawn(mut command: Command, writable: &[&Path]) -> io::Result<(Child, Keeper)> {
     let folders: Vec<PathBuf> = writable.iter().map(|f| f.to_path_buf()).collect();
     let (say, hear) = mpsc::channel();

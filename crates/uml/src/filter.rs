@@ -36,7 +36,7 @@ const DENIED: [i64; 20] = [
 /// Applies the filter to this thread and its children.
 ///
 /// # Errors
-/// If the system has no such filters.
+/// `io::Error` if the system has no such filters.
 pub fn apply() -> io::Result<()> {
     let denied = DENIED.into_iter().chain(NEWER);
     let rules: BTreeMap<i64, Vec<_>> = denied.map(|call| (call, Vec::new())).collect();

@@ -25,7 +25,7 @@ impl Scratch {
     /// prefix and user.
     ///
     /// # Errors
-    /// If the folder cannot be created or locked.
+    /// `io::Error` if the folder cannot be created or locked.
     pub fn new(base: &Path, prefix: &str) -> io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         remove_stale(base, prefix);

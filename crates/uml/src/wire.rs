@@ -28,7 +28,7 @@ impl Wire {
     /// Wraps a connected socket.
     ///
     /// # Errors
-    /// If the write timeout cannot be set.
+    /// `io::Error` if the write timeout cannot be set.
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_write_timeout(Some(WRITE_LIMIT))?;
         Ok(Wire {
@@ -42,7 +42,7 @@ impl Wire {
     /// Reads available data; false if the other side has closed. Call it when the socket is readable.
     ///
     /// # Errors
-    /// If reading fails, or more descriptors arrived than fit.
+    /// `io::Error` if reading fails, or more descriptors arrived than fit.
     pub fn receive(&mut self) -> io::Result<bool> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(16))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -93,7 +93,7 @@ impl Wire {
     /// Sends bytes.
     ///
     /// # Errors
-    /// If the other side has disconnected or does not read for 20 s.
+    /// `io::Error` if the other side has disconnected or does not read for 20 s.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }

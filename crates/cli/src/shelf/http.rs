@@ -70,7 +70,7 @@ impl Response {
 /// Accepts connections on a thread of its own; gives their requests.
 ///
 /// # Errors
-/// Returns an error if the thread cannot be started.
+/// `io::Error` if the thread cannot be started.
 pub fn listen(listener: TcpListener) -> io::Result<Receiver<Request>> {
     let (requests, received) = mpsc::channel();
     std::thread::Builder::new()

@@ -62,7 +62,7 @@ const LONGEST: u64 = 256 << 20;
 /// The bytes of an ordinary file; no link is followed.
 ///
 /// # Errors
-/// Returns an error if it is something else, too long, or cannot be read.
+/// `io::Error` if it is something else, too long, or cannot be read.
 pub fn read_own(path: &Path) -> std::io::Result<Vec<u8>> {
     let about = std::fs::symlink_metadata(path)?;
     if !about.file_type().is_file() {

@@ -48,6 +48,11 @@ pub struct Mount {
 }
 
 impl Mount {
+    /// Mounts the file at a folder.
+    ///
+    /// # Errors
+    /// [`MountError`] if the folder does not exist, the kernel has no FUSE, the user may not mount, or a system call
+    /// fails.
     pub fn new(folder: &Path, file: &File) -> Result<Self, MountError> {
         mount(folder, file).map_err(|reason| MountError {
             folder: folder.display().to_string(),

@@ -229,6 +229,10 @@ pub fn head(start: Nanos) -> [u8; HEAD] {
 }
 
 /// Splits a journal into the time in its head and its entries.
+///
+/// # Errors
+/// `JournalError::NotAJournal` if the bytes are something else, `Version` if they have another version, `Head` if the
+/// head is damaged.
 pub fn split_head(bytes: &[u8]) -> Result<(Nanos, &[u8]), JournalError> {
     let Some((found, rest)) = bytes.split_first_chunk::<HEAD>() else {
         return Err(JournalError::NotAJournal);

@@ -75,7 +75,7 @@ impl JournalFile {
     /// Creates a journal with mode 0600.
     ///
     /// # Errors
-    /// If the file exists or cannot be created.
+    /// `io::Error` if the file exists or cannot be created.
     pub fn create(path: &Path, start: Nanos) -> io::Result<Self> {
         // Not synced: it must survive this process only, and clients are waiting.
         let mut file = create_new(path, Access::Owner).map_err(WriteError::into_io)?;
@@ -105,7 +105,7 @@ impl JournalFile {
     /// Writes new entries to the file; they then survive the end of this process.
     ///
     /// # Errors
-    /// If the write fails.
+    /// `io::Error` if the write fails.
     pub fn commit(&mut self) -> io::Result<()> {
         if !self.waiting.is_empty() {
             self.file.write_all(&self.waiting)?;

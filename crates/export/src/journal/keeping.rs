@@ -29,6 +29,9 @@ pub(crate) struct Keeping {
 
 impl Keeping {
     /// Begins the first journal at `start`; each has up to `most` entries.
+    ///
+    /// # Errors
+    /// `io::Error` if the journal cannot be created.
     pub fn new(mut journals: Box<dyn Journals>, most: u64, start: Nanos) -> io::Result<Self> {
         let file = journals.next(start)?;
         Ok(Keeping {
@@ -44,12 +47,18 @@ impl Keeping {
     }
 
     /// Passes the entries to the system; whether the journal is full.
+    ///
+    /// # Errors
+    /// `io::Error` if the write fails.
     pub fn commit(&mut self) -> io::Result<bool> {
         self.file.commit()?;
         Ok(self.file.entries() >= self.most)
     }
 
     /// Ends this journal at `now` and begins the next with the requests under way.
+    ///
+    /// # Errors
+    /// `io::Error` if a write fails or the next journal cannot be created.
     pub fn turn_over(
         &mut self,
         now: Nanos,

@@ -31,6 +31,9 @@ pub fn greeting(out: &mut Vec<u8>) {
 }
 
 /// Takes the flags with which the client answers.
+///
+/// # Errors
+/// [`Broken`] if a flag is unknown.
 pub fn client_flags(flags: u32) -> Result<Choices, Broken> {
     let known = u32::from(wire::FIXED_NEWSTYLE | wire::NO_ZEROES);
     if flags & !known != 0 {
@@ -43,6 +46,9 @@ pub fn client_flags(flags: u32) -> Result<Choices, Broken> {
 }
 
 /// Answers one option.
+///
+/// # Errors
+/// [`Broken`] if the client violates the protocol.
 pub fn option(
     export: &Export,
     choices: &mut Choices,

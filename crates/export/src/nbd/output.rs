@@ -88,7 +88,7 @@ impl Output {
     /// Sends as much as possible without blocking.
     ///
     /// # Errors
-    /// If the client has disconnected.
+    /// `io::Error` if the client has disconnected.
     pub fn send(&mut self, stream: &mut Stream, store: &Store) -> io::Result<()> {
         while !self.is_empty() {
             let mut pieces = Vec::with_capacity(PIECES);

@@ -13,7 +13,7 @@ impl<M: SimulatedDevice> Service<M> {
     /// Enables the journal.
     ///
     /// # Errors
-    /// If the first journal cannot be created.
+    /// `io::Error` if the first journal cannot be created.
     pub fn with_journals(self, journals: Box<dyn Journals>) -> io::Result<Self> {
         self.with_journals_of(journals, MOST_ENTRIES)
     }

@@ -49,7 +49,10 @@ impl Machines {
         PollFd::new(&self.listener, PollFlags::IN)
     }
 
-    /// Returns the next waiting monitor, if any, or an error if it cannot be served.
+    /// Returns the next waiting monitor, if any.
+    ///
+    /// # Errors
+    /// [`VhostError`] if there are too many monitors, or no thread or event descriptor can be created.
     pub fn accept(&self, now: Nanos) -> Option<Result<VhostClient, VhostError>> {
         let Ok(Stream::Unix(stream)) = self.listener.accept() else {
             return None;

@@ -100,7 +100,7 @@ impl VhostClient {
     /// its queue of `size` entries has the given addresses (descriptors, available, used).
     ///
     /// # Errors
-    /// If memory or a socket cannot be created.
+    /// `io::Error` if memory or a socket cannot be created.
     pub fn without_monitor(
         disk: Disk,
         image: &[u8],

@@ -78,8 +78,9 @@ impl Default for Options {
 /// [`Finding::restored`] says what became of the data, and [`Journal::close`] goes by it.
 ///
 /// # Errors
-/// Returns an error if it was interrupted or the journal could not be written (the data has been put back
-/// then, and [`Journal::end`] goes by it), or if not all of the data is back: it has to be put back later, by [`restore`].
+/// `VerifyError::Stopped` if it was interrupted and `VerifyError::Journal` if the journal could not be written: the
+/// data is restored then ([`Journal::end`]). `VerifyError::Gone` or `VerifyError::Unrestored` if not all of the data
+/// is restored: [`restore`] has to do it later. `VerifyError::Unfit` if the device cannot be verified.
 pub fn verify<M: Medium>(
     medium: &mut M,
     journal: &mut Journal,

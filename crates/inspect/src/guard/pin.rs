@@ -37,6 +37,10 @@ impl Pinned {
         Self::of(open(path, flags, Mode::empty())?, path)
     }
 
+    /// Reads the metadata of a held file.
+    ///
+    /// # Errors
+    /// `io::Error` if the metadata cannot be read.
     pub fn of(held: OwnedFd, path: &Path) -> io::Result<Self> {
         Ok(Pinned {
             stat: fstat(&held)?,

@@ -23,7 +23,7 @@ const EXT_GROUPS: [u64; 5] = [1, 3, 5, 7, 9];
 /// The first sampled offset with data.
 ///
 /// # Errors
-/// If a sample cannot be read: it must not count as empty.
+/// `io::Error` if a sample cannot be read: it must not count as empty.
 pub fn first_data(source: &(impl ReadAt + ?Sized), size: Bytes) -> io::Result<Option<Bytes>> {
     let mut buffer = vec![0; CHUNK as usize];
     for (offset, length) in places(size.0) {

@@ -97,7 +97,7 @@ impl ReadAt for [u8] {
 /// Formats on a device of this size, ordered by offset.
 ///
 /// # Errors
-/// If a location cannot be read: it must not count as empty.
+/// `io::Error` if a location cannot be read: it must not count as empty.
 pub fn probe(source: &(impl ReadAt + ?Sized), size: Bytes) -> io::Result<Vec<Signature>> {
     let bytes = Source { source, size };
     let mut found = partitions::probe(&bytes)?;
@@ -127,7 +127,7 @@ pub fn probe_device(device: File, size: Bytes) -> io::Result<Vec<Signature>> {
 /// Sampled data on a device without a known format.
 ///
 /// # Errors
-/// If a sample cannot be read.
+/// `io::Error` if a sample cannot be read.
 pub fn unknown_data(device: &File, size: Bytes) -> io::Result<Option<Signature>> {
     let first = first_data(device, size)?;
     Ok(first.map(|offset| Signature {

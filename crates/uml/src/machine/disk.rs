@@ -107,6 +107,9 @@ impl<'a> Backend<'a> {
     }
 
     /// Takes a completion of the simulated device.
+    ///
+    /// # Errors
+    /// [`OutOfRange`] if the completion extends past the end of the card.
     pub fn finish(&mut self, completion: &Completion, ahead: Nanos) -> Result<(), OutOfRange> {
         let Some(done) = self.in_flight.remove(&completion.tag) else {
             return Ok(());
@@ -156,6 +159,9 @@ impl<'a> Backend<'a> {
     }
 
     /// Returns finished requests to the kernel and notifies it.
+    ///
+    /// # Errors
+    /// [`MachineError`] if the kernel gave no memory or socket, its rings are invalid, or it has disconnected.
     pub fn return_finished(&mut self) -> Result<(), MachineError> {
         let memory = self.memory.as_ref().ok_or(NO_MEMORY)?;
         check_rings(memory)?;

@@ -138,7 +138,7 @@ impl Journal {
     /// Begins a journal in a file that must not exist yet.
     ///
     /// # Errors
-    /// Returns an error if anything has that name, the file cannot be written, or the blocks have a size that
+    /// `io::Error` if anything has that name, the file cannot be written, or the blocks have a size that
     /// [`Journal::open`] refuses.
     pub fn create(path: &Path, subject: Subject, salt: Salt) -> io::Result<Self> {
         if !head::BLOCK_BYTES.contains(&subject.block_bytes) {
@@ -183,7 +183,7 @@ impl Journal {
     /// Writes down blocks as they are; returns when the disk has them.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be written; none of the blocks may be touched then.
+    /// `io::Error` if the file cannot be written; none of the blocks may be touched then.
     pub fn append(&mut self, blocks: Vec<Original>) -> io::Result<()> {
         let batch = self.contents.next_batch();
         let blocks = blocks.into_iter();
@@ -270,7 +270,7 @@ impl Journal {
     /// as it was, and gives the journal back otherwise.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be removed; the data is back then.
+    /// `io::Error` if the file cannot be removed; the data is restored then.
     pub fn close(mut self, restored: &Restored) -> io::Result<Option<Self>> {
         let all = restored.blocks as usize == self.originals().len();
         if !restored.is_complete() || !all {
@@ -291,7 +291,7 @@ impl Journal {
     /// and gives it back otherwise.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be removed.
+    /// `io::Error` if the file cannot be removed.
     pub fn end(mut self) -> io::Result<Option<Self>> {
         match self.restored.take() {
             Some(restored) => self.close(&restored),
@@ -302,7 +302,7 @@ impl Journal {
     /// Removes a journal that has no block: nothing was written to the device. Gives it back otherwise.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be removed.
+    /// `io::Error` if the file cannot be removed.
     pub fn discard_empty(self) -> io::Result<Option<Self>> {
         if !self.originals().is_empty() || !self.damaged().is_empty() {
             return Ok(Some(self));
