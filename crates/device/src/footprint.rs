@@ -34,7 +34,12 @@ pub fn memory_estimate(profile: &Profile) -> Bytes {
         None => profile.card.as_ref().map_or(0, |card| {
             let geometry = CardGeometry::new(profile, card);
             let aus = u64::from(geometry.logical_aus) + u64::from(geometry.physical_aus);
-            aus * PER_AU + u64::from(geometry.physical_aus) * u64::from(geometry.au_rows()) * 4
+            let sharers = card.shared_log.as_ref().map_or(0, |log| log.aus);
+            // The place in the shared log of each page of an AU that has data in it.
+            let places = u64::from(sharers) * u64::from(geometry.au_pages) * 4;
+            aus * PER_AU
+                + u64::from(geometry.physical_aus) * u64::from(geometry.au_rows()) * 4
+                + places
         }),
     };
     Bytes(own.saturating_add(FIXED))

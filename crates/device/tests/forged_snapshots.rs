@@ -3,7 +3,7 @@
 
 use crate::support;
 use crate::support::{Draw, device_on, plain::FAST_LINK};
-use nandscope_device::profile::card::OutOfOrder;
+use nandscope_device::profile::card::{OutOfOrder, SharedLogSection};
 use nandscope_device::profile::schema::{Acknowledge, MapLocation, SlcCacheSection};
 use nandscope_device::{Command, CommandKind, Device, Fill, SnapshotError};
 use nandscope_units::{Lba, Nanos};
@@ -108,6 +108,8 @@ fn card(out_of_order: OutOfOrder) -> Device {
     if out_of_order != OutOfOrder::Log {
         card.log_kib = None;
     }
+    card.shared_log =
+        (out_of_order == OutOfOrder::Rewrite).then_some(SharedLogSection { blocks: 2, aus: 3 });
     card.deferred_merges = 2;
     card.merge_after_ms = 0.5;
     card.wear_spread_cycles = 3;

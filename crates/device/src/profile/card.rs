@@ -42,8 +42,17 @@ pub struct CardSection {
     pub fat: Option<FatSection>,
     /// Writes that are too small for an open AU.
     pub small_writes: Option<SmallWritesSection>,
+    /// Log for data AUs that find no open AU free; left out where such an AU takes the place of an open one.
+    pub shared_log: Option<SharedLogSection>,
     /// Controller.
     pub controller: CardControllerSection,
+}
+
+impl CardSection {
+    /// Physical AUs that the shared log takes up when it is full; 0 without one.
+    pub(crate) fn shared_log_aus(&self) -> u32 {
+        self.shared_log.as_ref().map_or(0, |log| log.blocks)
+    }
 }
 
 /// What an open AU does with a page that is not the next one.
@@ -91,6 +100,17 @@ pub struct SmallWritesSection {
     pub up_to_kib: u32,
     /// Cluster that is rewritten, KiB.
     pub cluster_kib: u32,
+}
+
+/// A log that several AUs share: pages of data AUs that find no open AU free go there in the order in which they
+/// come. When it is full, or one more AU needs it, each AU of which it holds data is merged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedLogSection {
+    /// Log blocks: as many physical AUs.
+    pub blocks: u32,
+    /// AUs whose data it may hold at once.
+    pub aus: u32,
 }
 
 /// Controller of a card with allocation units.

@@ -4,6 +4,7 @@ mod areas;
 mod mapping;
 mod merging;
 mod reading;
+mod sharing;
 mod wearing;
 mod writing;
 

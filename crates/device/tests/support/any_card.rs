@@ -2,7 +2,9 @@
 
 use super::card::{AU, KIB, PAGE, plain, section};
 use nandscope_device::profile::Profile;
-use nandscope_device::profile::card::{FatSection, OutOfOrder, SmallWritesSection};
+use nandscope_device::profile::card::{
+    FatSection, OutOfOrder, SharedLogSection, SmallWritesSection,
+};
 use nandscope_device::profile::schema::Acknowledge;
 use nandscope_device::{Command, CommandKind};
 use nandscope_units::Lba;
@@ -51,6 +53,7 @@ prop_compose! {
         (states, deferred, merge_after) in (1u32..4, 0u32..4, prop::sample::select(vec![0.0, 0.5, 50.0])),
         (spread, batch, refresh) in (0u32..4, 1u32..3, prop::sample::select(vec![0u32, 5, 1000])),
         fat in fat(),
+        shared in prop::option::of((1u32..4, 1u32..6)),
         small in prop::option::of((1u32..40, 1u32..80)),
         (buffer, ahead, buffered, cycles) in (1u32..200, 0u32..100, any::<bool>(), prop::sample::select(vec![3u32, 1_000_000])),
         (dies, aus, cut) in (1u32..3, 4u64..30, 0u64..200),
@@ -74,6 +77,7 @@ prop_compose! {
         card.refresh_reads = refresh;
         card.fat = fat;
         card.small_writes = small.map(|(up_to_kib, cluster_kib)| SmallWritesSection { up_to_kib, cluster_kib });
+        card.shared_log = shared.map(|(blocks, aus)| SharedLogSection { blocks, aus });
         card.controller.buffer_kib = buffer;
         card.controller.read_ahead_kib = ahead;
         p

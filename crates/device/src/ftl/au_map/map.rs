@@ -8,6 +8,7 @@ use super::geometry::{CardGeometry, native};
 use super::op_counts::OpCounts;
 use super::open::{OpenAu, OpenAuPolicy};
 use super::physical::{Physical, WearChoice};
+use super::shared_log::SharedLog;
 use crate::ftl::blocks::WearPerErase;
 use crate::invariant::{Checked, check_sum, ensure};
 use crate::profile::card::{CardSection, OutOfOrder};
@@ -18,7 +19,7 @@ use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-const UNMAPPED: u32 = u32::MAX;
+pub(super) const UNMAPPED: u32 = u32::MAX;
 
 /// Error model, random numbers and present time for changes of the map.
 pub(super) struct MapContext<'a> {
@@ -54,11 +55,11 @@ struct DeferredMerge {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Map {
     pub(super) geometry: CardGeometry,
-    table: Vec<u32>,
+    pub(super) table: Vec<u32>,
     pub(super) physical: Physical,
     blocks_of_au: u32,
     data_policy: OpenAuPolicy,
-    data_open_most: u32,
+    pub(super) data_open_most: u32,
     fat: Option<Fat>,
     open: Vec<(OpenAu, u32)>,
     /// AUs whose state is in RAM, the last one used first.
@@ -73,10 +74,12 @@ pub(super) struct Map {
     cluster_au_used: u32,
     wear_spread: u32,
     wear_batch: u32,
-    refresh_reads: u32,
+    pub(super) refresh_reads: u32,
     /// Cycles of the most worn AU when wear was looked at last.
     levelled_at: u32,
-    uses: u64,
+    pub(super) uses: u64,
+    /// Log for data AUs that find no open AU free.
+    pub(super) shared_log: Option<SharedLog>,
 }
 
 impl Map {
@@ -87,7 +90,9 @@ impl Map {
         // An old and a full block of each open AU and one of each deferred merge, and two to turn over.
         // Small writes have an AU of their own.
         let clusters = u32::from(card.small_writes.is_some());
-        let full_block_waits = spare >= 2 * card.open_aus + card.deferred_merges + 2 + clusters;
+        let log_aus = card.shared_log_aus();
+        let full_block_waits =
+            spare >= 2 * card.open_aus + card.deferred_merges + 2 + clusters + log_aus;
         let policy = |out_of_order, log_kib: Option<u32>, log_first| {
             let log_pages = match out_of_order {
                 OutOfOrder::Map => geometry.au_pages,
@@ -135,6 +140,7 @@ impl Map {
             refresh_reads: card.refresh_reads,
             levelled_at: 0,
             uses: 0,
+            shared_log: SharedLog::new(card, &geometry),
             geometry,
         }
     }
@@ -202,6 +208,11 @@ impl Map {
         context: &mut MapContext,
         ops: &mut OpCounts,
     ) -> Result<(), NoSpare> {
+        if self.goes_to_shared_log(au) {
+            self.uses += 1;
+            self.note_state(au, ops);
+            return self.write_to_shared_log(au, from, to, context, ops);
+        }
         let slot = self.open_slot(au, context, ops)?;
         self.uses += 1;
         self.note_state(au, ops);
@@ -216,6 +227,14 @@ impl Map {
         }
         ops.add(if slc { own.in_slc() } else { own });
         Ok(())
+    }
+
+    pub(super) fn is_fat(&self, au: u32) -> bool {
+        self.fat.as_ref().is_some_and(|f| f.covers(au))
+    }
+
+    pub(super) fn open_aus(&self) -> impl Iterator<Item = u32> + '_ {
+        self.open.iter().map(|(open, _)| open.au)
     }
 
     fn is_slc(&self, au: u32) -> bool {
@@ -244,7 +263,7 @@ impl Map {
         {
             ops.add(merge.ops);
         }
-        let is_fat = |au| self.fat.as_ref().is_some_and(|f| f.covers(au));
+        let is_fat = |au| self.is_fat(au);
         let class = is_fat(au);
         let most = match &self.fat {
             Some(fat) if class => fat.open_most,
@@ -281,6 +300,22 @@ impl Map {
                 ops
             },
         }
+    }
+
+    /// Closes the open data AUs that were last written to before this use of the map.
+    pub(super) fn close_data_aus_unused_since(&mut self, since: u64, ops: &mut OpCounts) {
+        loop {
+            let unused = |open: &OpenAu| open.last_used < since && !self.is_fat(open.au);
+            let Some(slot) = self.open.iter().position(|(open, _)| unused(open)) else {
+                return;
+            };
+            let merge = self.close(slot);
+            self.defer(merge, ops);
+        }
+    }
+
+    pub(super) fn forget_deferred_merge(&mut self, au: u32) {
+        self.deferred.retain(|merge| merge.au != au);
     }
 
     /// Defers a merge; if too many are deferred, does them all.
@@ -322,7 +357,7 @@ impl Map {
         self.states.push_front(au);
     }
 
-    fn take_fresh(
+    pub(super) fn take_fresh(
         &mut self,
         slc: bool,
         context: &mut MapContext,
@@ -401,12 +436,21 @@ impl Map {
         {
             return Some(*fresh);
         }
+        if let Some(block) = self.shared_log.as_ref().and_then(|l| l.locate(au, page)) {
+            return Some(block);
+        }
         let physical = self.table[au as usize];
         (physical != UNMAPPED).then_some(physical)
     }
 
-    /// A block of an AU has been read so often that the charge of its other pages suffers: rewrites the AU.
+    /// A block of an AU, or of the log that it shares, has been read so often that the charge of its other pages
+    /// suffers: rewrites the AU, or reclaims the log.
     pub(super) fn refresh_if_due(&mut self, au: u32, context: &mut MapContext) -> Option<OpCounts> {
+        if self.is_shared_log_worn_by_reads(au) {
+            let mut ops = OpCounts::default();
+            self.reclaim_shared_log(context, &mut ops).ok()?;
+            return Some(ops);
+        }
         let physical = self.table[au as usize];
         if self.refresh_reads == 0 || physical == UNMAPPED || self.is_open(au) {
             return None;
@@ -439,7 +483,10 @@ impl Map {
             self.physical.release(fresh);
             held = true;
         }
-        self.deferred.retain(|d| d.au != au);
+        if let Some(log) = &mut self.shared_log {
+            held |= log.forget(au);
+        }
+        self.forget_deferred_merge(au);
         let old = std::mem::replace(&mut self.table[au as usize], UNMAPPED);
         if old != UNMAPPED {
             self.physical.release(old);
@@ -448,7 +495,7 @@ impl Map {
         held
     }
 
-    /// Closes every open AU and does the deferred merges.
+    /// Closes every open AU and does the deferred merges; the shared log is not touched.
     pub(super) fn close_all(&mut self) -> OpCounts {
         let mut ops = OpCounts::default();
         while !self.open.is_empty() {
@@ -465,8 +512,8 @@ impl Map {
         self.table[au as usize] != UNMAPPED
     }
 
-    fn is_open(&self, au: u32) -> bool {
-        self.open.iter().any(|(o, _)| o.au == au)
+    pub(super) fn is_open(&self, au: u32) -> bool {
+        self.open_aus().any(|open| open == au)
     }
 
     /// Checks every list and count, and that every physical AU is in exactly one place. `fresh` is the
@@ -479,6 +526,7 @@ impl Map {
         let g = &self.geometry;
         self.physical.audit(g, now)?;
         self.audit_places()?;
+        self.audit_shared_log(fresh)?;
         self.audit_owners()?;
         self.open
             .iter()
@@ -504,20 +552,20 @@ impl Map {
             && self.table.len() == other.table.len()
             && own(self) == own(other)
             && self.fat == other.fat
+            && self.shared_log.is_some() == other.shared_log.is_some()
     }
 
     /// Every AU that a list names exists, and no list is longer than the card allows.
     fn audit_places(&self) -> Checked {
         let aus = self.geometry.logical_aus;
-        let named = self.open.iter().map(|(open, _)| open.au);
-        let named = named
+        let named = self
+            .open_aus()
             .chain(self.states.iter().copied())
             .chain(self.deferred.iter().map(|merge| merge.au));
         for au in named {
             ensure!(au < aus, "AU {au} is not one of the {aus}");
         }
-        let is_fat = |au: u32| self.fat.as_ref().is_some_and(|f| f.covers(au));
-        let fat = self.open.iter().filter(|(open, _)| is_fat(open.au)).count();
+        let fat = self.open_aus().filter(|au| self.is_fat(*au)).count();
         let fat_most = self.fat.as_ref().map_or(0, |f| f.open_most as usize);
         ensure!(
             fat <= fat_most
@@ -558,12 +606,33 @@ impl Map {
         check_sum("uses", self.uses)
     }
 
+    /// An AU of the shared log is a data AU that is not open.
+    fn audit_shared_log(&self, fresh: &Map) -> Checked {
+        let (Some(log), Some(fresh)) = (&self.shared_log, &fresh.shared_log) else {
+            return Ok(());
+        };
+        for au in log.aus() {
+            ensure!(
+                au < self.geometry.logical_aus && !self.is_fat(au) && !self.is_open(au),
+                "AU {au} cannot have data in the shared log"
+            );
+        }
+        let mut sharers: Vec<u32> = log.aus().collect();
+        sharers.sort_unstable();
+        ensure!(
+            sharers.is_sorted_by(|a, b| a < b),
+            "an AU shares the log twice: {sharers:?}"
+        );
+        log.audit(fresh, self.uses)
+    }
+
     fn audit_owners(&self) -> Checked {
         let physical_aus = self.physical.len();
         let mut owners = vec![0u32; physical_aus as usize];
         let held = self.table.iter().filter(|p| **p != UNMAPPED);
         let fresh = self.open.iter().map(|(_, fresh)| fresh);
-        for physical in held.chain(fresh).chain(&self.cluster_au) {
+        let log = self.shared_log.iter().flat_map(SharedLog::blocks);
+        for physical in held.chain(fresh).chain(&self.cluster_au).chain(log) {
             let count = owners.get_mut(*physical as usize);
             ensure!(
                 count.is_some() && !self.physical.is_out_of_use(*physical),
@@ -580,7 +649,7 @@ impl Map {
                 owners[twice]
             );
         }
-        let mut open: Vec<u32> = self.open.iter().map(|(open, _)| open.au).collect();
+        let mut open: Vec<u32> = self.open_aus().collect();
         open.sort_unstable();
         ensure!(
             open.is_sorted_by(|a, b| a < b),

@@ -17,6 +17,7 @@ mod power;
 mod precondition;
 mod report;
 mod service;
+mod shared_log;
 mod times;
 mod unpersisted;
 

@@ -2,6 +2,7 @@
 
 use super::AuMapDevice;
 use super::map::MapContext;
+use super::op_counts::OpCounts;
 use crate::fill::Fill;
 use crate::random::Random;
 use crate::telemetry::Counters;
@@ -73,6 +74,15 @@ impl AuMapDevice {
     /// A long idle time: closes open AUs and finishes merges. Resets the flash counters, which count the
     /// work caused by hosts.
     fn rest(&mut self) -> bool {
+        let mut context = MapContext {
+            reliability: &self.reliability,
+            random: &mut self.random,
+            now: self.now,
+        };
+        let mut ops = OpCounts::default();
+        if self.map.reclaim_shared_log(&mut context, &mut ops).is_err() {
+            self.read_only_since.get_or_insert(self.now);
+        }
         self.map.close_all();
         self.flash_counters = Counters::default();
         true

@@ -229,11 +229,12 @@ impl AuMapDevice {
         damage
     }
 
-    /// The end of each open AU is sought by halves, a page at a time.
+    /// The end of each open AU, and of each block of the shared log, is sought by halves, a page at a time.
     fn recovery(&self) -> Nanos {
         let g = &self.map.geometry;
         let pages = (g.au_sectors / g.page_sectors.max(1)).max(1);
-        let looks = u64::from(self.card.open_aus) * u64::from(pages.ilog2() + 1);
+        let ends = u64::from(self.card.open_aus) + u64::from(self.card.shared_log_aus());
+        let looks = ends * u64::from(pages.ilog2() + 1);
         let page = self.extent(0, u64::from(g.page_sectors));
         Nanos(self.times.reading(&page, false).time.0 * looks) + self.times.read_command
     }

@@ -116,17 +116,20 @@ pub(super) fn capacity(profile: &Profile, card: &CardSection, faults: &mut Fault
                 "{bytes} bytes do not fit: the flash makes {} good AUs of {} KiB, and {needed} are needed with open AUs and spares",
                 geometry.physical_aus, card.au_kib
             ),
-            "lower the capacity, add blocks, or lower factory_bad_percent, open_aus or deferred_merges",
+            "lower the capacity, add blocks, or lower factory_bad_percent, open_aus, deferred_merges or shared_log.blocks",
         );
     }
 }
 
 /// AUs beyond those of the capacity: a new block for each open one and each merge that is put
-/// off, their logs, one for the clusters of small writes, and two to turn over.
+/// off, their logs, the shared log, one for the clusters of small writes, and two to turn over.
 fn spare(card: &CardSection) -> u64 {
     let log_aus = card
         .log_kib
         .map_or(0, |kib| kib.div_ceil(card.au_kib.max(1)));
     let clusters = u64::from(card.small_writes.is_some());
-    u64::from(card.open_aus + card.deferred_merges) * u64::from(1 + log_aus) + 2 + clusters
+    u64::from(card.open_aus + card.deferred_merges) * u64::from(1 + log_aus)
+        + u64::from(card.shared_log_aus())
+        + 2
+        + clusters
 }

@@ -88,6 +88,8 @@ const RANGES: &[Range] = &[
     ("card.fat.open_aus", 1.0, 256.0, |p| card(p, |c| optional(c.fat.as_ref().map(|f| f.open_aus)))),
     ("card.small_writes.up_to_kib", 1.0, 16_384.0, |p| card(p, |c| optional(c.small_writes.as_ref().map(|s| s.up_to_kib)))),
     ("card.small_writes.cluster_kib", 1.0, 65_536.0, |p| card(p, |c| optional(c.small_writes.as_ref().map(|s| s.cluster_kib)))),
+    ("card.shared_log.blocks", 1.0, 256.0, |p| card(p, |c| optional(c.shared_log.as_ref().map(|l| l.blocks)))),
+    ("card.shared_log.aus", 1.0, 256.0, |p| card(p, |c| optional(c.shared_log.as_ref().map(|l| l.aus)))),
     ("card.controller.read_us", 0.0, 1e6, |p| card(p, |c| of(c.controller.read_us))),
     ("card.controller.write_us", 0.0, 1e6, |p| card(p, |c| of(c.controller.write_us))),
     ("card.controller.au_lookup_us", 0.0, 1e6, |p| card(p, |c| of(c.controller.au_lookup_us))),

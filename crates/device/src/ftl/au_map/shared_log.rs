@@ -1,0 +1,428 @@
+//! The log that several AUs share. Data AUs that find no open AU free write their pages to it, in the order in
+//! which they come. When it is full, or one more AU needs it, it is **reclaimed**: each AU of which it holds data is
+//! merged with its old block into a fresh one, and the log is erased. With `k` AUs in a log of `b` blocks, a page costs
+//! `k / b` copies, however long or short the writes are (Lee et al., "A log buffer-based flash translation layer using
+//! fully-associative sector translation", ACM TECS 6(3), 2007: log block associativity).
+//!
+//! An AU is open or in the log, never both. Left out: reclaiming block by block, and a switch merge of a log that one
+//! AU filled in order.
+
+use super::geometry::CardGeometry;
+use super::map::{Map, MapContext, NoSpare, UNMAPPED};
+use super::op_counts::OpCounts;
+use crate::invariant::{Checked, ensure};
+use crate::profile::card::CardSection;
+use serde::{Deserialize, Serialize};
+
+/// Marks a page whose newest data is not in the log.
+const NOWHERE: u32 = u32::MAX;
+
+/// The log. Its blocks are physical AUs, taken as it grows.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct SharedLog {
+    limits: Limits,
+    /// AUs with data in the log, in the order in which they came.
+    sharers: Vec<Sharer>,
+    blocks: Vec<u32>,
+    /// Pages used since it was reclaimed last.
+    used: u32,
+    /// AU and page whose data the last used page holds, if that was begun in part: sectors and programs so far.
+    last: Option<Begun>,
+    /// Uses of the map when its first page was written, and before it was reclaimed last: an open AU that was not used
+    /// since the latter is closed with the log. A round of long writes may fill one log, and seldom two.
+    since: [u64; 2],
+}
+
+/// What a profile says of the log, in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Limits {
+    pages: u32,
+    aus: u32,
+    au_pages: u32,
+    page_sectors: u32,
+    partial_programs: u32,
+}
+
+/// An AU with data in the log.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Sharer {
+    au: u32,
+    /// Page of the log that holds the newest data of each page of the AU, or [`NOWHERE`].
+    places: Vec<u32>,
+    /// Pages that are in the log.
+    held: u32,
+}
+
+/// A page of the log that was programmed in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Begun {
+    au: u32,
+    page: u32,
+    filled: u32,
+    parts: u32,
+}
+
+impl SharedLog {
+    /// An empty log, if the card has one.
+    pub(super) fn new(card: &CardSection, geometry: &CardGeometry) -> Option<Self> {
+        let section = card.shared_log.as_ref()?;
+        Some(SharedLog {
+            limits: Limits {
+                pages: section.blocks.saturating_mul(geometry.au_pages),
+                aus: section.aus,
+                au_pages: geometry.au_pages,
+                page_sectors: geometry.page_sectors,
+                partial_programs: card.partial_programs,
+            },
+            sharers: Vec::new(),
+            blocks: Vec::new(),
+            used: 0,
+            last: None,
+            since: [0; 2],
+        })
+    }
+
+    /// Physical AUs that the log occupies.
+    pub(super) fn blocks(&self) -> &[u32] {
+        &self.blocks
+    }
+
+    /// Whether some data of an AU is in the log.
+    pub(super) fn shares(&self, au: u32) -> bool {
+        self.sharers.iter().any(|s| s.au == au)
+    }
+
+    /// Physical AU of the log that holds the newest data of a page.
+    pub(super) fn locate(&self, au: u32, page: u32) -> Option<u32> {
+        let sharer = self.sharers.iter().find(|s| s.au == au)?;
+        let place = *sharer.places.get(page as usize)?;
+        let block = place / self.limits.au_pages.max(1);
+        (place != NOWHERE).then(|| self.blocks.get(block as usize).copied())?
+    }
+
+    /// Forgets the data of an AU; says whether there was any.
+    pub(super) fn forget(&mut self, au: u32) -> bool {
+        let before = self.sharers.len();
+        self.sharers.retain(|s| s.au != au);
+        self.last = self.last.filter(|begun| begun.au != au);
+        self.sharers.len() < before
+    }
+
+    /// Whether the log must be reclaimed before it takes another page of this AU.
+    fn is_due(&self, au: u32) -> bool {
+        let crowded = self.sharers.len() >= self.limits.aus as usize && !self.shares(au);
+        self.used == self.limits.pages || crowded
+    }
+
+    /// Whether the next page lies in a block that the log does not have yet.
+    fn needs_block(&self) -> bool {
+        self.used == self.blocks.len() as u32 * self.limits.au_pages
+    }
+
+    /// Programs more of the last page, if this part continues it and the page takes another program.
+    fn continues(&mut self, au: u32, page: u32, head: u32, tail: u32) -> bool {
+        let limits = self.limits;
+        let Some(begun) = &mut self.last else {
+            return false;
+        };
+        let fits = (begun.au, begun.page, begun.filled) == (au, page, head)
+            && begun.parts < limits.partial_programs;
+        if fits {
+            begun.filled = tail;
+            begun.parts += 1;
+            self.last = self.last.filter(|b| b.filled < limits.page_sectors);
+        }
+        fits
+    }
+
+    /// Uses the next page for a page of an AU, of which sectors up to `tail` are written.
+    fn append(&mut self, au: u32, page: u32, tail: u32) {
+        let place = self.used;
+        self.used += 1;
+        self.last = (tail < self.limits.page_sectors).then_some(Begun {
+            au,
+            page,
+            filled: tail,
+            parts: 1,
+        });
+        let index = self.sharers.iter().position(|s| s.au == au);
+        let index = index.unwrap_or_else(|| {
+            self.sharers.push(Sharer {
+                au,
+                places: vec![NOWHERE; self.limits.au_pages as usize],
+                held: 0,
+            });
+            self.sharers.len() - 1
+        });
+        let sharer = &mut self.sharers[index];
+        let old = std::mem::replace(&mut sharer.places[page as usize], place);
+        sharer.held += u32::from(old == NOWHERE);
+    }
+
+    /// Checks lists and counts. `fresh` is the log of a card that was never used.
+    pub(super) fn audit(&self, fresh: &SharedLog, uses: u64) -> Checked {
+        let limits = &self.limits;
+        ensure!(
+            *limits == fresh.limits,
+            "the shared log is not that of the profile"
+        );
+        ensure!(
+            self.used <= limits.pages
+                && self.blocks.len() as u64 >= u64::from(self.used.div_ceil(limits.au_pages))
+                && self.blocks.len() as u64 <= u64::from(limits.pages.div_ceil(limits.au_pages))
+                && self.sharers.len() <= limits.aus as usize
+                && self.since[1] <= self.since[0]
+                && self.since[0] <= uses,
+            "{} pages of the shared log are used, in {} blocks by {} AUs",
+            self.used,
+            self.blocks.len(),
+            self.sharers.len()
+        );
+        let mut taken = vec![false; self.used as usize];
+        for sharer in &self.sharers {
+            let held = sharer.places.iter().filter(|p| **p != NOWHERE);
+            ensure!(
+                sharer.places.len() == limits.au_pages as usize
+                    && held.clone().count() == sharer.held as usize
+                    && sharer.held > 0,
+                "AU {} does not have {} pages in the shared log",
+                sharer.au,
+                sharer.held
+            );
+            for place in held {
+                let place = taken.get_mut(*place as usize);
+                ensure!(
+                    place.is_some_and(|taken| !std::mem::replace(taken, true)),
+                    "AU {} has data in a page of the shared log that is unused or another's",
+                    sharer.au
+                );
+            }
+        }
+        if let Some(begun) = &self.last {
+            let place = self.sharers.iter().find(|s| s.au == begun.au);
+            let place = place.and_then(|s| s.places.get(begun.page as usize));
+            ensure!(
+                place.is_some_and(|p| p.checked_add(1) == Some(self.used))
+                    && (1..limits.page_sectors).contains(&begun.filled)
+                    && (1..=limits.partial_programs.max(1)).contains(&begun.parts),
+                "{} sectors of the last page of the shared log are filled in {} parts",
+                begun.filled,
+                begun.parts
+            );
+        }
+        Ok(())
+    }
+
+    /// AUs with data in the log, the first come first.
+    pub(super) fn aus(&self) -> impl Iterator<Item = u32> + '_ {
+        self.sharers.iter().map(|s| s.au)
+    }
+}
+
+impl Map {
+    /// Whether a write to an AU goes to the shared log: a data AU that is there already, or that finds no open AU
+    /// free.
+    pub(super) fn goes_to_shared_log(&self, au: u32) -> bool {
+        let Some(log) = &self.shared_log else {
+            return false;
+        };
+        if self.is_fat(au) || self.is_open(au) {
+            return false;
+        }
+        let open = self.open_aus().filter(|au| !self.is_fat(*au)).count();
+        log.shares(au) || open >= self.data_open_most as usize
+    }
+
+    /// Writes sectors `from..to` of an AU to the shared log.
+    pub(super) fn write_to_shared_log(
+        &mut self,
+        au: u32,
+        from: u32,
+        to: u32,
+        context: &mut MapContext,
+        ops: &mut OpCounts,
+    ) -> Result<(), NoSpare> {
+        let size = self.geometry.page_sectors;
+        let mut at = from;
+        while at < to {
+            let page = at / size;
+            let head = at % size;
+            let tail = (to - page * size).min(size);
+            at = page * size + tail;
+            let Some(log) = &mut self.shared_log else {
+                return Ok(());
+            };
+            ops.programs += 1;
+            if head > 0 && log.continues(au, page, head, tail) {
+                continue;
+            }
+            // As in an open AU: the rest of a page that takes one program only is included.
+            let along = head > 0 || (tail < size && log.limits.partial_programs == 1);
+            let has_old = log.locate(au, page).is_some() || self.is_mapped(au);
+            ops.fills += u32::from(along && has_old);
+            self.make_room_in_shared_log(au, context, ops)?;
+            let uses = self.uses;
+            if let Some(log) = &mut self.shared_log {
+                if log.used == 0 {
+                    log.since[0] = uses;
+                }
+                log.append(au, page, tail);
+            }
+        }
+        Ok(())
+    }
+
+    fn make_room_in_shared_log(
+        &mut self,
+        au: u32,
+        context: &mut MapContext,
+        ops: &mut OpCounts,
+    ) -> Result<(), NoSpare> {
+        if self.shared_log.as_ref().is_some_and(|log| log.is_due(au)) {
+            self.reclaim_shared_log(context, ops)?;
+        }
+        if self.shared_log.as_ref().is_some_and(SharedLog::needs_block) {
+            let block = self.take_fresh(false, context, ops)?;
+            if let Some(log) = &mut self.shared_log {
+                log.blocks.push(block);
+            }
+        }
+        Ok(())
+    }
+
+    /// Merges every AU that has data in the log, frees the blocks of the log, and closes the open AUs that were not
+    /// written to meanwhile.
+    ///
+    /// # Errors
+    /// [`NoSpare`] if no AU is left to merge into; AUs that were not merged stay in the log.
+    pub(super) fn reclaim_shared_log(
+        &mut self,
+        context: &mut MapContext,
+        ops: &mut OpCounts,
+    ) -> Result<(), NoSpare> {
+        while let Some((au, held)) = self.first_sharer() {
+            let fresh = self.take_fresh(false, context, ops)?;
+            let old = std::mem::replace(&mut self.table[au as usize], fresh);
+            ops.merged += match old {
+                UNMAPPED => held,
+                old => {
+                    self.physical.release(old);
+                    self.geometry.au_pages
+                }
+            };
+            // The merge reads what a deferred one would have moved.
+            self.forget_deferred_merge(au);
+            if let Some(log) = &mut self.shared_log {
+                log.forget(au);
+            }
+        }
+        let Some(log) = &mut self.shared_log else {
+            return Ok(());
+        };
+        log.used = 0;
+        let since = log.since[1];
+        log.since[1] = log.since[0];
+        for block in std::mem::take(&mut log.blocks) {
+            self.physical.release(block);
+        }
+        self.close_data_aus_unused_since(since, ops);
+        Ok(())
+    }
+
+    /// Whether an AU has data in a log of which a block was read so often that it must be rewritten.
+    pub(super) fn is_shared_log_worn_by_reads(&self, au: u32) -> bool {
+        let log = self.shared_log.as_ref().filter(|log| log.shares(au));
+        let worn = |block: &u32| self.physical.reads.most(*block) >= self.refresh_reads;
+        self.refresh_reads > 0 && log.is_some_and(|log| log.blocks.iter().any(worn))
+    }
+
+    fn first_sharer(&self) -> Option<(u32, u32)> {
+        let first = self.shared_log.as_ref()?.sharers.first()?;
+        Some((first.au, first.held))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::AuMapDevice;
+    use super::*;
+    use crate::profile::card::SharedLogSection;
+    use crate::profile::library;
+    use crate::random::Random;
+
+    /// A small card with two open AUs, and a log of one block for three others.
+    fn small() -> AuMapDevice {
+        let entry = library::device("recorded-kingston-sd-8gb").expect("in the library");
+        let mut profile = entry.profile().expect("valid");
+        profile.nand.blocks_per_plane = 64;
+        profile.nand.factory_bad_percent = 0.0;
+        profile.device.capacity_bytes = 40 << 22;
+        let card = profile.card.as_mut().expect("a card");
+        card.fat = None;
+        card.open_aus = 2;
+        card.shared_log = Some(SharedLogSection { blocks: 1, aus: 3 });
+        let card = card.clone();
+        let host = library::host("direct").expect("in the library");
+        let host = host.host_profile().expect("valid");
+        let mut d = AuMapDevice::new(&profile, &card, &host, 1).expect("attaches");
+        assert!(d.precondition(1.0, crate::Fill::Sequential));
+        d
+    }
+
+    fn write(d: &mut AuMapDevice, au: u32, page: u32, pages: u32) {
+        let (size, au_size) = (d.map.geometry.page_sectors, d.map.geometry.au_sectors);
+        let mut context = MapContext {
+            reliability: &d.reliability,
+            random: &mut d.random,
+            now: d.now,
+        };
+        let first = u64::from(au) * u64::from(au_size) + u64::from(page * size);
+        assert!(d.map.write(first, pages * size, true, &mut context).is_ok());
+    }
+
+    /// Every page of eight AUs is where a list of what was appended says, whatever is written.
+    #[test]
+    fn every_page_is_where_it_was_written() {
+        let mut d = small();
+        let log_pages = d.map.geometry.au_pages;
+        let mut random = Random::new(5);
+        // What the log holds, in the order of appending: AU and page.
+        let mut appended: Vec<(u32, u32)> = Vec::new();
+        let (mut logged, mut reclaims) = (0, 0);
+        for _ in 0..3000 {
+            let au = random.below(8) as u32;
+            let pages = 1 + random.below(8) as u32;
+            let page = random.below(u64::from(log_pages - pages)) as u32;
+            let shares = d.map.goes_to_shared_log(au);
+            write(&mut d, au, page, pages);
+            for page in (page..page + pages).filter(|_| shares) {
+                let mut aus: Vec<u32> = appended.iter().map(|(au, _)| *au).collect();
+                aus.sort_unstable();
+                aus.dedup();
+                let crowded = aus.len() == 3 && !aus.contains(&au);
+                if crowded || appended.len() == log_pages as usize {
+                    appended.clear();
+                    reclaims += 1;
+                }
+                appended.push((au, page));
+                logged += 1;
+            }
+            let log = d.map.shared_log.as_ref().expect("a log");
+            assert_eq!(log.used as usize, appended.len());
+            for au in 0..8 {
+                for page in 0..log_pages {
+                    let in_log = appended.contains(&(au, page)).then(|| log.blocks[0]);
+                    assert_eq!(log.locate(au, page), in_log, "AU {au}, page {page}");
+                    let place = d.map.locate(au, page);
+                    if in_log.is_some() {
+                        assert_eq!(place, in_log);
+                    } else {
+                        assert!(place.is_some() && place != log.blocks.first().copied());
+                    }
+                }
+            }
+            d.audit().expect("sound");
+        }
+        assert!(logged > 1000 && reclaims > 100, "{logged}, {reclaims}");
+    }
+}
