@@ -4,6 +4,7 @@
 use crate::support::card::Card;
 use crate::support::recorded::recorded;
 use nandscope_device::profile::library;
+use nandscope_infer::flashbench::median;
 use nandscope_suite::cards::{self, Cards, compare, page, unexplained};
 use nandscope_suite::flashbench::recorded::Recorded;
 use nandscope_suite::flashbench::{Knee, Order};
@@ -162,4 +163,31 @@ fn the_page_shows_both_of_every_number() {
     assert!(text.contains("| 4 MiB | 3 | 3 |"), "{text}");
     // 135 kB/s were recorded with four interleaved AUs.
     assert!(text.contains(&format!("0.135 / {simulated:.3}")), "{text}");
+}
+
+/// Median error of the rates of wb-card16 with so many units in turn, in a laptop, on a simulated card.
+fn error_of(profile: &str, units: &[u32]) -> f64 {
+    let text = format!(
+        "[[card]]\nprofile = \"{profile}\"\nrecorded = \"wb-card16\"\nhost = \"recorded-laptop-slot\"\nrun = [2]\n"
+    );
+    let cards = Cards::parse("cards.toml", &text).unwrap();
+    let profile = library::device(profile).unwrap().profile().unwrap();
+    let host = library::host("recorded-laptop-slot").unwrap();
+    let host = host.host_profile().unwrap();
+    let c = cards.card[0]
+        .run(&profile, &host, &recorded(), &|| false)
+        .unwrap();
+    let cells = c.open_au.iter().filter(|((_, n, _), _)| units.contains(n));
+    median(&cells.map(|(_, cell)| cell.error()).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_shared_log_predicts_the_rates_that_it_was_not_fitted_to() {
+    // It was fitted to odd numbers of units in turn. With four the log costs little yet.
+    let predicted = error_of("recorded-ncard-sd-8gb-shared", &[6]);
+    let without = error_of("recorded-ncard-sd-8gb", &[6]);
+    assert!(
+        predicted < 0.15 && predicted < 0.5 * without,
+        "{predicted:.3}, and {without:.3} without a log"
+    );
 }

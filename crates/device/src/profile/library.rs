@@ -36,6 +36,7 @@ pub const DEVICES: &[Entry] = &[
     entry!("profiles/", "recorded-flashbench-readme"),
     entry!("profiles/", "recorded-kingston-sd-8gb"),
     entry!("profiles/", "recorded-ncard-sd-8gb"),
+    entry!("profiles/", "recorded-ncard-sd-8gb-shared"),
     entry!("profiles/", "recorded-phison-sd-4gb"),
     entry!("profiles/", "recorded-phison-sd-4gb-b"),
     entry!("profiles/", "recorded-phison-sd-4gb-c"),

@@ -71,7 +71,10 @@ fn rule(truth: &Truth, id: &str) -> Option<(bool, Rule)> {
         ),
         "open-linear" => (
             truth.open.is_some(),
-            Box::new(move |v| truth.open == Some(count(v))),
+            Box::new(move |v| {
+                let right = |open| [open, open + truth.sharing].contains(&count(v));
+                truth.open.is_some_and(right)
+            }),
         ),
         "open-random" => (
             !truth.open_random.is_empty(),

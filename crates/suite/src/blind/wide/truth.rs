@@ -18,6 +18,9 @@ pub struct Truth {
     pub pages: Vec<u64>,
     /// Open units for data.
     pub open: Option<u32>,
+    /// Units beyond them that share a log: writes in turn to all of these cost more, but no merge for each piece, so that
+    /// open units with and without them are right.
+    pub sharing: u32,
     /// Units that can be written at random at a time.
     pub open_random: Vec<u32>,
     /// Whether units that lie in the probed part as a whole are treated specially.
@@ -80,6 +83,7 @@ impl Truth {
         let planes = u64::from(profile.nand.planes);
         let kept = card.fat.as_ref().map_or(0, |fat| fat.open_aus);
         let open = card.open_aus - kept.min(card.open_aus);
+        let sharing = card.shared_log.as_ref().map_or(0, |log| log.aus);
         // Of the units with a table some may lie before the part that is probed; one that lies in it in part is none of its
         // units, which begin at its first boundary.
         let whole = begin.div_ceil(unit);
@@ -93,11 +97,12 @@ impl Truth {
             offset: Some((unit - begin % unit) % unit),
             pages: vec![page, program_unit(profile), flash_page, flash_page * planes],
             open: Some(open),
+            sharing,
             open_random: match card.out_of_order {
                 OutOfOrder::Rewrite => vec![0],
                 // A short log is full at once.
-                OutOfOrder::Log => vec![0, open],
-                OutOfOrder::Map => vec![open],
+                OutOfOrder::Log => vec![0, open, open + sharing],
+                OutOfOrder::Map => vec![open, open + sharing],
             },
             fat,
             read_ahead: card.controller.read_ahead_kib > 0,
