@@ -2,6 +2,7 @@
 //! that says what each is. It reduces nothing.
 
 use nandscope_result::{ResultDocument, StepResult};
+use nandscope_units::csv_field;
 use std::fmt::Write as _;
 
 /// The two tables, CSV (RFC 4180); empty where the document holds no series.
@@ -106,11 +107,7 @@ fn quoted(text: &str) -> String {
         Some('=' | '+' | '-' | '@' | '\t' | '\r') => format!("'{text}"),
         _ => text.to_string(),
     };
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text
-    }
+    csv_field(&text).into_owned()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::metric::{Direction, Metric};
 use crate::plan::Plan;
 use crate::point::Point;
 use nandscope_result::{Level, ResultDocument};
+use nandscope_units::csv_field;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -163,14 +164,14 @@ pub fn csv(plan: &Plan, outcomes: &[Option<Outcome>]) -> String {
     });
     for name in names.chain(metrics).chain(["failure".to_string()]) {
         text.push(',');
-        text.push_str(&quoted(&name));
+        text.push_str(&csv_field(&name));
     }
     text.push('\n');
     for (number, (point, outcome)) in plan.points.iter().zip(outcomes).enumerate() {
         text.push_str(&format!("{},{},{}", number + 1, point.key, point.seed()));
         for value in &point.values {
             text.push(',');
-            text.push_str(&quoted(value));
+            text.push_str(&csv_field(value));
         }
         for metric in 0..plan.metrics.len() {
             let value = outcome.as_ref().and_then(|o| o.metrics[metric]);
@@ -179,18 +180,10 @@ pub fn csv(plan: &Plan, outcomes: &[Option<Outcome>]) -> String {
         }
         let failure = outcome.as_ref().and_then(|o| o.failure.as_deref());
         text.push(',');
-        text.push_str(&quoted(failure.unwrap_or_default()));
+        text.push_str(&csv_field(failure.unwrap_or_default()));
         text.push('\n');
     }
     text
-}
-
-/// A field of CSV (RFC 4180).
-fn quoted(text: &str) -> String {
-    match text.contains(['"', ',', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_string(),
-    }
 }
 
 #[derive(Serialize)]
@@ -314,6 +307,5 @@ mod tests {
             high: 4.0,
         };
         assert_eq!((row.metrics[0], row.points), (Some(summary), (2, 3)));
-        assert_eq!(quoted("a,\"b\""), "\"a,\"\"b\"\"\"");
     }
 }
