@@ -16,26 +16,22 @@ use crate::threads::ThreadArguments;
 use clap::Args;
 use nandscope_device::memory_estimate;
 use nandscope_suite::closed_forms::closed_forms;
-use nandscope_suite::facts::{self, Comparison, Validation, page};
+use nandscope_suite::facts::{self, Comparison, Validation, page, rows};
 use nandscope_suite::{SuiteError, at_once};
 use nandscope_units::Bytes;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const INTRODUCTION: &str = "\
 # Validation: published against simulated
 
-Written by `nandscope validate -o docs/validation.md`; a test keeps it up to date. A row is a published measurement of a real
-device (`facts/published.toml`, `facts/drives.toml` and `facts/plain.toml` have the sources), and the same quantity of the
-simulated one. A figure in **bold** is not met. Seed 1; `ssd` and `ssd-peers` in their quick form.
+Written by `nandscope validate -o docs/validation.md`; a test keeps it up to date. [validation.csv](validation.csv) has a row for each
+published measurement of a real device and the same quantity of the simulated one; `nandscope validate DEVICE` prints the rows of a
+device. `facts/` has the sources. Seed 1; `ssd` and `ssd-peers` in their quick form.
 
-- A row is *calibrated* if a parameter was chosen with the published number, or another point of its series, in sight; it
-  names the parameter. It shows that the model can be made to fit.
-- A row is *predicted* if no parameter was chosen by it. Only these rows tell how far the model holds. If in doubt, a row is
-  calibrated.
-- For every profile and fact added from now on, only the first, third, fifth … point of a series (queue depths, fill levels,
-  percentiles …) may be used to choose parameters. The profiles of the library are older, and calibrated by whole series.
-- A bound (`<`, `<=`, `>`, `>=`) is met as printed, a range within its ends, a value within its tolerance: 10 % unless another one
-  is in parentheses; counts, units and pages are met as printed. A missing figure makes validation fail.
+- A row is *calibrated* if a parameter was chosen with the published number, or another point of its series, in sight. It shows that
+  the model can be fitted.
+- A row is *predicted* if no parameter was chosen by it. Only these rows show how far the model holds.
+- A bound is met as printed, a range within its ends, a value within its tolerance, usually 10 %; counts, AUs and pages must be equal.
 
 ";
 
@@ -48,10 +44,10 @@ pub struct Arguments {
     /// Devices to compare [default: all that have facts, or all of the table]
     #[arg(value_name = "DEVICE", conflicts_with_all = ["output", "check"])]
     devices: Vec<String>,
-    /// File for the page [default: standard output]
+    /// File for the page; the rows go to a .csv file beside it [default: standard output, no rows]
     #[arg(short, long, value_name = "FILE.md", conflicts_with = "check")]
     output: Option<PathBuf>,
-    /// Compare with this page instead: exit code 1 if it is out of date
+    /// Compare with this page and its rows instead: exit code 1 if they are out of date
     #[arg(long, value_name = "FILE.md")]
     check: Option<PathBuf>,
     /// Compare simulated cards with recorded flashbench runs: the cards of this table, such as facts/cards.toml,
@@ -66,7 +62,7 @@ pub struct Arguments {
     parameter: Vec<String>,
     #[command(flatten)]
     threads: ThreadArguments,
-    /// Print JSON instead of the page
+    /// Print JSON instead of text
     #[arg(long, conflicts_with_all = ["output", "check"])]
     json: bool,
 }
@@ -79,6 +75,9 @@ pub struct Arguments {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.output {
         output::check_file(path)?;
+        if arguments.cards.is_none() {
+            output::check_file(&beside(path))?;
+        }
     }
     let form = Form::of(arguments.json);
     if let Some(table) = &arguments.cards {
@@ -90,7 +89,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             (&interrupt, form),
             console,
         )?;
-        deliver(&arguments, &text, console)?;
+        deliver(&arguments, &text, None, console)?;
         return verdict;
     }
     let list = chosen(&arguments.devices)?;
@@ -108,7 +107,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         (_, true) => whole_page(&devices, &interrupt)?,
         (_, false) => tables(&devices),
     };
-    deliver(&arguments, &text, console)?;
+    deliver(&arguments, &text, Some(&rows::csv(&devices)), console)?;
     let scores = page::Scores::of(devices.iter().flat_map(|(_, c)| &c.rows));
     console.note(&scores.in_words());
     verdict(&devices)
@@ -199,8 +198,7 @@ fn by_device(all: Vec<Measured>) -> Result<Vec<(String, Comparison)>, Failure> {
 /// Text above the table of closed forms.
 const CLOSED_FORMS: &str = "\
 Geometries whose result is known without a measurement. Every time, error and policy but the one in question is zero, so there
-is nothing to fit. H: harmonic numbers extended to real arguments; b: pages of a block; α: physical pages per logical one with
-data.
+is nothing to fit. H: harmonic numbers of real arguments; b: pages per block; α: physical pages per mapped page.
 
 ";
 
@@ -208,15 +206,14 @@ fn whole_page(devices: &[(String, Comparison)], interrupt: &Interrupt) -> Result
     let coverage = facts::coverage().map_err(|e| suite_failure(&e))?;
     let theory = closed_forms(&|| interrupt.asked()).map_err(|e| suite_failure(&e))?;
     Ok(format!(
-        "{INTRODUCTION}## Scores\n\n{}\n## What is not met\n\n{}\n{}## Closed forms\n\n{CLOSED_FORMS}{}\n## Measurements without a check\n\nOf {} published facts {} are compared with a figure; of the {} that are measurements, {}. The others, by reason:\n\n{}",
+        "{INTRODUCTION}## Scores\n\n{}\n## What is not met\n\n{}\n## Closed forms\n\n{CLOSED_FORMS}{}\n## Measurements without a check\n\n{} of {} published facts, and {} of {} measurements, are compared with a figure. The others, by reason:\n\n{}",
         page::all_scores(devices),
         page::misses(devices.iter().flat_map(|(_, c)| &c.rows)),
-        tables(devices),
         page::closed_forms(&theory),
-        coverage.facts,
         coverage.checked,
-        coverage.measured,
+        coverage.facts,
         coverage.measured_checked,
+        coverage.measured,
         page::unchecked(&coverage).trim_end().to_string() + "\n",
     ))
 }
@@ -252,27 +249,51 @@ fn verdict(devices: &[(String, Comparison)]) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn deliver(arguments: &Arguments, page: &str, console: &Console) -> Result<(), Failure> {
+/// The file for the rows beside a page.
+fn beside(page: &Path) -> PathBuf {
+    page.with_extension("csv")
+}
+
+/// Writes page and rows, compares them with those that exist, or prints the page.
+fn deliver(
+    arguments: &Arguments,
+    page: &str,
+    rows: Option<&str>,
+    console: &Console,
+) -> Result<(), Failure> {
     if let Some(path) = &arguments.output {
-        return output::write(path, page.as_bytes());
+        output::write(path, page.as_bytes())?;
+        return match rows {
+            Some(rows) => output::write(&beside(path), rows.as_bytes()),
+            None => Ok(()),
+        };
     }
     if let Some(path) = &arguments.check {
-        if input::text(path, "the validation page")? == page {
-            return Ok(());
-        }
-        let cards = arguments.cards.as_ref();
-        let cards = cards.map_or(String::new(), |table| {
-            format!(" --cards {}", table.display())
-        });
-        let text = format!(
-            "{} is out of date; write it with `nandscope validate{cards} -o {}`",
-            path.display(),
-            path.display()
-        );
-        return Err(Failure::new(Exit::Partial, text));
+        let rows = rows.map(|rows| (beside(path), rows));
+        return [(path.clone(), page)]
+            .into_iter()
+            .chain(rows)
+            .try_for_each(|(file, text)| is_current(arguments, path, &file, text));
     }
     match arguments.json {
         true => console.print_json(page),
         false => console.print(page),
     }
+}
+
+/// Fails if `file`, the page or the rows beside it, differs from `text`.
+fn is_current(arguments: &Arguments, page: &Path, file: &Path, text: &str) -> Result<(), Failure> {
+    if input::text(file, "the validation page")? == text {
+        return Ok(());
+    }
+    let cards = arguments.cards.as_ref();
+    let cards = cards.map_or(String::new(), |table| {
+        format!(" --cards {}", table.display())
+    });
+    let text = format!(
+        "{} is out of date; write it with `nandscope validate{cards} -o {}`",
+        file.display(),
+        page.display()
+    );
+    Err(Failure::new(Exit::Partial, text))
 }

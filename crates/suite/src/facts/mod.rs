@@ -2,7 +2,7 @@
 //! measured on real devices and by whom; `facts/checks.toml` says which figure of a procedure represents which fact, how
 //! close it must come, and whether a parameter was chosen with the fact in sight; `facts/unchecked.toml` says why a
 //! measurement is compared with nothing. [`publish`] puts the comparison into a result document, [`compare`] makes
-//! the rows of docs/validation.md, [`page`] the page.
+//! the rows of docs/validation.csv, [`rows`] writes them, [`page`] the page beside them.
 
 mod check;
 mod coverage;
@@ -10,6 +10,7 @@ mod criterion;
 mod measure;
 pub mod page;
 mod record;
+pub mod rows;
 pub mod sensitivity;
 
 pub use check::Basis;

@@ -1,5 +1,5 @@
-//! docs/validation.md: scores, the misses by reason, a table for each device, and the measurements that are compared with
-//! nothing.
+//! docs/validation.md: scores, the misses by reason, closed forms, and the measurements that are compared with nothing; and
+//! the table of a single device.
 
 use super::{Basis, Comparison, Coverage, Row};
 use crate::closed_forms::ClosedForm;
@@ -53,6 +53,19 @@ impl Scores {
         scores
     }
 
+    /// Those that count anything, separated by commas.
+    fn in_short(&self) -> String {
+        let parts = [
+            ("predicted", self.predicted),
+            ("calibrated", self.calibrated),
+        ];
+        let counted = parts.iter().filter(|(_, score)| score.all > 0);
+        let words: Vec<String> = counted
+            .map(|(name, score)| format!("{name} {score}"))
+            .collect();
+        words.join(", ")
+    }
+
     /// Both in a sentence each.
     pub fn in_words(&self) -> String {
         format!(
@@ -62,13 +75,19 @@ impl Scores {
     }
 }
 
-/// The two scores of all devices together.
+/// The two scores of all devices together, and of each.
 pub fn all_scores(devices: &[(String, Comparison)]) -> String {
     let all = Scores::of(devices.iter().flat_map(|(_, c)| &c.rows));
-    format!(
-        "Of the predicted rows {} are met, of the calibrated ones {}. The sections count them for each device.\n",
+    let mut text = format!(
+        "{} predicted and {} calibrated rows are met:\n\n",
         all.predicted, all.calibrated
-    )
+    );
+    for (title, comparison) in devices {
+        let scores = Scores::of(&comparison.rows);
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "- {title}: {}", scores.in_short());
+    }
+    text
 }
 
 /// Rows that differ in one number of their title only, such as the queue depth: they share a line.
@@ -182,6 +201,27 @@ fn tolerance(row: &Row) -> String {
     }
 }
 
+/// The tolerance in words; nothing for what is met as printed.
+pub(super) fn tolerance_in_words(row: &Row) -> String {
+    let p = &row.published;
+    match p.tolerance_kind {
+        _ if p.op == Relation::Range || p.tolerance == 0.0 => String::new(),
+        ToleranceKind::Relative => format!("{:.0} %", p.tolerance * 100.0),
+        _ => with_unit(&format!("± {}", p.tolerance), &row.figure.unit),
+    }
+}
+
+/// The difference in percent with its sign; `None` for ranges, and where the published value is zero.
+pub(super) fn error_in_words(row: &Row) -> Option<String> {
+    let error = row
+        .error_percent()
+        .filter(|_| row.published.op != Relation::Range);
+    error.map(|e| match format!("{e:+.1}").as_str() {
+        "+0.0" | "-0.0" => "0".to_string(),
+        error => error.to_string(),
+    })
+}
+
 /// The rows of one device in Markdown, a line for each fact or series of facts.
 pub fn table(rows: &[Row]) -> String {
     let all = Series::of(rows);
@@ -190,19 +230,11 @@ pub fn table(rows: &[Row]) -> String {
         .iter()
         .filter_map(|r| r.figure.mode.as_deref())
         .collect();
-    let scores = Scores::of(rows);
-    let parts = [
-        ("predicted", scores.predicted),
-        ("calibrated", scores.calibrated),
-    ];
-    let counted = parts.iter().filter(|(_, score)| score.all > 0);
-    let mut head: Vec<String> = counted
-        .map(|(name, score)| format!("{name} {score}"))
-        .collect();
+    let mut text = format!("Met: {}", Scores::of(rows).in_short());
     if let (1, Some(only)) = (modes.len(), modes.first()) {
-        head.push(format!("mode {only}"));
+        let _ = write!(text, ", mode {only}");
     }
-    let mut text = format!("Met: {}.\n\n", head.join(", "));
+    text.push_str(".\n\n");
     text.push_str(
         "| fact | figure | published | simulated | error, % | by |\n|---|---|---|---|---|---|\n",
     );
@@ -225,15 +257,7 @@ pub fn table(rows: &[Row]) -> String {
             (value, true) => value,
             (value, false) => format!("**{value}**"),
         };
-        let error = |row: &Row| {
-            let error = row
-                .error_percent()
-                .filter(|_| row.published.op != Relation::Range);
-            error.map_or("–".to_string(), |e| match format!("{e:+.1}").as_str() {
-                "+0.0" | "-0.0" => "0".to_string(),
-                error => error.to_string(),
-            })
-        };
+        let error = |row: &Row| error_in_words(row).unwrap_or_else(|| "–".to_string());
         let basis = match &row.basis {
             Basis::Predicted => "predicted".to_string(),
             Basis::Calibrated(by) => format!("`{}`", by.join("`, `")),
@@ -318,7 +342,7 @@ pub fn unchecked(coverage: &Coverage) -> String {
     text
 }
 
-fn value_as_printed(row: &Row) -> String {
+pub(super) fn value_as_printed(row: &Row) -> String {
     let p = &row.published;
     match p.op {
         Relation::Equal => short(p.value),
@@ -334,7 +358,7 @@ fn with_unit(value: &str, unit: &str) -> String {
     format!("{value} {unit}").trim_end().to_string()
 }
 
-fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     let max_decimals = if value == value.trunc() { 0 } else { 2 };
     significant(value, 3, max_decimals)
 }
@@ -388,5 +412,25 @@ mod tests {
             | D-4 | Write | 50 MB/s | 50 | 0 | predicted |\n";
         assert_eq!(table(&rows), expected);
         assert_eq!(misses(&rows), "- D-2: it differs\n");
+    }
+
+    #[test]
+    fn every_row_has_a_line_of_csv_and_every_device_its_scores() {
+        let mut second = row("D-2", "Read, QD2", 200.0, 250.0);
+        second.basis = Basis::Calibrated(vec!["nand.a".to_string(), "ftl.b".to_string()]);
+        let comparison = Comparison {
+            rows: vec![row("D-1", "Write", 50.0, 50.0), second],
+            missing: Vec::new(),
+        };
+        let devices = [("Drive, 1 TB".to_string(), comparison)];
+        let expected = "\"Drive, 1 TB\",NVMe,D-1,Write,50,MB/s,10 %,50,0,yes,,,\n\
+            \"Drive, 1 TB\",NVMe,D-2,\"Read, QD2\",200,MB/s,10 %,250,+25.0,no,nand.a; ftl.b,,it differs\n";
+        let csv = crate::facts::rows::csv(&devices);
+        assert_eq!(csv.split_once('\n').unwrap().1, expected);
+        assert_eq!(
+            all_scores(&devices),
+            "1 of 1 predicted and 0 of 1 calibrated rows are met:\n\n\
+             - Drive, 1 TB: predicted 1 of 1, calibrated 0 of 1\n"
+        );
     }
 }
