@@ -8,6 +8,7 @@ mod kept;
 mod options;
 mod page;
 mod plan;
+mod rows;
 mod sweep;
 
 use crate::console::{Console, lines_of};
@@ -52,7 +53,7 @@ pub struct Arguments {
     targets: Vec<String>,
     #[command(flatten)]
     chosen: options::Options,
-    /// Host of the devices [default: direct]
+    /// Host of a simulated device [default: direct]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
     /// Folder for report and result, with a subfolder for each of several targets
@@ -64,7 +65,7 @@ pub struct Arguments {
     /// Folder for the block trace of every cell, for `read_iolog`
     #[arg(long, value_name = "DIR")]
     trace: Option<PathBuf>,
-    /// Write a page with all tables, compared with the findings of the talk
+    /// Page with all tables and the findings of the talk; more rows in a .csv file beside it
     #[arg(long, value_name = "FILE.md")]
     page: Option<PathBuf>,
     /// Test power cuts at this many moments of a program that calls fsync, on an
@@ -77,7 +78,7 @@ pub struct Arguments {
     /// Kernel to run [default: that of `nandscope kernel build`]
     #[arg(long, value_name = "FILE")]
     kernel: Option<PathBuf>,
-    /// Print JSON instead of the table: a summary for each target, or each power cut
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
 }
@@ -166,6 +167,9 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         .collect::<Result<_, _>>()?;
     if let Some(page) = &arguments.page {
         output::check_file(page)?;
+        if arguments.cuts.is_none() {
+            output::check_file(&page.with_extension("csv"))?;
+        }
     }
     if let Some(points) = arguments.cuts {
         return cut(&arguments, points, &kernel, &subjects, &chosen, console);
@@ -216,12 +220,14 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         }
     }
     if let Some(path) = &arguments.page {
-        let text = if chosen.sweep() {
+        let (text, rows) = if chosen.sweep() {
             sweep::page(&subjects, &measured, &kernel.version)
         } else {
             page::write(&subjects, &measured, &kernel.version)
         };
-        let written = output::write_or_keep(path, text.as_bytes());
+        let rows_path = path.with_extension("csv");
+        let written = output::write_or_keep(path, text.as_bytes())
+            .and_then(|()| output::write_or_keep(&rows_path, rows.into_text().as_bytes()));
         if written.is_ok() {
             console.note(&format!("page: {}", path.display()));
         }

@@ -8,6 +8,7 @@ use super::Subject;
 use super::cells::Measured;
 use super::options::Chosen;
 use super::plan::Plan;
+use super::rows::Rows;
 use super::sweep;
 use nandscope_uml::cell::Cell;
 use nandscope_uml::filesystem::FileSystem;
@@ -105,15 +106,16 @@ pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
     plans
 }
 
-/// Renders the page of measured file systems as Markdown.
-pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> String {
+/// The page, and the rows beside it.
+pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> (String, Rows) {
+    let mut rows = Rows::new();
     let mut page = format!(
         "# Which file system for which card\n\n\
          Made by `make fs`; do not edit. File systems of Linux {version} on the simulated cards of the talk \
-         \"Which SD card?\" (P. Chubb, linux.conf.au 2015), in virtual time; the processor's work takes no time. \
-         [fs.md](fs.md) explains the workloads and how to run other cards.\n\n\
-         WA: bytes in flash per byte to the card; AUs: open AUs that are enough; reopened: AUs reopened with those that the card has. In \
-         tables of pairs, `a/b` belongs to the first and the second case.\n\n"
+         \"Which SD card?\" (P. Chubb, linux.conf.au 2015), in virtual time; processor time is zero. \
+         [fs.md](fs.md) explains the workloads, and how to run other cards.\n\n\
+         WA: bytes in flash per byte to the card. Reopened: AUs reopened with those that the card keeps open. `a/b`: in the two cases. Further columns and \
+         variants: [filesystems.csv](filesystems.csv).\n\n"
     );
     tables(&mut page, subjects, measured);
     page.push_str("## The talk's findings\n\n");
@@ -121,44 +123,56 @@ pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> Stri
     traces::fat_creation(&mut page, measured);
     traces::ext4_late_writes(&mut page, measured);
     open_units(&mut page, subjects, measured);
+    let mut pairs = |page: &mut String, comparison: &Pair| {
+        pairs(page, &mut rows, measured, comparison);
+    };
     pairs(
         &mut page,
-        measured,
-        "The same card with more open allocation units",
-        "Postmark on the first card, in use, on a partition of 512 MiB that is filled to 70 % and aged; beside it the same card with 8 open allocation units. A file system whose card writes as much either way pays for pages out of order inside its units, not for interleaved AUs.",
-        [OWN_OPEN, MORE_OPEN],
-        ["as it is", "8 open"],
+        &Pair {
+            title: "The same card with more open allocation units",
+            text: "Postmark on the first card, in use, on an aged partition of 512 MiB, 70 % full; and on the same card with 8 open AUs. \
+                   A file system that causes as much writing either way pays for pages out of order inside its AUs, not for interleaved AUs.",
+            groups: [OWN_OPEN, MORE_OPEN],
+            cases: ["as it is", "8 open"],
+        },
     );
     latency(&mut page, subjects, measured);
     pairs(
         &mut page,
-        measured,
-        "Full file systems",
-        "The talk: all file systems get worse when the card is full. Here: the file server's load of two clients on a partition of 512 MiB, filled to 10 % and to 80 % with files of all sizes, a third of which were deleted and replaced, on a fully written card without discards. (On a fresh card the comparison fails: scattered writes into fresh units cost more than into units full of old data.) NILFS2's cleaner runs and frees deleted data at once.\n\n\
-         Full file systems write more and smaller pieces, into more AUs in turn than the card keeps open. NILFS2 still writes one log, but its cleaner copies valid data.",
-        [EMPTY, FULL],
-        ["10 % full", "80 % full"],
+        &Pair {
+            title: "Full file systems",
+            text: "The talk: all file systems get worse when the card is full. Here: the file server's load of two clients on a partition of 512 MiB, \
+                   filled to 10 % and to 80 % with files of all sizes, a third of them deleted and replaced, on a fully written card without discards. \
+                   (On a fresh card scattered writes into fresh AUs cost more.) NILFS2's cleaner frees deleted data at once.\n\n\
+                   Full file systems write more and smaller pieces into more AUs than the card keeps open. NILFS2 still writes one log, but its \
+                   cleaner copies valid data.",
+            groups: [EMPTY, FULL],
+            cases: ["10 % full", "80 % full"],
+        },
     );
     pairs(
         &mut page,
-        measured,
-        "Partitions off the erase-block boundary",
-        "The talk: partitions must begin with an erase block. A tree is unpacked onto a partition that begins with an AU, and onto one that begins 63 sectors later; both end at the same place, on a card in use. Pages and units that the file system writes as a whole are then parts of two, and the card copies the rest.",
-        [ALIGNED, MISALIGNED],
-        ["aligned", "63 sectors off"],
+        &Pair {
+            title: "Partitions off the erase-block boundary",
+            text: "The talk: partitions must begin with an erase block. A tree is extracted to a partition that begins with an AU, and to one that begins \
+                   63 sectors later, on a card in use. Structures of the file system then lie in two pages or AUs, and the card copies the rest.",
+            groups: [ALIGNED, MISALIGNED],
+            cases: ["aligned", "63 sectors off"],
+        },
     );
     verdicts::without_loss(&mut page, measured);
     pairs(
         &mut page,
-        measured,
-        "The same with folders of photos",
-        "Four folders are copied at once; files of megabytes fill whole AUs if they begin with one.",
-        [COPY_ALIGNED, COPY_MISALIGNED],
-        ["aligned", "63 sectors off"],
+        &Pair {
+            title: "Folders of photos off the erase-block boundary",
+            text: "Four folders are copied at once; files of megabytes fill whole AUs if they begin with one.",
+            groups: [COPY_ALIGNED, COPY_MISALIGNED],
+            cases: ["aligned", "63 sectors off"],
+        },
     );
-    sweep::section(&mut page, subjects, measured);
+    sweep::section(&mut page, &mut rows, subjects, measured);
     failures(&mut page, measured);
-    page
+    (page, rows)
 }
 
 fn ok<'a>(measured: &'a [Measured], group: &'a str) -> impl Iterator<Item = (&'a Plan, &'a Cell)> {
@@ -287,37 +301,48 @@ fn open_units(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
     page.push_str(
         "### F2FS, and cards with two open allocation units\n\n\
          The talk expects F2FS to suffer on a card that keeps fewer AUs open than its six logs need. A fresh F2FS \
-         begins its logs in neighbouring segments of 2 MiB, several of which share an AU of 4 or 8 MiB. By the trace of \
-         postmark: open AUs that are enough, AUs reopened with those that the card has, and bytes in flash per byte to the card.\n\n",
+         begins its logs in neighbouring segments of 2 MiB, several of which share an AU of 4 or 8 MiB. Postmark: open AUs \
+         that are enough / reopened / WA.\n\n",
     );
     let shown = [FileSystem::Ext4, FileSystem::F2fs, FileSystem::Nilfs2];
     let heads: Vec<_> = shown.iter().map(|fs| fs.title()).collect();
     let _ = writeln!(page, "| card | {} |\n|---|---|---|---|", heads.join(" | "));
+    let mut without = 0;
     for (number, subject) in subjects.iter().enumerate() {
-        let cell = |fs: FileSystem| {
+        let cells = shown.map(|fs| {
             let mut cells = ok(measured, "");
             let found = cells
                 .find(|(p, _)| p.subject == number && p.fs == fs && p.workload.name == "postmark");
-            found.map_or("-".to_string(), |(_, cell)| {
+            found.map(|(_, cell)| cell)
+        });
+        let reopens = |cell: &Option<&Cell>| cell.is_some_and(|c| c.pattern.reopened_units() > 0);
+        if !cells.iter().any(reopens) {
+            without += 1;
+            continue;
+        }
+        let words = cells.map(|cell| {
+            cell.map_or("-".to_string(), |cell| {
                 format!(
-                    "{}, {}, {:.2}",
+                    "{}/{}/{:.2}",
                     cell.pattern.units_needed,
                     cell.pattern.reopened_units(),
                     cell.counters.write_amplification()
                 )
             })
-        };
-        let cells = shown.map(cell);
-        let _ = writeln!(page, "| {} | {} |", subject.title(), cells.join(" | "));
+        });
+        let _ = writeln!(page, "| {} | {} |", subject.title(), words.join(" | "));
     }
-    page.push('\n');
+    let _ = writeln!(
+        page,
+        "\nOn the other {without} cards these three reopen no AU.\n"
+    );
 }
 
 fn latency(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
     let _ = writeln!(
         page,
         "### NILFS2, latency and throughput\n\n\
-         The talk: NILFS2 trades latency for throughput, and F2FS makes programs wait for more than 6 s. Here: the file server's load of four clients on {}, empty and shorter than the talk's, so that NILFS2's cleaner has nothing to do (see \"Full file systems\").\n\n\
+         The talk: NILFS2 trades latency for throughput, and F2FS makes programs wait for more than 6 s. Here: the file server's load of four clients on {}, empty, so that NILFS2's cleaner has nothing to do.\n\n\
          | file system | s | MB/s of programs | mean call | 99 % | longest call | mean write to the card |\n|---|---|---|---|---|---|---|",
         subjects.last().map_or("", |s| s.title())
     );
@@ -364,47 +389,53 @@ fn over(cell: &Cell, other: &Cell) -> f64 {
     cell.time.as_secs_f64() / other.time.as_secs_f64().max(1e-9)
 }
 
+/// Two groups of cells that differ in one condition.
+struct Pair<'a> {
+    title: &'a str,
+    text: &'a str,
+    groups: [&'a str; 2],
+    /// The condition of each.
+    cases: [&'a str; 2],
+}
+
 /// Two groups of cells side by side, the second over the first.
-fn pairs(
-    page: &mut String,
-    measured: &[Measured],
-    title: &str,
-    text: &str,
-    groups: [&str; 2],
-    heads: [&str; 2],
-) {
+fn pairs(page: &mut String, rows: &mut Rows, measured: &[Measured], pair: &Pair) {
+    let [first, second] = pair.cases;
     let _ = writeln!(
         page,
-        "### {title}\n\n{text}\n\n| file system | {}, s | {}, s | ratio | MB | WA | AUs | reopened | longest call |\n|---|---|---|---|---|---|---|---|---|",
-        heads[0], heads[1]
+        "### {}\n\n{}\n\n| file system | {first}, s | {second}, s | ratio | WA |\n|---|---|---|---|---|",
+        pair.title, pair.text,
     );
-    for (plan, before) in ok(measured, groups[0]) {
-        let Some(after) = of(measured, groups[1], plan.fs) else {
-            let _ = writeln!(
-                page,
-                "| {} | {} | failed | - | - | - | - | - | - |",
-                plan.fs.title(),
-                seconds(before)
-            );
+    for (plan, before) in ok(measured, pair.groups[0]) {
+        let fs = plan.fs.title();
+        let after = of(measured, pair.groups[1], plan.fs);
+        for (case, cell) in [(first, Some(before)), (second, after)] {
+            if let Some(cell) = cell {
+                rows.push(&[
+                    pair.title,
+                    case,
+                    fs,
+                    &seconds(cell),
+                    &format!("{:.0}", megabytes(cell)),
+                    &format!("{:.2}", cell.counters.write_amplification()),
+                    &cell.pattern.units_needed.to_string(),
+                    &cell.pattern.reopened_units().to_string(),
+                    &longest(cell).to_string(),
+                ]);
+            }
+        }
+        let Some(after) = after else {
+            let _ = writeln!(page, "| {fs} | {} | failed | - | - |", seconds(before));
             continue;
         };
         let _ = writeln!(
             page,
-            "| {} | {} | {} | {:.2} | {:.0}/{:.0} | {:.2}/{:.2} | {}/{} | {}/{} | {}/{} |",
-            plan.fs.title(),
+            "| {fs} | {} | {} | {:.2} | {:.2}/{:.2} |",
             seconds(before),
             seconds(after),
             over(after, before),
-            megabytes(before),
-            megabytes(after),
             before.counters.write_amplification(),
             after.counters.write_amplification(),
-            before.pattern.units_needed,
-            after.pattern.units_needed,
-            before.pattern.reopened_units(),
-            after.pattern.reopened_units(),
-            longest(before),
-            longest(after)
         );
     }
     page.push('\n');
@@ -414,7 +445,7 @@ fn failures(page: &mut String, measured: &[Measured]) {
     let complaints: Vec<_> = measured.iter().filter_map(Measured::complaint).collect();
     if complaints.is_empty() {
         page.push_str(
-            "## Checks\n\nmkfs, mount, umount and fsck (NILFS2: reading everything) reported no error in any cell.\n",
+            "mkfs, mount, umount and fsck (NILFS2: reading everything) reported no error in any cell.\n",
         );
         return;
     }

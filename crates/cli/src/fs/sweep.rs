@@ -5,6 +5,7 @@ use super::Subject;
 use super::cells::Measured;
 use super::options::Chosen;
 use super::plan::Plan;
+use super::rows::Rows;
 use crate::console::{Console, lines_of};
 use nandscope_uml::filesystem::FileSystem;
 use nandscope_uml::job::Settings;
@@ -142,27 +143,29 @@ pub fn tables(subject: &Subject, measured: &[&Measured], console: &Console) -> S
     text
 }
 
-/// A page with nothing but the section.
-pub fn page(subjects: &[Subject], measured: &[Measured], version: &str) -> String {
+/// A page with nothing but the section, and the rows beside it.
+pub fn page(subjects: &[Subject], measured: &[Measured], version: &str) -> (String, Rows) {
     let mut page = format!(
         "# File systems and the options they are made with\n\n\
-         Made by `nandscope fs --sweep --page`; do not edit. Linux {version} on simulated cards, in virtual time.\n\n"
+         Made by `nandscope fs --sweep --page`; do not edit. Linux {version} on simulated cards, in virtual time. The file `.csv` \
+         beside this page has every variant.\n\n"
     );
-    section(&mut page, subjects, measured);
-    page
+    let mut rows = Rows::new();
+    section(&mut page, &mut rows, subjects, measured);
+    (page, rows)
 }
 
-/// The section about mkfs options and alignment: a table for each card and workload, and what helps most.
-pub fn section(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
+/// The section about mkfs options and alignment: a table for each card and workload, with the best variants.
+pub fn section(page: &mut String, rows: &mut Rows, subjects: &[Subject], measured: &[Measured]) {
     let groups = groups(measured);
     if groups.is_empty() {
         return;
     }
     page.push_str(
         "## mkfs options\n\n\
-         The default of each file system (on the whole card), options derived from AU and page, and partitions that begin elsewhere; \
-         the fastest in bold. A partition at an AU differs from the whole card by the places of files alone: ignore smaller \
-         differences. `nandscope fs --sweep` makes such tables for any card and workload.\n\n",
+         The default of each file system on the whole card, and the fastest variant: options derived from AU and page, and partitions that begin \
+         elsewhere. Ignore differences below 5 %: the places of files alone make as much. `nandscope fs --sweep` makes such tables \
+         for any card and workload.\n\n",
     );
     let mut met: Vec<(usize, &str)> = Vec::new();
     for group in &groups {
@@ -175,60 +178,30 @@ pub fn section(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
             .iter()
             .filter(|g| (g.subject, g.workload) == head)
             .collect();
-        card(page, &subjects[group.subject], &mine);
+        card(page, rows, &subjects[group.subject], &mine);
     }
 }
 
-/// A variant whose time differs from the default's by no more than this share of it has no row.
+/// A variant whose time differs from the default's by no more than this share of it is no better or worse.
 const ALIKE: f64 = 0.05;
 
-fn card(page: &mut String, subject: &Subject, groups: &[&Group]) {
+fn card(page: &mut String, rows: &mut Rows, subject: &Subject, groups: &[&Group]) {
     let workload = groups.first().map_or("", |group| group.workload);
-    let _ = writeln!(
-        page,
-        "### {workload} on {}, {} open AUs of {}\n\n\
-         | file system | variant | s | WA | reopened |\n|---|---|---|---|---|",
+    let title = format!(
+        "{workload} on {}, {} open AUs of {}",
         subject.title(),
         subject.card.open,
         subject.card.unit
     );
+    let _ = writeln!(
+        page,
+        "### {title}\n\n| file system | default, s | fastest variant | s | WA |\n|---|---|---|---|---|"
+    );
     let mut remarks = String::new();
     for group in groups {
         let fs = group.fs.title();
-        let best = sweep::best(&group.rows).map(|row| row.variant);
-        let mut alike: Vec<&str> = Vec::new();
         for row in &group.rows {
-            let is_best = Some(row.variant) == best;
-            let is_alike = row.ratio.is_some_and(|r| (r - 1.0).abs() <= ALIKE);
-            if is_alike && !is_best && !row.variant.is_default() {
-                alike.push(&row.variant.name);
-                continue;
-            }
-            let name = match (row.variant.mkfs.as_str(), row.variant.partition) {
-                ("", None) => row.variant.name.clone(),
-                ("", Some(_)) => row.variant.options(),
-                (options, _) => format!("{} `{options}`", row.variant.name),
-            };
-            let _ = match row.seconds {
-                None => writeln!(page, "| {fs} | {name} | failed | - | - |"),
-                Some(seconds) => writeln!(
-                    page,
-                    "| {fs} | {name} | {} | {:.2} | {:.0} |",
-                    match is_best {
-                        true => format!("**{seconds:.2}**"),
-                        false => format!("{seconds:.2}"),
-                    },
-                    row.card,
-                    row.reopened
-                ),
-            };
-            if is_best && !is_alike && !row.variant.mkfs.is_empty() {
-                let _ = writeln!(
-                    remarks,
-                    "- {fs}, {}: {}.",
-                    row.variant.name, row.variant.purpose
-                );
-            }
+            variant(rows, &title, fs, row);
             if let Some(failure) = &row.failure {
                 let _ = writeln!(
                     remarks,
@@ -238,19 +211,59 @@ fn card(page: &mut String, subject: &Subject, groups: &[&Group]) {
                 );
             }
         }
-        if !alike.is_empty() {
-            let percent = ALIKE * 100.0;
+        let default = group.rows.iter().find(|row| row.variant.is_default());
+        let default = default.and_then(|row| row.seconds);
+        let default = default.map_or("failed".to_string(), |seconds| format!("{seconds:.2}"));
+        let best = sweep::best(&group.rows).filter(|row| !is_alike(row));
+        let _ = match best.and_then(|row| Some((row, row.seconds?))) {
+            Some((row, seconds)) => writeln!(
+                page,
+                "| {fs} | {default} | {} | {seconds:.2} | {:.2} |",
+                name(row),
+                row.card
+            ),
+            None => writeln!(page, "| {fs} | {default} | the same | | |"),
+        };
+        if let Some(row) = best.filter(|row| !row.variant.mkfs.is_empty()) {
             let _ = writeln!(
                 remarks,
-                "- {fs}, within {percent:.0} % of the default: {}.",
-                alike.join("; ")
+                "- {fs}, {}: {}.",
+                row.variant.name, row.variant.purpose
             );
         }
     }
     let _ = writeln!(page, "\n{remarks}");
 }
 
-/// The failed step and the tool's message, without the log and its place.
+fn is_alike(row: &Row) -> bool {
+    row.ratio.is_some_and(|r| (r - 1.0).abs() <= ALIKE)
+}
+
+/// The variant with its options, in Markdown.
+fn name(row: &Row) -> String {
+    match (row.variant.mkfs.as_str(), row.variant.partition) {
+        ("", None) => row.variant.name.clone(),
+        ("", Some(_)) => row.variant.options(),
+        (options, _) => format!("{} `{options}`", row.variant.name),
+    }
+}
+
+/// Adds the row of a variant; one that is as fast as the default has no numbers.
+fn variant(rows: &mut Rows, comparison: &str, fs: &str, row: &Row) {
+    if is_alike(row) && !row.variant.is_default() {
+        let case = &row.variant.name;
+        return rows.push(&[comparison, case, fs, "within 5 % of the default"]);
+    }
+    let case = name(row).replace('`', "");
+    let Some(seconds) = row.seconds else {
+        return rows.push(&[comparison, &case, fs, "failed"]);
+    };
+    let (card, reopened) = (format!("{:.2}", row.card), format!("{:.0}", row.reopened));
+    let seconds = format!("{seconds:.2}");
+    rows.push(&[comparison, &case, fs, &seconds, "", &card, "", &reopened]);
+}
+
+/// What failed and the tool's words about it, without the log and its place.
 fn in_a_line(failure: &str) -> &str {
     let line = failure.lines().next().unwrap_or_default();
     line.trim_end_matches("; its last output:")

@@ -1,9 +1,8 @@
-//! Writes of single file systems, compared with the talk: the places of a file, FAT32's two, ext4's late ones. Each
+//! What single file systems write, compared with the talk: the places of a file, FAT32's two, ext4's late ones. Each
 //! is told from the trace of one cell.
 
 use super::{CREATE, CREATE_FSYNC, ok};
 use crate::fs::cells::Measured;
-use nandscope_uml::access_pattern::SIZE_CLASSES;
 use nandscope_uml::cell::Cell;
 use nandscope_uml::filesystem::FileSystem;
 use nandscope_uml::layout::Kind;
@@ -12,8 +11,7 @@ use std::fmt::Write;
 pub(super) fn per_file(page: &mut String, measured: &[Measured]) {
     page.push_str(
         "### Minimum writes for a file\n\n\
-         Files of 4 KiB are made one by one, with `sync` or `fsync` after each; medians. Writes within 64 KiB of each other are one \
-         place.\n\n\
+         Files of 4 KiB, with `sync` or `fsync` after each; medians. Writes within 64 KiB of each other are one place.\n\n\
          | file system | after each | writes | places | KiB | what is written | talk |\n|---|---|---|---|---|---|---|\n",
     );
     let with = |group, call| ok(measured, group).map(move |(plan, cell)| (plan, cell, call));
@@ -54,13 +52,11 @@ pub(super) fn fat_creation(page: &mut String, measured: &[Measured]) {
         let _ = writeln!(
             page,
             "The talk's trace shows writes of 64 kB to the clusters and the table. Unpacking the tree makes \
-             {} writes to the data, {} to the directories and {} to the table; the mean write to the data is {}. \
-             Sizes of all writes: {}.\n",
+             {} writes to the data, {} to the directories and {} to the table; the mean write to the data is {}.\n",
             commands(cell, Kind::Data),
             commands(cell, Kind::Directory),
             commands(cell, Kind::Fat),
-            mean_size(cell, Kind::Data),
-            sizes(cell)
+            mean_size(cell, Kind::Data)
         );
         let _ = writeln!(
             page,
@@ -84,15 +80,6 @@ fn mean_size(cell: &Cell, kind: Kind) -> String {
     }
 }
 
-fn sizes(cell: &Cell) -> String {
-    let parts: Vec<String> = SIZE_CLASSES
-        .iter()
-        .zip(cell.pattern.sizes)
-        .map(|((_, name), share)| format!("{name} {:.0} %", share * 100.0))
-        .collect();
-    parts.join(", ")
-}
-
 pub(super) fn ext4_late_writes(page: &mut String, measured: &[Measured]) {
     page.push_str("### ext4 writes late and elsewhere\n\n");
     for (_, cell) in ok(measured, "")
@@ -109,24 +96,6 @@ pub(super) fn ext4_late_writes(page: &mut String, measured: &[Measured]) {
             commands(cell, Kind::Inode),
             commands(cell, Kind::Bitmap),
             (1.0 - cell.pattern.sequential) * 100.0
-        );
-        let whole: Vec<_> = [
-            Kind::Data,
-            Kind::Journal,
-            Kind::Inode,
-            Kind::Bitmap,
-            Kind::Super,
-        ]
-        .iter()
-        .map(|kind| {
-            let count = cell.kinds.iter().filter(|k| *k == kind).count();
-            format!("{} {count}", kind.name())
-        })
-        .collect();
-        let _ = writeln!(
-            page,
-            "Over the whole run, from mkfs to umount: {}.\n",
-            whole.join(", ")
         );
     }
 }
