@@ -177,7 +177,7 @@ fn slow_wrong_answers_are_rare_and_confidences_hold_on_the_other_half() {
             lines.concat(),
             "the confidences rest on other counts"
         );
-        the_documentation_shows(&table.markdown());
+        the_documentation_shows(&table.markdown(), &table.classes_csv());
     }
 }
 
@@ -188,18 +188,25 @@ const MARKS: [&str; 2] = [
     "\n<!-- end -->",
 ];
 
+const CLASSES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/inference.csv");
+
 /// Compares the tables in the documentation with these, or writes them.
-fn the_documentation_shows(tables: &str) {
+fn the_documentation_shows(tables: &str, classes: &str) {
     let page = std::fs::read_to_string(PAGE).unwrap();
     let begin = page.find(MARKS[0]).unwrap() + MARKS[0].len();
     let end = page.find(MARKS[1]).unwrap();
     if std::env::var_os("WIDE_WRITE").is_some() {
         let text = format!("{}{tables}{}", &page[..begin], &page[end..]);
         std::fs::write(PAGE, text).unwrap();
+        std::fs::write(CLASSES, classes).unwrap();
     } else {
         assert!(
             &page[begin..end] == tables,
             "docs/inference.md is of another version; WIDE_WRITE=1 writes it:\n{tables}"
+        );
+        assert!(
+            std::fs::read_to_string(CLASSES).unwrap() == classes,
+            "docs/inference.csv is of another version; WIDE_WRITE=1 writes it:\n{classes}"
         );
     }
 }

@@ -135,7 +135,7 @@ impl Table {
 
     /// The tables as docs/inference.md shows them.
     pub fn markdown(&self) -> String {
-        let mut text = "| question | devices | right | wrong | cannot tell | right where it can be seen |\n|---|---|---|---|---|---|\n".to_string();
+        let mut text = "| question | devices | right | wrong | cannot tell | right if visible |\n|---|---|---|---|---|---|\n".to_string();
         for (id, row) in &self.rows {
             let visible = match row.visible {
                 Class { stated: 0, .. } => "–".to_string(),
@@ -150,32 +150,63 @@ impl Table {
         }
         let _ = writeln!(
             text,
-            "\n{} devices, of which {} ended early; at most {:.2} GB were written to one, in at most {:.0} s. The first write took all of the time of {}.\n",
+            "\n{} devices, of which {} ended early; at most {:.2} GB were written to one, within {:.0} s. The first write used up the time of {}.\n",
             self.devices,
             self.cut_short,
             self.most_written as f64 / 1e9,
             self.longest_s,
             self.unanswered
         );
-        text.push_str("| question, evidence | counted half: right/stated | confidence, % | held-out half: right/stated | chance of so few |\n|---|---|---|---|---|\n");
-        for (id, row) in &self.rows {
-            for (strength, halves) in row.strengths.iter().rev() {
-                let (counted, held) = (halves.counted, halves.held);
-                let confidence = level(counted.right, counted.stated);
-                let _ = writeln!(
-                    text,
-                    "| {id}, {} | {}/{} | {:.0} | {}/{} | {:.2} |",
-                    strength.name(),
-                    counted.right,
-                    counted.stated,
-                    100.0 * confidence,
-                    held.right,
-                    held.stated,
-                    held.chance(confidence)
-                );
-            }
+        let least = self
+            .classes()
+            .min_by(|a, b| a.chance().total_cmp(&b.chance()));
+        if let Some(class) = least {
+            let _ = writeln!(
+                text,
+                "The least likely class of the held-out half is {}, {}: {}/{} right at {:.0} %, probability {:.2}.",
+                class.id,
+                class.strength.name(),
+                class.held.right,
+                class.held.stated,
+                100.0 * class.confidence(),
+                class.chance()
+            );
         }
         text
+    }
+
+    /// docs/inference.csv: both halves of each class of evidence.
+    pub fn classes_csv(&self) -> String {
+        let mut text = "question,evidence,counted half: right,counted half: stated,\"confidence, %\",held-out half: right,held-out half: stated,probability of so few\n".to_string();
+        for class in self.classes() {
+            let _ = writeln!(
+                text,
+                "{},{},{},{},{:.0},{},{},{:.2}",
+                class.id,
+                class.strength.name(),
+                class.counted.right,
+                class.counted.stated,
+                100.0 * class.confidence(),
+                class.held.right,
+                class.held.stated,
+                class.chance()
+            );
+        }
+        text
+    }
+
+    fn classes(&self) -> impl Iterator<Item = EvidenceClass<'_>> {
+        self.rows.iter().flat_map(|(id, row)| {
+            row.strengths
+                .iter()
+                .rev()
+                .map(move |(strength, halves)| EvidenceClass {
+                    id,
+                    strength: *strength,
+                    counted: halves.counted,
+                    held: halves.held,
+                })
+        })
     }
 
     /// The counted half as the lines of the inference's table.
@@ -188,6 +219,26 @@ impl Table {
             }
         }
         text
+    }
+}
+
+/// The answers to one question that rest on evidence of one strength.
+struct EvidenceClass<'a> {
+    id: &'a str,
+    strength: Strength,
+    counted: Class,
+    held: Class,
+}
+
+impl EvidenceClass<'_> {
+    /// What follows from the counted half.
+    fn confidence(&self) -> f64 {
+        level(self.counted.right, self.counted.stated)
+    }
+
+    /// Probability of so few right answers in the held-out half, if that is true.
+    fn chance(&self) -> f64 {
+        self.held.chance(self.confidence())
     }
 }
 
