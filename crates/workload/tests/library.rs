@@ -2,7 +2,9 @@
 
 use nandscope_units::Bytes;
 use nandscope_workload::OpSource;
-use nandscope_workload::job::{ACCEPTED, ALIASES, JobFile, JobOption, REFUSED, supported};
+use nandscope_workload::job::{
+    ACCEPTED, ALIASES, AS_IN_FIO, JobFile, JobOption, REFUSED, supported,
+};
 use nandscope_workload::pattern::Generator;
 use std::path::{Path, PathBuf};
 
@@ -61,10 +63,17 @@ fn value(option: &JobOption) -> String {
 /// The tables and lists of docs/jobs.md under the names of their places there.
 fn tables() -> [(&'static str, String); 5] {
     let table = |options: Vec<&JobOption>| -> String {
-        let items = options.iter();
-        items
+        let (fios, others): (Vec<&JobOption>, Vec<_>) =
+            options.into_iter().partition(|o| o.meaning == AS_IN_FIO);
+        let items = others.iter();
+        let mut text: String = items
             .map(|o| format!("- `{}` ({}): {}\n", o.name, value(o), o.meaning))
-            .collect()
+            .collect();
+        let names: Vec<String> = fios.iter().map(|o| format!("`{}`", o.name)).collect();
+        if !names.is_empty() {
+            text.push_str(&format!("- As in fio: {}\n", names.join(", ")));
+        }
+        text
     };
     let (ours, fios): (Vec<_>, Vec<_>) =
         supported().partition(|o| o.name.starts_with("nandscope_"));

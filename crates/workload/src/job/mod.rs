@@ -36,7 +36,7 @@ pub use model::{
     RandomGenerator, Rw, StridedZones, TraceRef, UnifiedRw, Zone,
 };
 pub use option::{
-    ACCEPTED, ALIASES, Accepted, JobOption, REFUSED, Refused, data_options, supported,
+    ACCEPTED, ALIASES, AS_IN_FIO, Accepted, JobOption, REFUSED, Refused, data_options, supported,
 };
 pub use relation::{ExitScope, Relation};
 pub use surroundings::{FileError, Included, Machine, Nowhere, Override, Surroundings};

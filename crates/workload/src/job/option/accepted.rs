@@ -77,10 +77,16 @@ const fn said(names: &'static str, reason: &'static str) -> Accepted {
 const OFF: &[&str] = &["0"];
 const ON: &[&str] = &["1"];
 const ANY: &[&str] = &[];
-const OWN_ENGINE: &str = "the engine is nandscope's own, for simulated and real targets";
-const OWN_FILE: &str = "the target is a whole device or one given file; no job files are made";
-const OWN_STATS: &str = "the result always holds all latencies and series";
-const EACH_COMPLETION: &str = "each completion is taken as it comes";
+const OWN_ENGINE: &str = "nandscope has its own engine";
+const OWN_FILE: &str =
+    "the target is one device or file, open all the time; no job files are created";
+const OWN_STATS: &str =
+    "the result always has all latencies, series, counters and errors, with units";
+const OWN_LOGS: &str = "logs are uncompressed, grow as needed, and are named after their job";
+const OWN_THREADS: &str = "nandscope decides how clones run";
+const GIVEN_TARGET: &str = "the command line gives the target";
+const NO_CACHE: &str = "the page cache is bypassed";
+const EACH_COMPLETION: &str = "each completion is processed at once";
 
 /// All of them, in groups.
 pub const ACCEPTED: &[Accepted] = &[
@@ -88,48 +94,36 @@ pub const ACCEPTED: &[Accepted] = &[
     accepted(
         "io_submit_mode",
         ANY,
-        "rates are schedules that do not wait for completions, as with `offload`",
+        "rates do not wait for completions, as with `offload`",
     ),
     said(
         "hipri hipri_percentage fixedbufs registerfiles sqthread_poll sqthread_poll_cpu nonvectored \
          uncached nowait force_async userspace_reap cmd_type readfua writefua sg_write_mode",
-        "it belongs to one of fio's engines, and the engine is nandscope's own (`--poll` polls)",
+        "nandscope has its own engine (`--poll` polls)",
     ),
     said(
         "prio prioclass cmdprio_percentage cmdprio cmdprio_class cmdprio_split cmdprio_bssplit \
          write_hint ioscheduler numa_cpu_nodes numa_mem_policy cgroup cgroup_nodelete cgroup_weight \
          uid gid gtod_cpu",
-        "the kernel of the host is not part of the model; on a real target set it outside of the job",
+        "the model has no host kernel; on a real target set it outside of the job",
     ),
-    accepted("directory", ANY, "the target is given on the command line"),
-    accepted("invalidate", ANY, "there is no page cache to invalidate"),
-    accepted("fadvise_hint", ANY, "there is no page cache to advise"),
+    accepted("directory", ANY, GIVEN_TARGET),
+    accepted("invalidate", ANY, NO_CACHE),
+    accepted("fadvise_hint", ANY, NO_CACHE),
     accepted(
         "overwrite fallocate create_serialize create_fsync allow_file_create unlink",
         ANY,
         OWN_FILE,
     ),
     accepted("create_on_open opendir unlink_each_loop", ANY, OWN_FILE),
-    accepted(
-        "file_append",
-        ANY,
-        "as in fio, it is for regular files only, and the target counts as a device",
-    ),
+    accepted("file_append", ANY, OWN_FILE),
     accepted(
         "fill_device",
         ANY,
         "without a size, the region ends with the target",
     ),
-    accepted(
-        "openfiles",
-        ANY,
-        "the files of a job are parts of one target, which is open all the time",
-    ),
-    accepted(
-        "allrandrepeat",
-        ANY,
-        "the seed of the run decides, and is in the result",
-    ),
+    accepted("openfiles", ANY, OWN_FILE),
+    accepted("allrandrepeat", ANY, "the seed of the run decides"),
     accepted("softrandommap", OFF, "a map that does not fit is an error"),
     accepted(
         "bs_unaligned",
@@ -140,18 +134,14 @@ pub const ACCEPTED: &[Accepted] = &[
     accepted(
         "thinktime_blocks_type",
         ANY,
-        "a pause begins when all that was issued is complete, so both counts are the same",
+        "a pause begins when all operations are complete, so both counts are equal",
     ),
-    accepted(
-        "thinktime_spin",
-        ANY,
-        "the thread sleeps; the device sees no difference",
-    ),
+    accepted("thinktime_spin", ANY, OWN_THREADS),
     accepted("clocksource", ANY, "the target has its own clock"),
     accepted(
         "thread threads nice cpumask cpus_allowed_policy",
         ANY,
-        "how clones are run is the runner's business",
+        OWN_THREADS,
     ),
     accepted(
         "disable_lat disable_clat disable_slat disable_bw_measurement clat_percentiles \
@@ -161,36 +151,24 @@ pub const ACCEPTED: &[Accepted] = &[
     ),
     accepted("gtod_reduce disable_iops", ANY, OWN_STATS),
     accepted("stats", ON, OWN_STATS),
-    accepted("disk_util", ANY, "the result has counters of its own"),
+    accepted("disk_util", ANY, OWN_STATS),
     accepted(
         "filename_format unique_filename lockfile",
         ANY,
-        "the names of files are not used; the target is given on the command line",
+        GIVEN_TARGET,
     ),
-    accepted("per_job_logs", ANY, "logs are named after their job"),
-    accepted("log_entries", ANY, "logs grow as needed"),
-    accepted(
-        "log_compression log_compression_cpus",
-        ANY,
-        "logs are written uncompressed",
-    ),
-    accepted("log_store_compressed", OFF, "logs are written uncompressed"),
+    accepted("per_job_logs", ANY, OWN_LOGS),
+    accepted("log_entries", ANY, OWN_LOGS),
+    accepted("log_compression log_compression_cpus", ANY, OWN_LOGS),
+    accepted("log_store_compressed", OFF, OWN_LOGS),
     accepted(
         "log_unix_epoch log_alternate_epoch",
         OFF,
         "the clock of a simulated device has no date",
     ),
-    accepted(
-        "error_dump",
-        ANY,
-        "the result holds the reasons of all errors",
-    ),
-    accepted("unit_base", ANY, "the report names its units"),
-    accepted(
-        "verify_fatal",
-        ANY,
-        "every mismatch is counted, the first 16 are described",
-    ),
+    accepted("error_dump", ANY, OWN_STATS),
+    accepted("unit_base", ANY, OWN_STATS),
+    accepted("verify_fatal", ANY, OWN_STATS),
     accepted(
         "flow_watermark verifysort verifysort_nr",
         ANY,
@@ -199,27 +177,15 @@ pub const ACCEPTED: &[Accepted] = &[
     accepted(
         "experimental_verify",
         ANY,
-        "what was written is always compared with the write it should come from",
+        "data is always compared with the last write",
     ),
-    accepted(
-        "verify_async verify_async_cpus",
-        ANY,
-        "contents are compared by the thread that reads them",
-    ),
+    accepted("verify_async verify_async_cpus", ANY, OWN_THREADS),
     accepted(
         "verify_state_save verify_state_load",
         ANY,
-        "a job that only reads, or has verify_only, needs no saved state",
+        "a job that only reads needs no saved state",
     ),
-    accepted(
-        "replay_redirect",
-        ANY,
-        "a trace is always replayed on the one target",
-    ),
+    accepted("replay_redirect", ANY, GIVEN_TARGET),
     accepted("atomic", OFF, "writes are plain"),
-    accepted(
-        "pre_read",
-        ANY,
-        "it fills the page cache, which is bypassed",
-    ),
+    accepted("pre_read", ANY, NO_CACHE),
 ];

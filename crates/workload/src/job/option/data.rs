@@ -2,7 +2,7 @@
 //! with `--contents`.
 
 use super::Kind::{Count, Flag, Other};
-use super::{JobOption, flag, number, option, word_of};
+use super::{AS_IN_FIO, JobOption, flag, number, option, word_of};
 use crate::job::data::{DataPattern, Repetition};
 use crate::job::text::size_text;
 
@@ -14,13 +14,13 @@ const REPETITIONS: &[(&str, Repetition)] = &[
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "zero_buffers",
-        "Write zeros",
+        AS_IN_FIO,
         Flag(|j, on| j.data.zeros = on),
         |j| flag(j.data.zeros),
     ),
     option(
         "buffer_pattern",
-        "Write these bytes, repeated from the start of each block",
+        AS_IN_FIO,
         Other(
             "`0xdeadface`, `\"abcd\"`, `-12`, `'file'`, in any order",
             |j, v| {
@@ -32,25 +32,25 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "refill_buffers",
-        "Make random data for each write; without it they are used again",
+        AS_IN_FIO,
         Flag(|j, on| j.data.refill = on),
         |j| flag(j.data.refill),
     ),
     option(
         "scramble_buffers",
-        "Change each sector of data that are used again, so that no block repeats",
+        AS_IN_FIO,
         Flag(|j, on| j.data.scramble = on),
         |j| flag(j.data.scramble),
     ),
     option(
         "buffer_compress_percentage",
-        "This percentage of each chunk is zeros, or `buffer_pattern`; the rest is random",
+        AS_IN_FIO,
         Count(0, 100, |j, n| j.data.compressible = n),
         |j| number(j.data.compressible),
     ),
     option(
         "buffer_compress_chunk",
-        "Size of such a chunk; 512 bytes by default",
+        AS_IN_FIO,
         Other("size", |j, v| {
             let bytes = v.number_of(v.text()?, 0..=u32::MAX)?;
             j.data.chunk = Some(bytes).filter(|bytes| *bytes > 0);
@@ -60,13 +60,13 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "dedupe_percentage",
-        "Percentage of the writes that carry the data of an earlier one",
+        AS_IN_FIO,
         Count(0, 100, |j, n| j.data.repeated = n),
         |j| number(j.data.repeated),
     ),
     option(
         "dedupe_mode",
-        "Which one: the write before it, or one of a working set",
+        AS_IN_FIO,
         Other("`repeat` or `working_set`", |j, v| {
             j.data.repetition = v.word(REPETITIONS, "write repeat or working_set")?;
             Ok(())
@@ -75,13 +75,13 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "dedupe_working_set_percentage",
-        "Size of the working set, percentage of the blocks of the job",
+        AS_IN_FIO,
         Count(0, 100, |j, n| j.data.working_set = n),
         |j| number(j.data.working_set),
     ),
     option(
         "dedupe_global",
-        "Share the working set with the other jobs that have this option",
+        AS_IN_FIO,
         Flag(|j, on| j.data.is_global = on),
         |j| flag(j.data.is_global),
     ),

@@ -1,7 +1,7 @@
 //! Options that end a job before its work and its time do, or pace it by what it measures.
 
 use super::Kind::{Count, Flag, Other, Time};
-use super::{JobOption, MICROSECOND, SECOND, flag, number, option, word_of};
+use super::{AS_IN_FIO, JobOption, MICROSECOND, SECOND, flag, number, option, word_of};
 use crate::SteadyState;
 use crate::job::error::Problem;
 use crate::job::kinds::PerKind;
@@ -14,7 +14,7 @@ use nandscope_units::Nanos;
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "rate_min",
-        "A job that moves fewer bytes per second is ended with an error; 0 is no bound",
+        AS_IN_FIO,
         Other("size, by direction", |j, v| {
             by_kind(&mut j.pacing.lowest.bytes, v, |text| Ok(v.size_of(text)?.0))
         }),
@@ -22,7 +22,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "rate_iops_min",
-        "The same for operations per second",
+        AS_IN_FIO,
         Other("number, by direction", |j, v| {
             by_kind(&mut j.pacing.lowest.operations, v, |text| {
                 v.number_of(text, 0..=u64::MAX)
@@ -32,7 +32,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "rate_cycle",
-        "Time over which `rate_min` and `rate_iops_min` are judged, ms",
+        AS_IN_FIO,
         Count(0, u32::MAX, |j, n| {
             j.pacing.lowest.cycle = Nanos::from_millis(n.into());
         }),
@@ -40,19 +40,19 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "latency_target",
-        "Search for the largest queue depth, up to `iodepth`, that keeps this latency; the result is that of the depth found",
+        AS_IN_FIO,
         Time(MICROSECOND, |j, t| j.pacing.latency_target.latency = t),
         |j| Some(time_text(j.pacing.latency_target.latency)),
     ),
     option(
         "latency_window",
-        "How long `latency_target` tries a queue depth",
+        AS_IN_FIO,
         Time(MICROSECOND, |j, t| j.pacing.latency_target.window = t),
         |j| Some(time_text(j.pacing.latency_target.window)),
     ),
     option(
         "latency_percentile",
-        "Percentage of the operations that must keep `latency_target`",
+        AS_IN_FIO,
         Other("number from 0 to 100", |j, v| {
             j.pacing.latency_target.percentile = v.float(v.text()?, 0.0, 100.0)?;
             Ok(())
@@ -61,13 +61,13 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "latency_run",
-        "`latency_target` goes on to adjust the queue depth until the job ends",
+        AS_IN_FIO,
         Flag(|j, on| j.pacing.latency_target.keeps_searching = on),
         |j| flag(j.pacing.latency_target.keeps_searching),
     ),
     option(
         "steadystate",
-        "End the job once its IOPS or bandwidth is steady for `steadystate_duration`: its largest deviation from the mean, or the slope of a fitted line, is below the limit",
+        AS_IN_FIO,
         Other(
             "`iops:2%`, `iops_slope:0.3%`, `bw:1m`, `bw_slope:1m`",
             |j, v| {
@@ -84,7 +84,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "steadystate_duration",
-        "How long the rate must be steady, whole seconds; 0 is no steady state",
+        AS_IN_FIO,
         Other("time (s)", |j, v| {
             let time = v.time(SECOND)?;
             if !time.0.is_multiple_of(SECOND.0) {
@@ -97,13 +97,13 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "steadystate_ramp_time",
-        "Nothing is judged for `steadystate` before this time",
+        AS_IN_FIO,
         Time(SECOND, |j, t| j.pacing.steady.ramp = t),
         |j| Some(time_text(j.pacing.steady.ramp)),
     ),
     option(
         "continue_on_error",
-        "Kinds of operations that do not end the job when they fail with an input or output error (EIO, EILSEQ), or with one of `ignore_error`",
+        "Applies to input and output errors (EIO, EILSEQ) and those of `ignore_error`",
         Other(
             "`none`, `read`, `write`, `io`, `verify` or `all`",
             |j, v| {
@@ -121,7 +121,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "ignore_error",
-        "Errors that do not end the job, for reads, writes and verification",
+        AS_IN_FIO,
         Other("names or numbers such as `EIO:ENOSPC`, by kind", |j, v| {
             ignore(j, v)
         }),
@@ -136,19 +136,19 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "exitall",
-        "The end of any job ends those that `exit_what` of the job says. It holds for all jobs of the file, as in fio",
+        AS_IN_FIO,
         Flag(|j, on| j.relation.exit_all = on),
         |j| flag(j.relation.exit_all),
     ),
     option(
         "exitall_on_error",
-        "The same if this job ends with an error",
+        AS_IN_FIO,
         Flag(|j, on| j.relation.exit_on_error = on),
         |j| flag(j.relation.exit_on_error),
     ),
     option(
         "exit_what",
-        "Jobs that `exitall` ends: those between two `new_group` or `stonewall`, those that run at the same time, or all of the file",
+        AS_IN_FIO,
         Other("`group`, `stonewall` or `all`", |j, v| {
             j.relation.exit_what = v.word(SCOPES, "write group, stonewall or all")?;
             Ok(())
@@ -157,7 +157,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "wait_for",
-        "Start when all clones of this earlier job have ended",
+        AS_IN_FIO,
         Other("name of a job", |j, v| {
             j.relation.wait_for = Some(v.text()?.to_string());
             Ok(())
@@ -166,7 +166,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "flow",
-        "Jobs with the same `flow_id` share their operations in proportion to these weights; 0 takes no part",
+        AS_IN_FIO,
         Other("number to 1000", |j, v| {
             let text = v.text()?;
             let weight = match text.strip_prefix('-') {
@@ -180,13 +180,13 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "flow_id",
-        "Which `flow` the job belongs to",
+        AS_IN_FIO,
         Count(0, u32::MAX, |j, n| j.relation.flow_id = n),
         |j| number(j.relation.flow_id),
     ),
     option(
         "flow_sleep",
-        "Pause of a job that is ahead of its share, µs",
+        AS_IN_FIO,
         Count(0, u32::MAX, |j, n| {
             j.relation.flow_sleep = Nanos::from_micros(n.into());
         }),

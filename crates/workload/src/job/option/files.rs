@@ -1,7 +1,7 @@
 //! Options that divide the target among the files of a job.
 
 use super::Kind::{Count, Other};
-use super::{JobOption, number, option};
+use super::{AS_IN_FIO, JobOption, number, option};
 use crate::job::error::Problem;
 use crate::job::files::FileService;
 use crate::job::model::Job;
@@ -14,7 +14,7 @@ const MOST_FILES: u32 = 65_536;
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "filename",
-        "The target is given on the command line. Several names are parts of it of the same size, one after the other",
+        "The target is given on the command line; several names are parts of it of the same size",
         Other("names, separated by `:`", |j, v| {
             j.files.names = Some(v.text()?.to_string());
             if j.files.count() > MOST_FILES {
@@ -26,13 +26,13 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "nrfiles",
-        "Files of the job: parts of the target of the same size, one after the other",
+        "Parts of the target of the same size",
         Count(0, MOST_FILES, |j, n| j.files.number = n.max(1)),
         |j| number(j.files.number),
     ),
     option(
         "filesize",
-        "Size of each file; without `size` a job uses its files wholly, each from `offset` on. A range draws the size of each of several files",
+        "Without `size` a job uses its files wholly, each from `offset` on",
         Other("size, or a range such as `1m-4m`", |j, v| {
             j.files.size = file_size(v)?;
             Ok(())
@@ -47,7 +47,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "file_service_type",
-        "Which file has the next operation; a number after the colon is that of operations before the next file",
+        AS_IN_FIO,
         Other(
             "`roundrobin:1`, `random:1`, `sequential`, `zipf:1.1`, `pareto:0.2`, `normal:10`",
             |j, v| {

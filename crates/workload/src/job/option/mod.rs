@@ -1,4 +1,4 @@
-//! The options of fio 3.33 in one table: what each means, how its value is read into a job and written
+//! The options of fio 3.33 in one table: in what each differs from fio's, how its value is read into a job and written
 //! again. Parsing, writing, suggestions and the tables of docs/jobs.md come from here.
 
 mod accepted;
@@ -26,11 +26,14 @@ use nandscope_units::Nanos;
 const SECOND: Nanos = Nanos::from_secs(1);
 const MICROSECOND: Nanos = Nanos::from_micros(1);
 
+/// The meaning of options of which fio's manual says everything.
+pub const AS_IN_FIO: &str = "";
+
 /// An option that takes effect.
 pub struct JobOption {
     /// fio's name for it, or `nandscope_…` for an extension.
     pub name: &'static str,
-    /// Its effect, in Markdown.
+    /// What fio's manual does not say of it, in Markdown; [`AS_IN_FIO`] if there is nothing.
     pub meaning: &'static str,
     kind: Kind,
     show: fn(&Job) -> Option<String>,

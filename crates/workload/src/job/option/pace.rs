@@ -1,7 +1,7 @@
 //! Options that pace a job: queue depth, clones, times, repetitions, rates.
 
 use super::Kind::{Count, Flag, Other, Time};
-use super::{JobOption, MICROSECOND, SECOND, flag, number, option, word_of};
+use super::{AS_IN_FIO, JobOption, MICROSECOND, SECOND, flag, number, option, word_of};
 use crate::job::engine::{self, Engine};
 use crate::job::error::Problem;
 use crate::job::kinds::PerKind;
@@ -14,31 +14,31 @@ use std::collections::BTreeSet;
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "iodepth",
-        "Outstanding operations per clone",
+        AS_IN_FIO,
         Count(1, 65_536, |j, n| j.pacing.iodepth = n),
         |j| number(j.pacing.iodepth),
     ),
     option(
         "iodepth_batch",
-        "Operations submitted at once; 0 is the queue depth. The kernel may merge neighbours of one submission",
+        "0 is the queue depth; the kernel may merge neighbours of one submission",
         Count(0, 65_536, |j, n| j.batch = n),
         |j| number(j.batch),
     ),
     option(
         "iodepth_batch_complete_min",
-        "Completions that are waited for once the queue is full; 0 polls and has the effect of 1",
+        "0 polls, and has the effect of 1",
         Count(0, 65_536, |j, n| j.complete_min = n),
         |j| number(j.complete_min),
     ),
     option(
         "iodepth_low",
-        "A full queue is filled again once so few operations are outstanding; 0 is `iodepth`",
+        AS_IN_FIO,
         Count(0, 65_536, |j, n| j.depth_low = n),
         |j| number(j.depth_low),
     ),
     option(
         "ioengine",
-        "Engine of fio. One of nandscope takes its place; of the synchronous ones it takes the queue depth, 1. Without this option a job file has fio's default, which is synchronous",
+        "nandscope's own engine runs; that of a synchronous one, fio's default, has queue depth 1",
         Other("name", |j, v| {
             j.engine = Some(engine(v)?);
             Ok(())
@@ -47,31 +47,31 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "direct",
-        "Bypass the page cache. 0 only on a real target, and with a warning",
+        "0 only on a real target, and with a warning",
         Flag(|j, on| j.direct = Some(on)),
         |j| j.direct.and_then(flag),
     ),
     option(
         "buffered",
-        "The opposite of `direct`",
+        AS_IN_FIO,
         Flag(|j, on| j.direct = Some(!on)),
         |_| None,
     ),
     option(
         "numjobs",
-        "Clones that run at the same time",
+        AS_IN_FIO,
         Count(1, 65_536, |j, n| j.numjobs = n),
         |j| number(j.numjobs),
     ),
     option(
         "stonewall",
-        "Start after the previous jobs have ended",
+        AS_IN_FIO,
         Flag(|j, on| j.stonewall = on),
         |j| flag(j.stonewall),
     ),
     option(
         "runtime",
-        "End after this time, not counting the ramp; 0 is no limit",
+        AS_IN_FIO,
         Time(SECOND, |j, t| {
             j.pacing.runtime = Some(t).filter(|t| !t.is_zero())
         }),
@@ -79,19 +79,19 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "time_based",
-        "Repeat the job until `runtime`, which is required",
+        AS_IN_FIO,
         Flag(|j, on| j.pacing.time_based = on),
         |j| flag(j.pacing.time_based),
     ),
     option(
         "ramp_time",
-        "Run this long before measuring",
+        AS_IN_FIO,
         Time(SECOND, |j, t| j.pacing.ramp_time = t),
         |j| Some(time_text(j.pacing.ramp_time)),
     ),
     option(
         "startdelay",
-        "Wait this long before the first operation; each clone draws its time from a range",
+        AS_IN_FIO,
         Other("time (s), or a range such as `1-5`", start_delay),
         |j| {
             let from = time_text(j.pacing.start_delay);
@@ -103,25 +103,25 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "loops",
-        "Number of passes over the region",
+        AS_IN_FIO,
         Count(1, u32::MAX, |j, n| j.pacing.loops = n),
         |j| number(j.pacing.loops),
     ),
     option(
         "thinktime",
-        "Pause after every `thinktime_blocks` operations",
+        AS_IN_FIO,
         Time(MICROSECOND, |j, t| j.pacing.thinktime = t),
         |j| Some(time_text(j.pacing.thinktime)),
     ),
     option(
         "thinktime_blocks",
-        "Operations between two pauses; 1 by default, or none beside `thinktime_iotime`",
+        AS_IN_FIO,
         Count(1, u32::MAX, |j, n| j.think_blocks = Some(n)),
         |j| j.think_blocks.and_then(number),
     ),
     option(
         "thinktime_iotime",
-        "Pause also when this time has passed since the last pause",
+        AS_IN_FIO,
         Time(SECOND, |j, t| {
             j.pacing.think_after = Some(t).filter(|t| !t.is_zero())
         }),
@@ -129,13 +129,13 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "rate_ignore_thinktime",
-        "A rate limit does not catch up after a pause",
+        AS_IN_FIO,
         Flag(|j, on| j.pacing.rate_ignores_pauses = on),
         |j| flag(j.pacing.rate_ignores_pauses),
     ),
     option(
         "max_latency",
-        "An operation that takes longer ends the job with an error; 0 is no limit",
+        AS_IN_FIO,
         Other("time (µs), by direction", |j, v| {
             let [read, write, trim] = j.pacing.max_latency;
             let mut limits = PerKind { read, write, trim };
@@ -155,7 +155,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "rate_process",
-        "With `poisson`, the operations of a rate limit arrive at random with that mean rate",
+        AS_IN_FIO,
         Other("`linear` or `poisson`", |j, v| {
             let is_random = v.word(PROCESSES, "write linear or poisson")?;
             j.pacing.arrivals = is_random.then_some(0);
@@ -165,7 +165,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "rate",
-        "Limit in bytes per second; 0 is none",
+        AS_IN_FIO,
         Other("size, by direction", |j, v| {
             set_rates(j, v, |text| {
                 Ok(RateLimit::BytesPerSecond(v.size_of(text)?.0))
@@ -180,7 +180,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "rate_iops",
-        "Limit in operations per second; 0 is none",
+        AS_IN_FIO,
         Other("number, by direction", |j, v| {
             set_rates(j, v, |text| {
                 Ok(RateLimit::OpsPerSecond(v.number_of(text, 0..=u64::MAX)?))
@@ -195,7 +195,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "cpus_allowed",
-        "On a real target, the threads of the job run on these processors only; a simulated device has none",
+        "Real targets only",
         Other("numbers and ranges, `0,2-3`", |j, v| {
             j.cpus_allowed = processors(v)?;
             Ok(())
@@ -204,7 +204,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "serialize_overlap",
-        "An operation waits for those of its clone in flight that it overlaps",
+        AS_IN_FIO,
         Flag(|j, on| j.pacing.serialize_overlap = on),
         |j| flag(j.pacing.serialize_overlap),
     ),

@@ -1,7 +1,7 @@
 //! Options that select the operations: direction, block sizes, order of offsets, flushes.
 
 use super::Kind::{Count, Flag, Number, Other};
-use super::{JobOption, flag, number, option, word_of};
+use super::{AS_IN_FIO, JobOption, flag, number, option, word_of};
 use crate::job::distribution;
 use crate::job::error::Problem;
 use crate::job::kinds::PerKind;
@@ -13,7 +13,7 @@ use nandscope_units::saturating_u32;
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "rw",
-        "Direction and order. After a colon: for random access, operations per random offset; for sequential access, bytes left out between operations",
+        AS_IN_FIO,
         Other(
             "`read`, `write`, `trim`, `rw` or `trimwrite`, or with `rand` before it",
             |j, v| set_rw(&mut j.rw, v),
@@ -22,7 +22,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "rw_sequencer",
-        "With `identical`, the operations that follow a random offset repeat it",
+        AS_IN_FIO,
         Other("`sequential` or `identical`", |j, v| {
             j.rw.identical = v.word(SEQUENCERS, "write sequential or identical")?;
             Ok(())
@@ -31,7 +31,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "bs",
-        "Block size, whole sectors of 512 bytes",
+        "Whole sectors of 512 bytes",
         Other("size, by direction", |j, v| {
             v.by_kind(&mut j.bs, |t| Ok(BlockSizes::Fixed(v.block(t)?)))
         }),
@@ -39,7 +39,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "bsrange",
-        "Block sizes uniform in a range",
+        AS_IN_FIO,
         Other("`4k-64k`, by direction", |j, v| {
             v.by_kind(&mut j.bs, |t| block_range(v, t))
         }),
@@ -47,7 +47,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "bssplit",
-        "Block sizes with their shares in percent",
+        AS_IN_FIO,
         Other("`4k/60:64k/40`, by direction", |j, v| {
             v.by_kind(&mut j.bs, |t| block_split(v, t))
         }),
@@ -55,13 +55,13 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "bs_is_seq_rand",
-        "The block sizes of reads are those of operations in order, those of writes those at random offsets",
+        AS_IN_FIO,
         Flag(|j, on| j.sizes_by_order = on),
         |j| flag(j.sizes_by_order),
     ),
     option(
         "ba",
-        "Alignment of random offsets; the smallest block size by default",
+        AS_IN_FIO,
         Other("size, by direction", |j, v| {
             v.by_kind(&mut j.block_align, |t| Ok(Some(v.block(t)?)))
         }),
@@ -72,19 +72,19 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "rwmixread",
-        "Percentage of reads in a mix; the draws are those of fio",
+        AS_IN_FIO,
         Count(0, 100, |j, n| j.rwmix_read = n),
         |j| number(j.rwmix_read),
     ),
     option(
         "rwmixwrite",
-        "The same for writes",
+        AS_IN_FIO,
         Count(0, 100, |j, n| j.rwmix_read = 100 - n),
         |_| None,
     ),
     option(
         "percentage_random",
-        "Percentage of random offsets; the others follow the previous operation",
+        AS_IN_FIO,
         Other("number from 0 to 100, by direction", |j, v| {
             v.by_kind(&mut j.percentage_random, |t| v.number_of(t, 0..=100))
         }),
@@ -92,7 +92,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "random_distribution",
-        "Popularity of places. The first three laws take `:centre` at the end; `zoned` takes percentages, `zoned_abs` bytes",
+        AS_IN_FIO,
         Other(
             "`random`, `zipf:theta`, `pareto:h`, `normal:deviation`, `zoned:access/size:…`, `zoned_abs:access/bytes:…`",
             |j, v| {
@@ -104,19 +104,19 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "norandommap",
-        "Random offsets may repeat. Otherwise each pass uses every block exactly once",
+        AS_IN_FIO,
         Flag(|j, on| j.random_map = !on),
         |j| flag(!j.random_map),
     ),
     option(
         "randseed",
-        "Seed of this job; that of the run by default",
+        "That of the run by default",
         Number(|j, n| j.rand_seed = Some(n)),
         |j| j.rand_seed.and_then(number),
     ),
     option(
         "random_generator",
-        "Draw directions, sizes and uniform offsets from this generator of fio, in fio's sequence; without it from xoshiro256++",
+        "Draw directions, sizes and uniform offsets from this generator, in fio's sequence; by default from xoshiro256++",
         Other("`tausworthe`, `tausworthe64` or `lfsr`", |j, v| {
             let fix = "write tausworthe, tausworthe64 or lfsr";
             j.generator = Some(v.word(GENERATORS, fix)?);
@@ -129,25 +129,22 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "randrepeat",
-        "With `random_generator`, each run has the same sequence, as in fio; with 0 the seed decides. Without it the seed always does",
+        "Applies with `random_generator` only; otherwise the seed always decides",
         Flag(|j, on| j.rand_repeat = on),
         |j| flag(j.rand_repeat),
     ),
-    option(
-        "fsync",
-        "Flush after this many writes, and again after each read that follows; 0 is never. A job of trims and writes flushes at its end only",
-        Number(|j, n| j.fsync = n),
-        |j| number(j.fsync),
-    ),
+    option("fsync", AS_IN_FIO, Number(|j, n| j.fsync = n), |j| {
+        number(j.fsync)
+    }),
     option(
         "fdatasync",
-        "The same",
+        AS_IN_FIO,
         Number(|j, n| j.fdatasync = n),
         |j| number(j.fdatasync),
     ),
     option(
         "sync",
-        "With `sync`, `dsync` or `1`, each write is durable on completion (forced unit access)",
+        "`sync`, `dsync` and `1` make each write durable on completion (forced unit access)",
         Other("`none`, `0`, `sync`, `dsync` or `1`", |j, v| {
             j.pacing.sync = v.word(SYNCS, "write none, sync or dsync")?;
             Ok(())
@@ -156,13 +153,13 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "end_fsync",
-        "Flush at the end of each pass over the region",
+        AS_IN_FIO,
         Flag(|j, on| j.end_fsync = on),
         |j| flag(j.end_fsync),
     ),
     option(
         "fsync_on_close",
-        "Flush at the end of a run that ends by itself",
+        AS_IN_FIO,
         Flag(|j, on| j.fsync_on_close = on),
         |j| flag(j.fsync_on_close),
     ),

@@ -1,32 +1,32 @@
 //! Options that select the region of the target and the amount of data.
 
 use super::Kind::{Extent as Size, Number, Other};
-use super::{JobOption, number, option};
+use super::{AS_IN_FIO, JobOption, number, option};
 use crate::job::extent::Extent;
 use crate::job::text::{extent_text, size_text};
 
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "size",
-        "Size of the region; a percentage is one of the target and is cut at its end. By default all that follows the offset. More than the target is an error. With `filesize`, the amount to transfer",
+        "A percentage is one of the target. More than the target is an error",
         Size(|j, size| j.size = Some(size)),
         |j| j.size.map(extent_text),
     ),
     option(
         "io_size",
-        "Amount to transfer, a percentage is one of `size`; a smaller region is used again",
+        AS_IN_FIO,
         Size(|j, size| j.io_size = Some(size)),
         |j| j.io_size.map(extent_text),
     ),
     option(
         "offset",
-        "Start of the region; a percentage is one of the target, rounded up to blocks",
+        "A percentage is one of the target, rounded up to blocks",
         Size(|j, size| j.offset = size),
         |j| Some(extent_text(j.offset)),
     ),
     option(
         "offset_align",
-        "Alignment of an offset in percent; the smallest block size by default",
+        AS_IN_FIO,
         Other("size", |j, v| {
             j.offset_align = v.block_or_none()?;
             Ok(())
@@ -35,13 +35,13 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "offset_increment",
-        "Clone n begins n times this after the offset",
+        AS_IN_FIO,
         Size(|j, size| j.offset_increment = size),
         |j| Some(extent_text(j.offset_increment)),
     ),
     option(
         "zonemode",
-        "With `strided`, work in one zone after the other",
+        "Other modes are refused",
         Other("`none` or `strided`", |j, v| {
             match v.text()? {
                 "none" => j.strides = None,
@@ -61,7 +61,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "zonesize",
-        "I/O in a zone before the next one begins",
+        AS_IN_FIO,
         Other("size", |j, v| {
             j.strides.get_or_insert_default().size = v.size_of(v.text()?)?.0;
             Ok(())
@@ -70,7 +70,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "zonerange",
-        "Size of a zone; `zonesize` by default",
+        AS_IN_FIO,
         Other("size", |j, v| {
             let range = v.size_of(v.text()?)?.0;
             j.strides.get_or_insert_default().range = Some(range).filter(|range| *range > 0);
@@ -80,7 +80,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "zoneskip",
-        "Gap between two zones",
+        AS_IN_FIO,
         Other("size", |j, v| {
             j.strides.get_or_insert_default().skip = v.size_of(v.text()?)?.0;
             Ok(())
@@ -89,7 +89,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "number_ios",
-        "End a pass after this many reads, writes and trims; 0 is no limit",
+        AS_IN_FIO,
         Number(|j, n| j.number_ios = Some(n).filter(|n| *n > 0)),
         |j| j.number_ios.and_then(number),
     ),

@@ -1,7 +1,7 @@
 //! Options that name a job, group its results and select what is recorded.
 
 use super::Kind::{Count, Flag, Other, Text};
-use super::{JobOption, flag, number, option, word_of};
+use super::{AS_IN_FIO, JobOption, flag, number, option, word_of};
 use crate::job::error::Problem;
 use crate::job::model::UnifiedRw;
 use crate::job::value::Value;
@@ -10,7 +10,7 @@ use nandscope_units::Nanos;
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "name",
-        "Name of the job instead of that of its section",
+        AS_IN_FIO,
         Other("text", |j, v| {
             let name = v.text()?;
             if name.starts_with("global") {
@@ -26,32 +26,32 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "description",
-        "Kept in the result",
+        AS_IN_FIO,
         Text(|j, text| j.description = Some(text)),
         |j| j.description.clone(),
     ),
     option(
         "kb_base",
-        "What `k` is, for the whole section",
+        AS_IN_FIO,
         // The reader of the section has applied it already: it holds for the options above it as well.
         Other("`1024` or `1000`", |_, _| Ok(())),
         |_| None,
     ),
     option(
         "group_reporting",
-        "Report the clones as one job",
+        AS_IN_FIO,
         Flag(|j, on| j.group_reporting = on),
         |j| flag(j.group_reporting),
     ),
     option(
         "new_group",
-        "Begin a new group of reports",
+        AS_IN_FIO,
         Flag(|j, on| j.new_group = on),
         |j| flag(j.new_group),
     ),
     option(
         "unified_rw_reporting",
-        "With `mixed` reads, writes and trims are reported as one, with `both` also apart",
+        AS_IN_FIO,
         Other("`none`, `mixed` or `both`", |j, v| {
             j.unified_rw = v.word(UNIFIED, "write none, mixed or both")?;
             Ok(())
@@ -60,7 +60,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "write_bw_log",
-        "Log of the bandwidth; the prefix is the name of the job by default",
+        "Logs of bandwidth, and of the next two, go to `--log-dir`",
         Other("prefix of the file, or nothing", |j, v| {
             j.logs.bandwidth = prefix(v);
             Ok(())
@@ -69,7 +69,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "write_iops_log",
-        "The same for operations per second",
+        AS_IN_FIO,
         Other("prefix of the file, or nothing", |j, v| {
             j.logs.iops = prefix(v);
             Ok(())
@@ -78,7 +78,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "write_lat_log",
-        "The same for latency",
+        AS_IN_FIO,
         Other("prefix of the file, or nothing", |j, v| {
             j.logs.latency = prefix(v);
             Ok(())
@@ -87,7 +87,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "log_avg_msec",
-        "Interval of the logs, ms; 0 logs every operation",
+        AS_IN_FIO,
         Count(0, u32::MAX, |j, n| {
             j.logs.interval = Nanos::from_millis(n.into())
         }),
@@ -95,25 +95,25 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "log_offset",
-        "Log the offset of each operation as well",
+        AS_IN_FIO,
         Flag(|j, on| j.logs.offsets = on),
         |j| flag(j.logs.offsets),
     ),
     option(
         "log_prio",
-        "Log the priority in hexadecimal; it is always 0",
+        "The priority is always 0",
         Flag(|j, on| j.logs.priorities = on),
         |j| flag(j.logs.priorities),
     ),
     option(
         "log_max_value",
-        "Log the largest value of each interval instead of the mean",
+        AS_IN_FIO,
         Flag(|j, on| j.logs.largest = on),
         |j| flag(j.logs.largest),
     ),
     option(
         "write_hist_log",
-        "Log of histograms of the completion latency, one each `log_hist_msec`, with fio's bins",
+        AS_IN_FIO,
         Other("prefix of the file, or nothing", |j, v| {
             j.logs.histogram = prefix(v);
             Ok(())
@@ -122,7 +122,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "log_hist_msec",
-        "Time between two histograms of `write_hist_log`, ms; 0 logs none",
+        AS_IN_FIO,
         Count(0, u32::MAX, |j, n| {
             j.logs.histogram_interval = Nanos::from_millis(n.into());
         }),
@@ -130,13 +130,13 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "log_hist_coarseness",
-        "Add up bins of `write_hist_log`, 2 to this power each",
+        AS_IN_FIO,
         Count(0, 6, |j, n| j.logs.coarseness = n),
         |j| number(j.logs.coarseness),
     ),
     option(
         "write_iolog",
-        "Write the operations to this file of the folder of the logs, as a trace for `read_iolog`; clones and jobs with the same file share it",
+        "Trace for `read_iolog` in `--log-dir`; clones and jobs with the same file share it",
         Other("file", |j, v| {
             j.logs.operations = Some(v.text()?.to_string());
             Ok(())
@@ -145,7 +145,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "percentile_list",
-        "Percentiles of the latency to report",
+        AS_IN_FIO,
         Other("numbers from 0 to 100, separated by `:`", |j, v| {
             j.percentiles = percentiles(v)?;
             Ok(())

@@ -1,7 +1,7 @@
 //! Options that replay a trace instead of a pattern.
 
 use super::Kind::Other;
-use super::{JobOption, flag, number, option, word_of};
+use super::{AS_IN_FIO, JobOption, flag, number, option, word_of};
 use crate::OpKind;
 use crate::job::model::{Job, TraceRef};
 use crate::job::text::size_text;
@@ -10,7 +10,7 @@ use crate::trace::BlockEvent;
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "read_iolog",
-        "Trace to replay instead of the pattern",
+        "Trace to replay, in any of the [formats](traces.md)",
         Other("path", |j, v| {
             let path = v.text()?;
             if path.contains(':') {
@@ -23,7 +23,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "replay_no_stall",
-        "Replay as fast as possible, without the times of the trace",
+        AS_IN_FIO,
         Other("`0` or `1`", |j, v| {
             of(j).no_stall = v.flag()?;
             Ok(())
@@ -32,7 +32,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "replay_time_scale",
-        "Percentage: 200 halves the time between operations",
+        AS_IN_FIO,
         Other("number from 1", |j, v| {
             of(j).time_scale_percent = v.number_of(v.text()?, 1..=u32::MAX)?;
             Ok(())
@@ -45,7 +45,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "replay_scale",
-        "Divide offsets by this",
+        AS_IN_FIO,
         Other("number from 1", |j, v| {
             of(j).offset_divisor = v.number_of(v.text()?, 1..=u64::MAX)?;
             Ok(())
@@ -58,7 +58,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "replay_align",
-        "Round offsets down to a multiple of this; 0 does not",
+        AS_IN_FIO,
         Other("size", |j, v| {
             of(j).align = v.block_or_none()?;
             Ok(())
@@ -67,7 +67,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "replay_skip",
-        "Kinds of requests that are left out",
+        AS_IN_FIO,
         Other(
             "`read`, `write`, `trim`, `sync`, separated by commas",
             |j, v| {

@@ -1,7 +1,7 @@
 //! Options that verify contents.
 
 use super::Kind::{Count, Flag, Number, Other};
-use super::{JobOption, flag, number, option};
+use super::{AS_IN_FIO, JobOption, flag, number, option};
 use crate::job::data::DataPattern;
 use crate::job::error::Problem;
 use crate::job::text::size_text;
@@ -11,7 +11,7 @@ use crate::job::verify::{VERIFY_HEADER, VerifyMethod};
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "verify",
-        "How contents are verified; on a simulated device with `--contents`. `pattern` compares with `verify_pattern`, `meta` checks headers, `null` nothing, the others headers and data (see below)",
+        "See [below](#verification); a simulated device needs `--contents`",
         Other(
             "`none`, `pattern`, `meta`, `null`, `crc32c`, `md5`, …",
             |j, v| {
@@ -23,7 +23,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "verify_pattern",
-        "Contents of the blocks: all of a block with `verify=pattern`, otherwise its data after the header; `%o` is the offset of the block",
+        AS_IN_FIO,
         Other("as `buffer_pattern`, and `%o`", |j, v| {
             j.verify.pattern = Some(DataPattern::parse(v, true)?);
             Ok(())
@@ -32,7 +32,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "verify_interval",
-        "Bytes with a header of their own; a whole block by default",
+        AS_IN_FIO,
         Other("size", |j, v| {
             // fio takes no less than two headers.
             let least = 2 * VERIFY_HEADER;
@@ -48,7 +48,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "verify_offset",
-        "Where in these bytes the header is; at their start by default",
+        AS_IN_FIO,
         Other("size", |j, v| {
             j.verify.offset = v.number_of(v.text()?, 0..=u32::MAX)?;
             Ok(())
@@ -57,55 +57,55 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "do_verify",
-        "Read back after the group what it wrote",
+        AS_IN_FIO,
         Flag(|j, on| j.verify.read_back = on),
         |j| flag(j.verify.read_back),
     ),
     option(
         "verify_only",
-        "Write nothing: read and compare what an earlier run of the same job with the same seed wrote",
+        AS_IN_FIO,
         Flag(|j, on| j.verify.only = on),
         |j| flag(j.verify.only),
     ),
     option(
         "verify_backlog",
-        "Read back within the job: after this many writes; 0 does so after the group",
+        AS_IN_FIO,
         Number(|j, n| j.verify.backlog.after = n),
         |j| number(j.verify.backlog.after),
     ),
     option(
         "verify_backlog_batch",
-        "Blocks that `verify_backlog` reads back at once; 0 is as many as it waits for",
+        AS_IN_FIO,
         Number(|j, n| j.verify.backlog.batch = n),
         |j| number(j.verify.backlog.batch),
     ),
     option(
         "verify_dump",
-        "Write what was received and what was expected of the first 16 mismatches to files (see below)",
+        "Files of the first 16 mismatches ([below](#verification))",
         Flag(|j, on| j.verify.dump = on),
         |j| flag(j.verify.dump),
     ),
     option(
         "trim_percentage",
-        "Trim this percentage of the written blocks again, where the job verifies and has a `trim_backlog`",
+        AS_IN_FIO,
         Count(0, 100, |j, n| j.verify.trim_percent = n),
         |j| number(j.verify.trim_percent),
     ),
     option(
         "trim_backlog",
-        "Trim after this many writes; 0 is never",
+        AS_IN_FIO,
         Number(|j, n| j.verify.trim_backlog.after = n),
         |j| number(j.verify.trim_backlog.after),
     ),
     option(
         "trim_backlog_batch",
-        "Blocks that `trim_backlog` trims at once; 0 is as many as it waits for",
+        AS_IN_FIO,
         Number(|j, n| j.verify.trim_backlog.batch = n),
         |j| number(j.verify.trim_backlog.batch),
     ),
     option(
         "trim_verify_zero",
-        "Trimmed blocks must read as zeros",
+        AS_IN_FIO,
         Flag(|j, on| j.verify.trim_zero = on),
         |j| flag(j.verify.trim_zero),
     ),
