@@ -17,30 +17,30 @@ pub struct ResultDocument {
     pub format: String,
     /// See [`FORMAT_VERSION`].
     pub version: u32,
-    /// Program and version that wrote the document, such as `nandscope 0.1.0`.
+    /// Program and version, such as `nandscope 0.1.0`.
     pub generator: String,
     /// What was run: `review`, `run`, a suite's name.
     pub procedure: String,
-    /// One line for the title of a report.
+    /// Title of a report.
     pub title: String,
     /// Seed of the random number generator.
     pub seed: u64,
     /// What was measured.
     pub target: TargetInfo,
-    /// The circumstances of the measurement; empty for a simulation.
+    /// Conditions of the measurement; empty for a simulation.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// Wall-clock facts; the only part that may differ between two runs of a simulation.
+    /// Wall-clock times; only they may differ between two runs of a simulation.
     #[serde(default)]
     pub wall: WallClock,
-    /// True where every step ran to its end; false after an interruption or a failure.
+    /// Whether every step completed.
     pub complete: bool,
-    /// The steps, in the order in which they ran.
+    /// The steps in order.
     pub steps: Vec<StepResult>,
-    /// What follows from the steps: the numbers a reader looks for first.
+    /// The main numbers, derived from the steps.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// What a reader must know to trust the numbers.
+    /// What bears on the validity of the numbers.
     #[serde(default)]
     pub notices: Vec<Notice>,
 }
@@ -84,7 +84,7 @@ pub struct TargetInfo {
     pub model: String,
     /// Addressable bytes.
     pub capacity_bytes: u64,
-    /// What the link of a real device carries, bytes per second, where that is known.
+    /// Link rate of a real device, bytes per second, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_bytes_per_s: Option<f64>,
     /// A paragraph about the device.
@@ -93,13 +93,13 @@ pub struct TargetInfo {
     /// SHA-256 of the profile text of a simulated device, hexadecimal.
     #[serde(default)]
     pub profile_sha256: Option<String>,
-    /// What the device is made of, for the report's table of parameters.
+    /// Parameters of a simulated device.
     #[serde(default)]
     pub parameters: Vec<Parameter>,
     /// Where the parameters come from.
     #[serde(default)]
     pub sources: Vec<String>,
-    /// Ways to attach the device that the procedure went through, such as `SD Express` and `UHS-I`.
+    /// Modes of the procedure, such as `SD Express` and `UHS-I`.
     #[serde(default)]
     pub modes: Vec<ModeInfo>,
 }
@@ -117,7 +117,7 @@ impl TargetInfo {
 pub struct ModeInfo {
     /// Short name, referred to by [`StepResult::mode`].
     pub name: String,
-    /// The chain from host to device in words, stage by stage.
+    /// The chain from host to device, stage by stage.
     pub path: Vec<String>,
 }
 
@@ -148,15 +148,15 @@ pub struct WallClock {
     pub elapsed_s: Option<f64>,
 }
 
-/// A remark that bears on how far the numbers can be trusted.
+/// A remark on the validity of the numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Notice {
     /// `info`, `warning` or `error`.
     pub level: Level,
-    /// What is the matter, and what to do.
+    /// The problem, and what to do.
     pub text: String,
-    /// Step concerned, where it is one.
+    /// Step concerned, if any.
     #[serde(default)]
     pub step: Option<String>,
 }

@@ -3,7 +3,7 @@
 use crate::{Relation, ToleranceKind};
 use serde::{Deserialize, Serialize};
 
-/// A number that a reader looks for, with its unit.
+/// A number with its unit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Figure {
@@ -11,20 +11,20 @@ pub struct Figure {
     pub id: String,
     /// For people.
     pub title: String,
-    /// Name of a `ModeInfo`, where there are several.
+    /// Name of the `ModeInfo`, if there are several.
     #[serde(default)]
     pub mode: Option<String>,
     /// The value.
     pub value: f64,
     /// Its unit.
     pub unit: String,
-    /// Smallest of the repeats, where there were any.
+    /// Smallest of the repeats, if any.
     #[serde(default)]
     pub low: Option<f64>,
-    /// Largest of the repeats, where there were any.
+    /// Largest of the repeats, if any.
     #[serde(default)]
     pub high: Option<f64>,
-    /// The same quantity as published for a real device, where a fact exists.
+    /// The published value of a real device, if any.
     #[serde(default)]
     pub published: Option<Published>,
 }
@@ -45,7 +45,7 @@ pub struct Published {
     pub fact: String,
     /// Value as published.
     pub value: f64,
-    /// How the value is to be read: `=`, `~`, `<`, `<=`, `>`, `range`.
+    /// `=`, `~`, `<`, `<=`, `>`, `range`.
     pub op: Relation,
     /// Allowed difference, as a share of the published value or in the unit (see `tolerance_kind`).
     pub tolerance: f64,
@@ -53,11 +53,10 @@ pub struct Published {
     pub tolerance_kind: ToleranceKind,
     /// Whether the value lies within the tolerance.
     pub met: bool,
-    /// No parameter of the model was chosen by the value, so that meeting it is a prediction. False where one was,
-    /// and in documents that do not say.
+    /// No parameter of the model was chosen by the value.
     #[serde(default)]
     pub predicted: bool,
-    /// Where it is not met: why, as far as known.
+    /// Reason for a miss, as far as known.
     #[serde(default)]
     pub why: String,
     /// Where it was published.

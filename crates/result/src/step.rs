@@ -12,9 +12,9 @@ pub struct StepResult {
     pub id: String,
     /// For people.
     pub title: String,
-    /// The chapter of the report that lists the step, such as `CrystalDiskMark`.
+    /// Chapter of the report, such as `CrystalDiskMark`.
     pub section: String,
-    /// Name of a `ModeInfo`, where there are several.
+    /// Name of the `ModeInfo`, if there are several.
     #[serde(default)]
     pub mode: Option<String>,
     /// What was done, in a sentence or two.
@@ -24,31 +24,31 @@ pub struct StepResult {
     pub start_s: f64,
     /// End on the target's clock, seconds.
     pub end_s: f64,
-    /// Why the step did not run to its end (an interruption, an error), where it did not.
+    /// Why the step did not complete.
     #[serde(default)]
     pub incomplete: Option<StopReason>,
-    /// The jobs that ran in this step, in order.
+    /// The jobs in order.
     #[serde(default)]
     pub jobs: Vec<JobResult>,
-    /// What the instruments saw during the step.
+    /// Measurements over time.
     #[serde(default)]
     pub series: Vec<Series>,
-    /// What was measured over a quantity that was varied, other than time.
+    /// Measurements over a quantity other than time.
     #[serde(default)]
     pub curves: Vec<Curve>,
-    /// Differences of the device's own counters over the step, by name (units in the name).
+    /// Changes of the device's counters during the step.
     #[serde(default)]
     pub counters: BTreeMap<String, f64>,
-    /// Numbers that follow from this step alone.
+    /// Figures of this step.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// What was measured crosswise, where neither a series nor a figure is the form for it.
+    /// Measurements in two dimensions.
     #[serde(default)]
     pub tables: Vec<DataTable>,
-    /// Answers that follow from the step, each with its evidence.
+    /// Answers with their evidence.
     #[serde(default)]
     pub conclusions: Vec<Conclusion>,
-    /// Notable moments of the step, in the order of time.
+    /// Notable moments in order.
     #[serde(rename = "marks", default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Event>,
 }
@@ -78,9 +78,9 @@ impl StepResult {
 pub struct Event {
     /// `cache exhausted`, `steady state`, `throttling`, `slower while hot`, `end of life`.
     pub kind: EventKind,
-    /// Where it begins, seconds on the target's clock.
+    /// Start, seconds on the target's clock.
     pub t_s: f64,
-    /// Where it ends, where it does within the step.
+    /// End, if within the step.
     #[serde(default)]
     pub until_s: Option<f64>,
     /// What was found, in words.
@@ -97,7 +97,7 @@ pub struct DataTable {
     pub corner: String,
     /// The columns.
     pub columns: Vec<DataColumn>,
-    /// The rows, in the order in which they were measured.
+    /// The rows, as measured.
     pub rows: Vec<DataRow>,
 }
 
@@ -115,28 +115,28 @@ pub struct DataColumn {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DataRow {
-    /// What the row is about, such as `4 MiB`.
+    /// Such as `4 MiB`.
     pub label: String,
-    /// A value for each column; `None` where nothing was measured.
+    /// A value for each column, or `None`.
     pub cells: Vec<Option<f64>>,
 }
 
-/// The answer to a question that a procedure asks of a device.
+/// An answer about a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Conclusion {
     /// Stable name for programs, such as `direct.align.allocation-unit`.
     pub id: String,
-    /// The question in words, such as `Allocation unit`.
+    /// Such as `Allocation unit`.
     pub question: String,
-    /// The answer in words, such as `4 MiB`, `pass` or `cannot tell`.
+    /// Such as `4 MiB`, `pass` or `cannot tell`.
     pub answer: String,
-    /// The numbers on which it rests, and the conditions.
+    /// Numbers and conditions.
     pub evidence: String,
-    /// Name of a `ModeInfo`, where there are several.
+    /// Name of the `ModeInfo`, if there are several.
     #[serde(default)]
     pub mode: Option<String>,
-    /// For a test that is passed or failed: whether it was passed.
+    /// Result of a test.
     #[serde(default)]
     pub passed: Option<bool>,
 }
@@ -147,15 +147,13 @@ pub struct Conclusion {
 pub struct JobResult {
     /// Name of the job's section in its file.
     pub name: String,
-    /// The job as it was understood: option and value, in fio's names.
+    /// Options in effect, in fio's names.
     pub options: BTreeMap<String, String>,
     /// Start on the target's clock, seconds.
     pub start_s: f64,
     /// Length of the measured part, seconds (a ramp is not measured).
     pub runtime_s: f64,
-    /// Of the runtime: pauses that the job itself asked for (think time, duty cycle), mean over
-    /// its threads, seconds. Bandwidth inside the bursts of a duty cycle is
-    /// `bytes / (runtime_s - idle_s)`.
+    /// Pauses of the job within the runtime (think time, duty cycle), mean over its threads, seconds. Bandwidth of the bursts: `bytes / (runtime_s - idle_s)`.
     #[serde(default)]
     pub idle_s: f64,
     /// Reads, writes, trims and flushes, those that occurred.
@@ -163,10 +161,10 @@ pub struct JobResult {
     /// Operations that failed, by reason.
     #[serde(default)]
     pub errors: BTreeMap<String, u64>,
-    /// The queue depth that a search for a latency (`latency_target`) led to.
+    /// Queue depth found for `latency_target`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_depth: Option<u32>,
-    /// What a wait for a steady state (`steadystate`) found.
+    /// Outcome of `steadystate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_state: Option<SteadyState>,
 }
@@ -177,11 +175,10 @@ pub struct JobResult {
 pub struct SteadyState {
     /// The state was steady.
     pub attained: bool,
-    /// Slope or largest deviation, as the job asks for, of the rate that was judged, per second; `None` where the job ended
-    /// before it was judged.
+    /// Slope or largest deviation of the rate, per second; `None` if the job ended before.
     #[serde(default)]
     pub value: Option<f64>,
-    /// Operations per second in each second that was judged last.
+    /// Operations per second in each second of the last window.
     #[serde(default)]
     pub iops: Vec<f64>,
     /// Bytes per second in each of them.
@@ -203,14 +200,12 @@ pub struct DirectionResult {
     pub bandwidth_bytes_per_s: f64,
     /// Operations per second over the runtime.
     pub iops: f64,
-    /// From the instant an operation was due to its completion.
+    /// From the scheduled start of an operation to its completion.
     pub latency: Latency,
-    /// From the instant an operation was issued to its completion, for jobs with a
-    /// schedule (a rate limit, a trace with its own times); without one it equals `latency` and
-    /// is left out. With `stages` it is their sum: fio's `lat`.
+    /// From the issue of an operation to its completion (fio's `lat`), for jobs with a schedule; without one it equals `latency` and is left out.
     #[serde(default)]
     pub service: Option<Latency>,
-    /// The same, divided at the hand-over to the kernel; left out where submission takes no time, as on simulated devices.
+    /// The time from issue to completion, divided at the submission to the kernel; left out for simulated devices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<LatencyStages>,
 }
@@ -222,13 +217,13 @@ impl DirectionResult {
     }
 }
 
-/// A latency before and after the hand-over of operations to the kernel.
+/// A latency before and after submission to the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LatencyStages {
-    /// From the instant an operation was issued to its hand-over to the kernel: fio's `slat`.
+    /// From issue to submission: fio's `slat`.
     pub submission: Latency,
-    /// From the hand-over to the completion: fio's `clat`.
+    /// From submission to completion: fio's `clat`.
     pub completion: Latency,
 }
 
@@ -277,8 +272,7 @@ pub const ADDRESS_UNIT: &str = "MiB of address";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Curve {
-    /// Unique among the curves of a step with the same `y_name`: what distinguishes it, such as
-    /// `filled in order, with idle time`.
+    /// Unique among the curves of a step with the same `y_name`, such as `filled in order, with idle time`.
     pub name: String,
     /// What was varied, such as `fullness`.
     pub x_name: String,
@@ -292,7 +286,7 @@ pub struct Curve {
     pub x: Vec<f64>,
     /// Values.
     pub y: Vec<f64>,
-    /// Where on the x axis it changes its course, where that was looked for and found.
+    /// Place of a knee on the x axis, if one was found.
     #[serde(default)]
     pub threshold: Option<f64>,
 }
