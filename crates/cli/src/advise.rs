@@ -23,7 +23,7 @@ pub struct Arguments {
     device: Option<String>,
     #[command(flatten)]
     how: How,
-    /// Write JSON instead of text
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
 }

@@ -29,7 +29,7 @@ Examples, with the numbers of AnandTech's article on SATA Express:
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
-    /// Write JSON instead of text
+    /// Print JSON instead of text
     #[arg(long, global = true)]
     json: bool,
 }

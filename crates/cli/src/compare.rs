@@ -27,7 +27,7 @@ pub struct Arguments {
     /// Result to which ratios and differences refer: one of the files, or its letter in the comparison [default: A]
     #[arg(long, value_name = "RESULT|LETTER")]
     baseline: Option<PathBuf>,
-    /// Write JSON instead of text
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
     /// Compare prices per GB, which are those of this shelf

@@ -16,7 +16,7 @@ use serde::Serialize;
 pub struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
-    /// Write JSON instead of text
+    /// Print JSON instead of text
     #[arg(long, global = true)]
     json: bool,
 }

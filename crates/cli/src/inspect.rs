@@ -26,7 +26,7 @@ pub struct Arguments {
     /// Block device, file, folder, or simulated device (sim:NAME)
     #[arg(value_name = "TARGET")]
     target: String,
-    /// Write JSON instead of text
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
 }

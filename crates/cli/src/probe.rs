@@ -32,24 +32,24 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A device, a file, or a simulated device (sim:NAME)
+    /// Device, file, or simulated device (sim:NAME)
     #[arg(value_name = "TARGET", required_unless_present_any = ["from_flashbench", "self_test"])]
     target: Option<String>,
     #[command(flatten)]
     pub(crate) how: How,
-    /// Conclude from what flashbench printed (-a, --open-au with its command lines, --find-fat)
+    /// Use flashbench's output: -a, --open-au with its command lines, --find-fat
     #[arg(long, value_name = "FILE", conflicts_with = "target")]
     from_flashbench: Option<PathBuf>,
-    /// Probe drawn devices whose truth is known, and count right and wrong answers
+    /// Probe random devices of known parameters and count right and wrong answers
     #[arg(long, conflicts_with_all = ["target", "from_flashbench"])]
     self_test: bool,
-    /// With --self-test: how many devices
+    /// With --self-test: number of devices
     #[arg(long, value_name = "N", default_value_t = 200)]
     devices: u64,
-    /// Folder to write report.html, result.json, plots/ and series.csv into; made where it is missing
+    /// Folder for report.html, result.json and the data of the plots
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Write JSON instead of text
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
 }
@@ -57,22 +57,22 @@ pub struct Arguments {
 /// Limits of a probe in time and bytes, and its target options.
 #[derive(Debug, Args)]
 pub(crate) struct How {
-    /// The most time of the device to spend
+    /// Limit of device time
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "20m")]
     time: Nanos,
-    /// The most that is written [default: 4 GB; above 36 GB 3 % of the capacity, SLC cache not counted]
+    /// Limit of data written [default: 4 GB; above 36 GB 3 % of the capacity, without SLC cache]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     write_budget: Option<Bytes>,
     /// Write nothing
     #[arg(long)]
     read_only: bool,
-    /// Read without a pause for so long, to see at which temperature it throttles
+    /// Read this long without a pause, to find the throttling temperature
     #[arg(long, value_name = "TIME", value_parser = time)]
     heat: Option<Nanos>,
     /// Seed of the random number generator
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Host to which a simulated device is attached [default: direct]
+    /// Host of a simulated device [default: direct]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
     #[command(flatten)]

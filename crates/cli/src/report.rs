@@ -31,10 +31,10 @@ pub struct Arguments {
         requires = "output"
     )]
     recover: Option<PathBuf>,
-    /// Folder to write report.html, plots/ and series.csv into; made where it is missing
+    /// Folder for report.html and the data of the plots
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Rank the drive among those of this shelf, by results of the same procedure
+    /// Rank the drive among those of this shelf
     #[arg(
         long,
         value_name = "DIR",
@@ -53,7 +53,7 @@ pub struct Arguments {
     /// Write every plot as PNG as well, beside the SVG file
     #[arg(long, requires = "output", conflicts_with = "recover")]
     png: bool,
-    /// Print the summary as JSON instead of text
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
 }

@@ -79,19 +79,19 @@ pub struct Arguments {
     /// Resume an interrupted review from the steps in DIR/result.steps
     #[arg(long)]
     resume: bool,
-    /// Rank the device among the drives of this shelf, by results of the same suite
+    /// Rank the drive among those of this shelf
     #[arg(long, value_name = "DIR")]
     shelf: Option<PathBuf>,
     /// The drives of the shelf.
     #[arg(skip)]
     rivals: Vec<Drive>,
-    /// Include introduction.md, conclusion.md (Markdown) and the photos of this folder in the report
+    /// Include introduction.md, conclusion.md (Markdown) and the photos of this folder
     #[arg(long, value_name = "DIR")]
     author: Option<PathBuf>,
     /// Texts and photo of that folder.
     #[arg(skip)]
     texts: Author,
-    /// Print the summary as JSON instead of text
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
     /// The target is one of several, and its summary is printed with those of the others.

@@ -68,7 +68,7 @@ struct List {
     /// Folder of the shelf
     #[arg(long, value_name = "DIR", default_value = "shelf")]
     shelf: PathBuf,
-    /// Write JSON instead of text
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
 }

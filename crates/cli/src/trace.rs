@@ -19,7 +19,7 @@ use std::path::Path;
 pub struct Arguments {
     #[command(subcommand)]
     action: Action,
-    /// Write JSON instead of text or CSV
+    /// Print JSON instead of text
     #[arg(long, global = true)]
     json: bool,
 }
@@ -30,7 +30,7 @@ enum Action {
     List,
     /// Describe a trace
     Info {
-        /// Trace file, or the name of a trace of the library
+        /// Trace file, or a trace of the library
         #[arg(value_name = "FILE|NAME")]
         trace: String,
         #[command(flatten)]
@@ -38,7 +38,7 @@ enum Action {
     },
     /// Print the requests of a trace as CSV (times in ns, offsets in bytes)
     Requests {
-        /// Trace file, or the name of a trace of the library
+        /// Trace file, or a trace of the library
         #[arg(value_name = "FILE|NAME")]
         trace: String,
         #[command(flatten)]
@@ -52,7 +52,7 @@ struct Reading {
     /// Only this device: 8,0 in blkparse text, the disk number or device id in others
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Event of blkparse's text that is taken for a request
+    /// Event of blkparse text that counts as a request
     #[arg(long, value_enum, default_value_t)]
     event: Event,
     /// Sort records that are out of order by time
@@ -63,10 +63,10 @@ struct Reading {
 /// See [`Reading::event`].
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Event {
-    /// Queued by the file system
+    /// Queued
     #[value(name = "Q")]
     Queue,
-    /// Issued to the device
+    /// Issued
     #[default]
     #[value(name = "D")]
     Issue,

@@ -162,9 +162,10 @@ fn describe(help: &Help, shared: &BTreeMap<String, String>) -> String {
         .replace("\n       ", "\n")
         .replace(" [OPTIONS]", "");
     let title = help.words.join(" ");
+    // Arguments are listed below; options that are required are not marked there.
     let usage: Vec<String> = usage
         .lines()
-        .filter(|line| line.trim() != format!("nandscope {title}"))
+        .filter(|line| line.contains(" --"))
         .map(|line| format!("`{line}`"))
         .collect();
     let usage = match usage.is_empty() {
@@ -180,6 +181,10 @@ fn describe(help: &Help, shared: &BTreeMap<String, String>) -> String {
         }
         for entry in entries {
             let (name, meaning) = option(entry);
+            // Fault commands have a page of their own.
+            if !name.starts_with(['-', '<', '[']) {
+                continue;
+            }
             match shared.get(&name) {
                 Some(known) if *known == meaning => {
                     let short = name.split([' ', '[', '=']).find(|w| w.starts_with("--"));
@@ -188,6 +193,9 @@ fn describe(help: &Help, shared: &BTreeMap<String, String>) -> String {
                 _ => own.push_str(&list_item(&name, &meaning)),
             }
         }
+    }
+    if own.is_empty() && elsewhere == ["`--json`"] {
+        return String::new();
     }
     if !own.is_empty() {
         text.push_str(&format!("{own}\n"));
@@ -231,8 +239,7 @@ fn options_are_those_of_the_program() {
             .collect()
     };
     let mut text = format!(
-        "# Options\n\nGenerated from the program. `nandscope COMMAND --help` adds examples and what a command leaves behind; [Commands](cli.md) \
-         says what each is for.\n\n## Shared options\n\n{}\n### Real targets\n\n{}\n",
+        "# Options\n\nGenerated from the program. `nandscope COMMAND --help` adds examples; [Commands](cli.md) lists the commands, also those that take only `--json`.\n\n## Shared options\n\n{}\n### Real targets\n\n{}\n",
         items(false),
         items(true)
     );
@@ -279,22 +286,35 @@ fn fields(schema: &Value, out: &mut String) {
         }
         return out.push('\n');
     };
+    let mut plain = Vec::new();
     for (name, property) in properties {
-        out.push_str(&format!("- `{name}`"));
         let link = reference(property);
+        if link.is_empty() && says_its_name(&cell(property)) {
+            plain.push(format!("`{name}`"));
+            continue;
+        }
+        out.push_str(&format!("- `{name}`"));
         if !link.is_empty() {
             out.push_str(&format!(" ({link})"));
         }
         out.push_str(&format!(": {}\n", cell(property)));
     }
+    if !plain.is_empty() {
+        out.push_str(&format!("- {}\n", plain.join(", ")));
+    }
     out.push('\n');
+}
+
+/// Whether a description hardly says more than the name, which the schema has as well.
+fn says_its_name(description: &str) -> bool {
+    description.split_whitespace().count() <= 4 && !description.contains('`')
 }
 
 #[test]
 fn the_result_document_is_that_of_the_schema() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json");
     let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let mut text = "# The result document\n\nGenerated from the schema, [result.schema.json](result.schema.json), which has the types. Every measurement \
+    let mut text = "# The result document\n\nGenerated from the schema, [result.schema.json](result.schema.json), which has every type and description. Every measurement \
         writes one such JSON document; reports, comparisons and the shelf read nothing else.\n\n## ResultDocument\n\n"
         .to_string();
     fields(&schema, &mut text);
@@ -478,9 +498,8 @@ fn figures_are_those_of_quick_reviews() {
         rows.retain(|id, _| !common.contains_key(id));
     }
     suites.insert(0, ("", common));
-    let mut text = "# Figures\n\nGenerated from quick reviews of simulated devices. A figure is a number that follows from a step; programs find it under \
-        its identifier in the [result document](result.md). Braces list alternatives, as in a shell. Where a device has several modes, \
-        the mode comes before the identifier.\n\n"
+    let mut text = "# Figures\n\nGenerated from quick reviews of simulated devices. A figure is a number derived from a step, with an identifier in \
+        the [result document](result.md). Braces list choices, as in a shell. With several modes, the mode precedes the identifier.\n\n"
         .to_string();
     for (suite, rows) in suites {
         let title = match suite {

@@ -46,12 +46,12 @@ goes on from there.";
 /// What to do with a trace that was recorded on a device of another size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum FitChoice {
-    /// Every request stays where it was; one beyond the device is an error
+    /// A request past the end is an error
     #[default]
     Exact,
     /// Offsets modulo the size of the device
     Wrap,
-    /// Areas are spread over the device as they were over the recorded one
+    /// Areas spread over the device as recorded
     Scale,
 }
 
@@ -69,17 +69,17 @@ impl From<FitChoice> for Fit {
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Job file in fio's grammar (may be omitted if options follow `--`), and the target: sim:NAME,
-    /// sim:./FILE.toml, sim:saved:FILE, or the path of a file or block device
+    /// Job file in fio's grammar (optional if options follow `--`), and the target: sim:NAME,
+    /// sim:./FILE.toml, sim:saved:FILE, or a file or block device
     #[arg(value_name = "JOB.fio> <TARGET", num_args = 1..=2, required = true)]
     places: Vec<String>,
     /// Set an option on every job; repeatable
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Options as on fio's command line: a job without a file, or settings for every job of the file
+    /// Options of fio's command line: a job without a file, or settings for every job
     #[arg(last = true, value_name = "--OPTION=VALUE")]
     options: Vec<String>,
-    /// Host to which the device is attached [default: direct, or that of a kept device]
+    /// Host of the device [default: direct, or that of a saved device]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
     /// Replace a value of the device profile; repeatable
@@ -88,32 +88,32 @@ pub struct Arguments {
     /// Seed of the random number generator
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Keep the result in this file
+    /// File for the result
     #[arg(short, long, value_name = "RESULT.json")]
     output: Option<PathBuf>,
     /// Print the result in fio's formats: normal, terse, json, json+ (comma-separated)
     #[arg(long, value_name = "FORMATS", value_delimiter = ',', value_parser = fio_format)]
     output_format: Vec<Format>,
-    /// Go on with the run that was interrupted, from the steps in RESULT.json.steps
+    /// Resume an interrupted run from the steps in RESULT.json.steps
     #[arg(long)]
     resume: bool,
-    /// State of the device before the run: none, sequential[:PERCENT], random[:PERCENT],
+    /// Initial state: none, sequential[:PERCENT], random[:PERCENT],
     /// overwritten[:TIMES] or steady
     #[arg(long, value_name = "STATE", default_value = "none")]
     precondition: Precondition,
-    /// Store what is written, so that jobs can verify it (simulated devices)
+    /// Store data in a simulated device, so that jobs can verify it
     #[arg(long)]
     contents: bool,
     /// Fault of the contents, as a command of `nandscope ctl`; repeatable
     #[arg(long, value_name = "COMMAND", requires = "contents")]
     fault: Vec<String>,
-    /// Keep the device in this file after the run, to continue with sim:saved:FILE
+    /// Save the device after the run; sim:saved:FILE continues
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// What to do with a trace that was recorded on a device of another size
+    /// Adaptation of a trace to the size of the device
     #[arg(long, value_enum, default_value_t)]
     fit: FitChoice,
-    /// Folder for the files that jobs ask for (write_bw_log, verify_dump and the like)
+    /// Folder for logs and other files of jobs
     #[arg(long, value_name = "DIR", default_value = ".")]
     log_dir: PathBuf,
     #[command(flatten)]

@@ -45,7 +45,7 @@ pub struct Options {
     /// Notes; an empty line starts a paragraph
     #[arg(long, value_name = "TEXT")]
     notes: Option<String>,
-    /// Show introduction.md, conclusion.md (Markdown) and the photos of this folder on the drive's page
+    /// Include introduction.md, conclusion.md (Markdown) and the photos of this folder
     #[arg(long, value_name = "DIR")]
     author: Option<PathBuf>,
 }

@@ -26,7 +26,7 @@ pub struct FullnessArguments {
     seed: u64,
     #[command(flatten)]
     threads: ThreadArguments,
-    /// Print the summary as JSON instead of text
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
 }

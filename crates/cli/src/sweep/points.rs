@@ -48,7 +48,7 @@ pub struct PointArguments {
     /// Points to run: grid (all), random:N or lhs:N (Latin hypercube)
     #[arg(long, value_name = "HOW", default_value = "grid")]
     sample: Sampling,
-    /// Host to which the device is attached [default: direct]
+    /// Host of a simulated device [default: direct]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
     /// State before each run, as in `run --precondition`
@@ -59,7 +59,7 @@ pub struct PointArguments {
     /// Folder for points, table and report, created if missing
     #[arg(short, long, value_name = "DIR", required = true)]
     output: Option<PathBuf>,
-    /// Print the points as JSON instead of the table
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
 }

@@ -38,51 +38,49 @@ the journal is kept for --restore.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// A block device, a file that nandscope made, or a simulated device (sim:NAME)
+    /// Block device, file created by nandscope, or simulated device (sim:NAME)
     #[arg(value_name = "TARGET")]
     target: String,
-    /// The answer to the question before anything is written: the serial number of the device, or its name where it has none
+    /// Confirm with this serial number (or name) instead of a prompt
     #[arg(long, value_name = "SERIAL")]
     yes: Option<String>,
-    /// Where blocks are written down before they are written to [default: in the state folder of the user]
+    /// Undo journal [default: in the user's state folder]
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// Put back what an interrupted run left in the journal, and nothing else; with `=overwrite` also in blocks that
-    /// hold something else by now, which is lost then
+    /// Only restore the data that an interrupted run left in the journal
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "keep", conflicts_with = "full")]
     restore: Option<Restore>,
-    /// Blocks that may be written, those included by which the data is put back
+    /// Limit of written blocks, restoring included
     #[arg(long, value_name = "N", default_value_t = Options::default().budget)]
     budget: u32,
-    /// Blocks written after the others, to find caches of up to this size
+    /// Size of the largest cache to detect, in blocks
     #[arg(long, value_name = "N", default_value_t = Options::default().cache)]
     cache: u64,
-    /// How often all tagged blocks are read once more
+    /// Number of times that all tagged blocks are read again
     #[arg(long, value_name = "N", default_value_t = Options::default().repeats)]
     repeats: u32,
-    /// Leave the tagged blocks on the device (its data stays in the journal) and check them after a power cycle with
-    /// --after-power-cycle; until then the device must not be used
+    /// Leave the tagged blocks for a check after a power cycle; do not use the device in between
     #[arg(long, conflicts_with_all = ["full", "restore"])]
     leave_tagged_blocks: bool,
-    /// Check the blocks that --leave-tagged-blocks left, and put the data back
+    /// Check the blocks of --leave-tagged-blocks, and restore the data
     #[arg(long, conflicts_with_all = ["full", "restore", "leave_tagged_blocks"])]
     after_power_cycle: bool,
-    /// Write and read every block; everything on the device is lost, and --destroy-data must be given
+    /// Write and read every block; destroys the data (requires --destroy-data)
     #[arg(long)]
     full: bool,
-    /// Allow --full to destroy what is on the device; a device that carries anything must be named
+    /// Allow --full to destroy the data; NAME is required unless the device is empty
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, requires = "full")]
     destroy_data: Option<Option<String>>,
-    /// With --full: the sustained speed that is printed on the device, MB/s (10 for C10, 30 for V30)
+    /// With --full: speed on the label, MB/s (10 for C10, 30 for V30)
     #[arg(long, value_name = "MB/S", requires = "full")]
     printed_speed: Option<f64>,
     /// Inject a fault into a simulated device, such as 'fake 2GiB wrap' (`nandscope help faults`); repeatable
     #[arg(long, value_name = "COMMAND", conflicts_with = "full")]
     fault: Vec<String>,
-    /// Folder to write report.html, result.json, plots/ and series.csv into; made where it is missing
+    /// Folder for report.html, result.json and the data of the plots
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Write JSON instead of text
+    /// Print JSON instead of text
     #[arg(long)]
     json: bool,
 }
@@ -90,9 +88,9 @@ pub struct Arguments {
 /// How `--restore` treats blocks that hold neither a tag nor their old contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Restore {
-    /// Leaves them as they are.
+    /// Leave blocks that changed since
     Keep,
-    /// Puts their old contents back.
+    /// Overwrite them too
     Overwrite,
 }
 
