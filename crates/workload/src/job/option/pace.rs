@@ -38,7 +38,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "ioengine",
-        "nandscope's own engine runs; that of a synchronous one, fio's default, has queue depth 1",
+        "nandscope's own engine runs instead; for a synchronous engine, fio's default, with queue depth 1",
         Other("name", |j, v| {
             j.engine = Some(engine(v)?);
             Ok(())
