@@ -23,8 +23,12 @@ pub(crate) enum Event {
     PlaneRead(u32),
     /// A transfer over a channel is done: index of the flash operation.
     Bus(u32),
-    /// A page of the map has come from host memory: number of the fetch.
+    /// A page of the map has come from host memory, or is decoded: number of the fetch.
     MapFetched(u32),
+    /// The last page that a relocation job waits for is decoded.
+    RelocationDecoded(u32),
+    /// Old data of a unit written in part is decoded: sequence number of the program that takes it.
+    MergeDecoded(u32),
     /// Firmware has handled the units of a relocation job.
     Relocated(u32),
     /// The host sees the completion: command.

@@ -280,14 +280,13 @@ fn engines_of_the_ecc_bound_the_rate_of_pages() {
     }
 }
 
-/// A page of the map takes an engine; the page of data that is read next waits for it.
+/// A page of data is read when its page of the map is decoded.
 #[test]
 fn the_firmwares_own_reads_take_engines_of_the_ecc() {
-    // The second decoding waits for its page, or for the first.
     for (engines, expected) in [
         (None, 2 * 55_120 + 200_000),
-        (Some(2), 2 * 55_120 + 200_000),
-        (Some(1), 55_120 + 2 * 200_000),
+        (Some(2), 2 * (55_120 + 200_000)),
+        (Some(1), 2 * (55_120 + 200_000)),
     ] {
         let mut p = reference_point().profile(8);
         let map = &mut p.ftl.as_mut().expect("page-mapped").map;

@@ -8,6 +8,7 @@ mod card_commands;
 mod cards;
 mod cards_random;
 mod conservation;
+mod decoding;
 mod determinism;
 mod discards;
 mod durability;

@@ -13,7 +13,7 @@ mod priority;
 
 use super::channel::Channel;
 use super::die::{Die, PerDie};
-use super::op::{FlashOp, OpClass, Progress};
+use super::op::{FlashOp, OpClass, PagesRead, Progress};
 use crate::divisor::Divisor;
 use crate::events::{Event, EventQueue};
 use crate::profile::schema::NandSection;
@@ -543,12 +543,14 @@ impl Array {
 
     fn finish(&mut self, index: u32) -> Progress {
         self.outstanding -= 1;
-        let FlashOp {
-            owner, transfers, ..
-        } = self.slots[index as usize].op;
+        let op = self.slots[index as usize].op;
         self.slots[index as usize].next = self.free_slot;
         self.free_slot = index;
-        Progress::Finished(owner, transfers)
+        let pages = PagesRead {
+            pages: op.transfers,
+            failed: op.retransfers,
+        };
+        Progress::Finished(op.owner, pages)
     }
 
     fn enqueue(&mut self, index: u32) {

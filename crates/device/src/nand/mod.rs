@@ -9,4 +9,4 @@ mod op;
 
 pub(crate) use array::{Array, ArrayTimes, Transfer};
 pub use die::Die;
-pub(crate) use op::{FlashOp, OpClass, Owner, Progress};
+pub(crate) use op::{FlashOp, OpClass, Owner, PagesRead, Progress};

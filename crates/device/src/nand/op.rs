@@ -85,11 +85,19 @@ impl FlashOp {
     }
 }
 
-/// Progress of an operation.
+/// Pages that a read has transferred to the controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PagesRead {
+    pub(crate) pages: u32,
+    /// Failed attempts to decode each of them, before the one that is due.
+    pub(crate) failed: u16,
+}
+
+/// How far an operation has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// The die has the data of a program.
     Transferred(Owner),
-    /// Done, with so many page transfers.
-    Finished(Owner, u32),
+    /// Done, with pages to decode.
+    Finished(Owner, PagesRead),
 }

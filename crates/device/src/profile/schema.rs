@@ -330,8 +330,8 @@ pub struct ControllerSection {
     pub relocate_unit_us: f64,
     /// ECC decoding time of a page after its transfer, µs.
     pub decode_us: f64,
-    /// Pages that the ECC decodes at once; left out, any number. Reads of the map and of relocation take their turn, and
-    /// nothing waits for their decoding.
+    /// Pages that the ECC decodes at once, for the host, the map and relocation alike; left out, any number, and only
+    /// the host waits for decoding.
     pub ecc_engines: Option<u32>,
     /// Write buffer, KiB.
     pub write_buffer_kib: u32,

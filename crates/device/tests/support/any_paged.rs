@@ -159,6 +159,10 @@ pub fn build(k: &Knobs) -> (Profile, &'static str) {
         .expect("page-mapped")
         .power_fail_hold_up = flag(8);
     p.controller.as_mut().expect("page-mapped").read_ahead_kib = if flag(9) { 256 } else { 0 };
+    let controller = p.controller.as_mut().expect("page-mapped");
+    controller.decode_us = 20.0;
+    controller.ecc_engines = Some(k.word_lines % 3).filter(|engines| *engines > 0);
+    p.nand.reliability.retry_transfers = k.word_lines % 3 > 1;
     let link = LINKS[usize::from(k.link)];
     super::plain::attach(&mut p, link);
     p.interface[0].active_dies = if flag(10) { 1 } else { dies };

@@ -175,6 +175,8 @@ impl PageMapDevice {
                     census.writes_in_firmware += u32::from(kind.is_write());
                 }
                 Event::MapFetched(fetch) => census.map_fetches.push(fetch),
+                Event::RelocationDecoded(job) => census.jobs.reads.push(job),
+                Event::MergeDecoded(sequence) => census.merges.push(sequence),
                 Event::Complete(index) => census.of(index)?.completion += 1,
                 Event::DataIn(transfer) => {
                     census.transfers.push(transfer);

@@ -7,7 +7,7 @@ use crate::ftl::page_map::log::{Pool, ProgramUnit};
 use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
 use crate::ftl::page_map::ppn::Ppn;
-use crate::invariant::{Checked, ensure};
+use crate::invariant::{Checked, check_near, ensure};
 use crate::nand::{Die, FlashOp, OpClass, Owner};
 use crate::profile::schema::FtlSection;
 use nandscope_units::Nanos;
@@ -25,6 +25,8 @@ struct Job {
     pool: Pool,
     /// Reads of data and of the map that it waits for.
     reads: u32,
+    /// When what it has read is decoded.
+    decoded: Nanos,
     /// Set when the unit is full.
     unit: Option<ProgramUnit>,
     /// Where its units are until it is programmed, in order. Keeps its memory from job to job.
@@ -159,6 +161,7 @@ impl Background {
         let (mut emptied, mut units, mut sources) = (Vec::new(), Vec::new(), Vec::new());
         let mut active = 0;
         for (number, job) in self.jobs.iter().enumerate() {
+            check_near("the end of decoding", job.decoded, now)?;
             active += u32::from(job.active);
             ensure!(
                 places[number] == u32::from(job.active)
@@ -237,6 +240,12 @@ impl Background {
     /// Most jobs at once, with the one that is being filled.
     pub(super) fn jobs(&self) -> usize {
         self.jobs.len()
+    }
+
+    /// A page for a job is decoded at `ready`.
+    pub(super) fn note_decoded(&mut self, job: u32, ready: Nanos) {
+        let decoded = &mut self.jobs[job as usize].decoded;
+        *decoded = ready.max(*decoded);
     }
 
     pub(super) fn working(&self) -> bool {
@@ -334,6 +343,7 @@ impl PageMapDevice {
             && self.array.outstanding() == 0
             && !self.background.working()
             && !self.map_fetches.under_way()
+            && !self.writes.awaits_old_data()
             && self.writes.in_transit == 0
     }
 
@@ -404,8 +414,13 @@ impl PageMapDevice {
         }
     }
 
+    /// Something that a job waits for has come. The last of it counts as read when all is decoded.
     pub(super) fn on_relocation_read(&mut self, job: u32) {
-        self.background.jobs[job as usize].reads -= 1;
+        let j = &mut self.background.jobs[job as usize];
+        if j.reads == 1 && j.decoded > self.now {
+            return self.events.push(j.decoded, Event::RelocationDecoded(job));
+        }
+        j.reads -= 1;
         self.program_ready_jobs();
     }
 

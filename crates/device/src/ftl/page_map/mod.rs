@@ -357,6 +357,8 @@ impl PageMapDevice {
                 self.on_progress(progress);
             }
             Event::MapFetched(fetch) => self.on_map_fetched(fetch),
+            Event::RelocationDecoded(job) => self.on_relocation_read(job),
+            Event::MergeDecoded(sequence) => self.on_merge_read(sequence),
             Event::Relocated(job) => self.on_units_handled(job, until),
             Event::Complete(index) => self.on_complete(index),
             Event::Idle => self.on_idle(),
@@ -385,24 +387,15 @@ impl PageMapDevice {
         };
         match owner {
             Owner::HostRead { command, bytes } => self.on_host_read(command, bytes, pages),
-            Owner::MapRead { fetch } => {
-                self.decode(pages);
-                self.on_map_fetched(fetch);
-            }
-            Owner::MergeRead { sequence } => {
-                self.decode(pages);
-                self.on_merge_read(sequence);
-            }
+            Owner::MapRead { fetch } => self.decode_map_page(fetch, pages),
+            Owner::MergeRead { sequence } => self.decode_old_data(sequence, pages),
             Owner::ReadAhead { segment } => self.on_read_ahead(segment, pages),
             Owner::HostProgram {
                 sequence,
                 superblock,
                 host_units,
             } => self.on_host_programmed(sequence, superblock, host_units),
-            Owner::RelocationRead { job } => {
-                self.decode(pages);
-                self.on_relocation_read(job);
-            }
+            Owner::RelocationRead { job } => self.decode_for_relocation(job, pages),
             Owner::RelocationProgram { job } => self.on_relocation_programmed(job),
             Owner::ParityProgram { superblock } => self.on_parity_programmed(superblock),
             Owner::Erase { superblock } => self.on_erase(superblock),

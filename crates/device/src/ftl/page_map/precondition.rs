@@ -41,7 +41,7 @@ impl PageMapDevice {
         if self.outstanding == 0 && self.writes.lingers() {
             self.flush_for_power_off();
         }
-        if self.outstanding > 0 || self.array.outstanding() > 0 {
+        if self.outstanding > 0 || self.array.outstanding() > 0 || self.writes.awaits_old_data() {
             return false;
         }
         let now = self.now;

@@ -8,7 +8,7 @@ use crate::ftl::page_map::log::{PageRun, RefreshTarget, WantedPage};
 use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::readahead::{ReadRange, SegmentId};
-use crate::nand::{FlashOp, OpClass, Owner};
+use crate::nand::{FlashOp, OpClass, Owner, PagesRead};
 use crate::reliability::PageRead;
 use nandscope_units::Nanos;
 
@@ -174,13 +174,13 @@ impl PageMapDevice {
         1
     }
 
-    pub(super) fn on_host_read(&mut self, index: u32, bytes: u32, pages: u32) {
+    pub(super) fn on_host_read(&mut self, index: u32, bytes: u32, pages: PagesRead) {
         let ready = self.decode(pages);
         let end = self.send(u64::from(bytes), ready);
         self.part_read(index, end);
     }
 
-    pub(super) fn on_read_ahead(&mut self, segment: SegmentId, pages: u32) {
+    pub(super) fn on_read_ahead(&mut self, segment: SegmentId, pages: PagesRead) {
         let ready = self.decode(pages);
         for waiter in self.read_ahead.arrived(segment) {
             let bytes = self.bytes_in(waiter.command, waiter.first, waiter.units);

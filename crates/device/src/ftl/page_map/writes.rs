@@ -93,6 +93,11 @@ impl Writes {
         self.used = self.used.saturating_sub(units);
     }
 
+    /// Old data that programs take is being read or decoded.
+    pub(super) fn awaits_old_data(&self) -> bool {
+        self.gathering_merges > 0 || self.in_flight.iter().any(|program| program.merges > 0)
+    }
+
     /// Data is on the link or will be as soon as firmware has looked at its command.
     fn is_data_coming(&self) -> bool {
         self.in_transit > 0 || self.in_firmware > 0
