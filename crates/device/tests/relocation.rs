@@ -53,3 +53,40 @@ fn what_is_being_moved_is_read_from_the_flash() {
     }
     sound(&d);
 }
+
+/// Where data is separated by heat, the program of a job holds what the job has read: data of one pool.
+#[test]
+fn a_relocation_program_takes_data_of_one_pool() {
+    let flash = Flash {
+        channels: 1,
+        dies_per_channel: 4,
+        planes: 2,
+        blocks: 60,
+        pages_per_block: 8,
+        page_kib: 16,
+        mt_per_s: 1000.0,
+        read_us: 50.0,
+        program_us: 400.0,
+    };
+    let mut p = flash.profile(14);
+    p.ftl.as_mut().expect("page-mapped").separate_by_heat = true;
+    p.ftl.as_mut().expect("page-mapped").relocation_units = 8;
+    p.controller.as_mut().expect("page-mapped").write_buffer_kib = 1024;
+    let mut d = device(&p, "direct");
+    assert!(d.precondition(1.0, Fill::Random { seed: 1 }));
+    let units = d.capacity().0 / 4096;
+    let mut draw = Draw(7);
+    let mut done = Vec::new();
+    for i in 0..40_000 {
+        let among = if draw.below(10) < 8 { units / 5 } else { units };
+        let place = draw.below(among) * 4096;
+        d.submit(write(i, place, 4096), d.now()).expect("in order");
+        if i >= 8 {
+            d.advance(Nanos::MAX, &mut done);
+        }
+        if i % 10 == 0 {
+            sound(&d);
+        }
+    }
+    assert!(d.counters().gc_writes.0 / 4096 > 20_000);
+}

@@ -153,6 +153,9 @@ impl PageMapDevice {
                 "relocation programs {unit:?}"
             );
         }
+        for (unit, sources) in self.background.moves() {
+            self.log.audit_move(&unit, sources)?;
+        }
         self.audit_blocks(&census, units.iter().map(|u| u.superblock))?;
         self.audit_buffer(&census)
     }

@@ -210,6 +210,13 @@ impl Background {
         self.refresh_reads
     }
 
+    /// Program units that are being moved, and where the units of each are, in order.
+    pub(super) fn moves(&self) -> impl Iterator<Item = (ProgramUnit, &[Ppn])> {
+        self.jobs
+            .iter()
+            .filter_map(|job| Some((job.unit?, &job.sources[..])))
+    }
+
     /// Where the units of a program unit are that a job has not programmed yet, in order.
     pub(super) fn sources(&self, superblock: u32, program: u32) -> Option<&[Ppn]> {
         let job = self.jobs.iter().find(|j| {
@@ -381,8 +388,11 @@ impl PageMapDevice {
             .iter()
             .position(|j| !j.active)
             .unwrap_or(0) as u32;
-        self.background.jobs[job as usize].active = true;
-        self.background.jobs[job as usize].pool = pool;
+        let j = &mut self.background.jobs[job as usize];
+        j.active = true;
+        j.pool = pool;
+        // What a starting state has left in the program unit is where it is going to be.
+        j.sources.extend(self.log.gathered_by_relocation(pool));
         self.background.active += 1;
         self.background.filling = Some(job);
         if self.background.shares_buffer {

@@ -2,7 +2,7 @@
 //! agree, every count is what a recount gives, and every superblock is in exactly the lists
 //! that its state requires. It looks at the whole device and is slow.
 
-use super::{Layout, Log, MapCache, Pool, Stream, Victim};
+use super::{Layout, Log, MapCache, Pool, ProgramUnit, Stream, Victim};
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::geometry::Geometry;
 use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
@@ -212,6 +212,24 @@ impl Log {
         ensure!(
             sources.iter().all(|ppn| ppn.0 < physical),
             "data is moved from beyond the flash"
+        );
+        Ok(())
+    }
+
+    /// Checks that a program of relocation takes the data of its job, unit for unit, and that of no other.
+    pub(crate) fn audit_move(&self, unit: &ProgramUnit, sources: &[Ppn]) -> Checked {
+        let program_units = self.geometry.native.program_units;
+        let to = self.geometry.ppn(unit.superblock, 0) + unit.program * program_units;
+        let owner = |place: Ppn| self.map.owner(place);
+        ensure!(
+            sources.len() <= program_units as usize
+                && sources
+                    .iter()
+                    .zip(to.0..)
+                    .all(|(from, at)| owner(*from) == owner(Ppn(at))),
+            "program {} of superblock {} takes other data than its job has moved",
+            unit.program,
+            unit.superblock
         );
         Ok(())
     }

@@ -137,6 +137,110 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ftl::blocks::State;
+    use crate::ftl::page_map::geometry::Geometry;
+    use crate::profile::library;
+    use crate::random::Random;
+    use nandscope_units::Nanos;
+
+    /// What relocation moves goes to the pool of most of its victim, and a superblock takes data of one pool only, until
+    /// it is erased.
+    #[test]
+    fn moved_data_is_in_the_pool_that_its_heat_says() {
+        let mut profile = library::device("reference-nvme-64gb")
+            .expect("in the library")
+            .profile()
+            .expect("valid");
+        (profile.nand.channels, profile.nand.dies_per_channel) = (1, 2);
+        (profile.nand.blocks_per_plane, profile.nand.word_lines) = (64, 4);
+        profile.nand.factory_bad_percent = 0.0;
+        let mut ftl = profile.ftl.clone().expect("page-mapped");
+        ftl.separate_by_heat = true;
+        ftl.journal_entries = 0;
+        let superblock_units = 2 * 2 * 4 * 3 * 4;
+        profile.device.capacity_bytes = 44 * superblock_units * 4096;
+        let geometry = Geometry::new(&profile, &ftl);
+        let user_units = u64::from(geometry.user_units);
+        let mut log = Log::new(&profile, &ftl, geometry, &mut Random::new(1));
+        let mut random = Random::new(7);
+        let now = Nanos::ZERO;
+        let mut full = Vec::new();
+        // By superblock, the pool of what was moved there.
+        let mut pools: Vec<Option<Pool>> = vec![None; log.blocks.len() as usize];
+        let mut moved_to = [0u64; 2];
+        for i in 0..20 * user_units {
+            let among = if random.below(10) < 8 {
+                user_units / 5
+            } else {
+                user_units
+            };
+            let unit = if i < user_units {
+                i
+            } else {
+                random.below(among)
+            } as u32;
+            assert_eq!(log.write(unit, 1, now, &mut full), 1);
+            let written = log.geometry.superblock_of(log.map.lookup(unit));
+            assert_eq!(
+                pools[written as usize], None,
+                "the host writes among moved data"
+            );
+            full.drain(..)
+                .for_each(|unit| log.program_done(unit.superblock));
+            log.erase_invalid_instantly(now);
+            while log.needs_relocation() {
+                let begins = !log.relocating();
+                let Some(victim) = log.current_victim(now, false) else {
+                    break;
+                };
+                if begins {
+                    assert_eq!(victim.pool, pool_by_majority(&log, victim.superblock));
+                }
+                let mut sources = Vec::new();
+                let (moved, unit, exhausted) = log.relocate(now, &mut sources, &mut full);
+                moved_to[victim.pool as usize] += u64::from(moved);
+                for from in sources {
+                    let to = log.map.lookup(log.map.owner(from));
+                    let pool = &mut pools[log.geometry.superblock_of(to) as usize];
+                    assert!(
+                        pool.is_none_or(|pool| pool == victim.pool),
+                        "pools are mixed"
+                    );
+                    *pool = Some(victim.pool);
+                }
+                let programs = full.drain(..).chain(unit);
+                programs.for_each(|unit| log.program_done(unit.superblock));
+                if exhausted {
+                    log.gc_writes(victim.superblock);
+                }
+                log.erase_invalid_instantly(now);
+                for (superblock, block) in log.blocks.iter() {
+                    if block.state == State::Free {
+                        pools[superblock as usize] = None;
+                    }
+                }
+            }
+        }
+        assert!(moved_to.iter().all(|units| *units > 1_000), "{moved_to:?}");
+        assert_eq!(moved_to.iter().sum::<u64>(), log.programmed.gc_writes);
+    }
+
+    /// Unit by unit, through the map of the other direction.
+    fn pool_by_majority(log: &Log, superblock: u32) -> Pool {
+        let heat = log.heat.as_ref().expect("separated");
+        let mut units = [0u32; 2];
+        for unit in 0..log.geometry.user_units {
+            let place = log.map.lookup(unit);
+            if place != Ppn::UNMAPPED && log.geometry.superblock_of(place) == superblock {
+                units[usize::from(heat.is_hot(unit))] += 1;
+            }
+        }
+        if units[1] > units[0] {
+            Pool::Hot
+        } else {
+            Pool::Cold
+        }
+    }
 
     #[test]
     fn chunks_written_at_twice_the_mean_rate_are_hot() {

@@ -173,6 +173,15 @@ impl Log {
         (ppn - self.geometry.ppn(superblock, 0)) % self.geometry.mode(slc).program_units
     }
 
+    /// Places of the units that the program unit of relocation into a pool has.
+    pub(crate) fn gathered_by_relocation(&self, pool: Pool) -> impl Iterator<Item = Ppn> + use<> {
+        let gathered = self.relocation[pool as usize].map(|stream| {
+            let end = self.geometry.ppn(stream.superblock, stream.next);
+            end.0 - stream.filling..end.0
+        });
+        gathered.into_iter().flatten().map(Ppn)
+    }
+
     /// Closes the program unit of relocation into a pool with padding.
     pub(crate) fn close_relocation_unit(&mut self, pool: Pool) -> Option<ProgramUnit> {
         let mut stream = self.relocation[pool as usize].take()?;
