@@ -94,6 +94,8 @@ FAULTS = [
      "timing: relocation keeps a core for a whole program unit", "gc_pacing a_command_waits"),
     ("ftl/page_map/background.rs", "u64::from(moved) * victim.yield_per_move;", "u64::from(moved) * victim.yield_per_move / CREDIT_PER_UNIT * CREDIT_PER_UNIT;",
      "collection: victims that yield little earn the host nothing", "gc_pacing a_write_waits"),
+    ("ftl/page_map/pacing.rs", "u128::from(grants) * u128::from(room - last) / u128::from((start - last).max(1))", "u128::from(grants) / u128::from((start - last).max(1)) * u128::from(room - last)",
+     "collection: less than a unit per job earns the host nothing", "gc_pacing a_write_waits_for_its_share_of_collection_after"),
     ("ftl/page_map/log/choice.rs", "Cause::Refresh => self.loan_per_move(),", "Cause::Refresh => 0,",
      "collection: the host waits while a superblock is levelled", "gc_pacing a_write_does_not"),
     ("ftl/page_map/writes.rs", "            self.writes.used += chunk;", "",

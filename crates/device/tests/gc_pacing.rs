@@ -99,6 +99,50 @@ fn a_write_waits_for_its_share_of_collection() {
     }
 }
 
+/// After a fill in random order, hardly any of the data of a victim is invalid, and a superblock has many units: what
+/// moving a program unit yields is far less than a unit.
+#[test]
+fn a_write_waits_for_its_share_of_collection_after_a_fill() {
+    let (blocks, spare, start) = (180u32, 9, 6);
+    let flash = Flash {
+        channels: 4,
+        dies_per_channel: 2,
+        planes: 1,
+        blocks,
+        pages_per_block: 1024,
+        page_kib: 16,
+        mt_per_s: 800.0,
+        read_us: 50.0,
+        program_us: 400.0,
+    };
+    let mut p = flash.profile(spare);
+    p.ftl.as_mut().expect("page-mapped").collection_start = start;
+    p.ftl.as_mut().expect("page-mapped").relocation_units = 16;
+    p.controller.as_mut().expect("page-mapped").write_buffer_kib = 1024;
+    let mut d = device(&p, "direct");
+    assert!(d.precondition(1.0, Fill::Random { seed: 3 }));
+    let places = d.capacity().0 / 4096;
+    let mut draw = Draw(7);
+    let moved = |d: &Device| d.counters().gc_writes.0 / PAGE;
+    let (mut before, mut most_moved) = (0, 0);
+    // Two superblocks are moved.
+    while before < 2 * flash.superblock_bytes() / PAGE {
+        one(&mut d, write(0, draw.below(places) * 4096, 4096));
+        let now = moved(&d);
+        most_moved = most_moved.max(now - before);
+        before = now;
+    }
+    sound(&d);
+    // The host has overwritten two superblocks at least when collection begins, and a victim has its share of that.
+    // With one free superblock beyond the last, credit is worth the least.
+    let least_yield = 2.0 / f64::from(blocks - spare);
+    let pages = f64::from(start - 1) / least_yield * 4096.0 / PAGE as f64;
+    assert!(
+        most_moved <= 16 + pages as u64,
+        "a write waited for {most_moved} pages, {pages} are its share"
+    );
+}
+
 /// Wear levelling moves superblocks that hold valid data only, and yields nothing.
 #[test]
 fn a_write_does_not_wait_for_the_wear_levelling_of_a_superblock() {

@@ -82,7 +82,9 @@ impl PageMapDevice {
     pub(super) fn grant(&mut self, grants: u64) {
         let (start, last) = self.log.room_at_gc();
         let room = self.log.free_room().clamp(last, start);
-        let worth = grants / (start - last).max(1) * (room - last);
+        // Not rounded before the end: what a victim with hardly any invalid data yields is less than a unit per job.
+        let worth =
+            u128::from(grants) * u128::from(room - last) / u128::from((start - last).max(1));
         let most = price(u64::from(self.log.geometry.native.superblock_units));
         self.pace.credit = (self.pace.credit + worth as i64).min(most);
     }
