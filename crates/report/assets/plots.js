@@ -43,10 +43,14 @@ var nandscope = (function () {
     return out;
   }
 
-  /* In the data, null breaks a line; false means that only another line has a sample there. */
+  /* In the data, null breaks a line; a text is the number of places where only other lines have a sample. */
   function column(v) {
-    for (var i = 0; i < v.length; i++) if (v[i] === false) v[i] = undefined;
-    return v;
+    var out = [];
+    v.forEach(function (x) {
+      if (typeof x !== "string") out.push(x);
+      else for (var n = +x; n > 0; n--) out.push(undefined);
+    });
+    return out;
   }
 
   function nearest(u, s, i) {

@@ -43,7 +43,7 @@ pub fn value(plot: &Plot) -> Value {
                 "c": line.colour % 8,
                 "dash": line.dashed,
                 "edge": line.edge,
-                "v": column.iter().map(|c| cell(*c)).collect::<Vec<Value>>(),
+                "v": cells(column),
             })
         })
         .collect();
@@ -136,13 +136,18 @@ pub fn for_script(json: &str) -> String {
     out
 }
 
-/// A gap is `null` and breaks the line; where only another line has a sample it is `false`.
-fn cell(cell: Cell) -> Value {
-    match cell {
-        Cell::Value(v) => number(round_significant(v, 5)),
-        Cell::Gap => Value::Null,
-        Cell::Absent => Value::Bool(false),
+/// A gap is `null` and breaks the line. A text such as `"3"` is that many places where only other lines have a sample:
+/// most places of a line where several are drawn.
+fn cells(column: &[Cell]) -> Vec<Value> {
+    let mut out = Vec::new();
+    for run in column.chunk_by(|a, b| matches!((a, b), (Cell::Absent, Cell::Absent))) {
+        out.push(match run.first() {
+            Some(Cell::Value(v)) => number(round_significant(*v, 5)),
+            Some(Cell::Absent) => Value::String(run.len().to_string()),
+            Some(Cell::Gap) | None => Value::Null,
+        });
     }
+    out
 }
 
 /// Evenly spaced places as start, step and count; others one by one.
@@ -200,6 +205,29 @@ mod tests {
     }
 
     #[test]
+    fn places_of_other_lines_are_counted() {
+        let (a, v) = (Cell::Absent, Cell::Value);
+        let column = [
+            a,
+            a,
+            v(1.5),
+            Cell::Gap,
+            Cell::Gap,
+            a,
+            v(2.0),
+            v(2.0),
+            a,
+            a,
+            a,
+        ];
+        let expected = json!(["2", 1.5, null, null, "1", 2, 2, "3"]);
+        assert_eq!(Value::Array(cells(&column)), expected);
+        assert!(cells(&[]).is_empty());
+        assert_eq!(cells(&[v(400.0)])[0].to_string(), "400");
+        assert_eq!(cells(&[v(f64::INFINITY)]), [Value::Null]);
+    }
+
+    #[test]
     fn even_places_are_short_and_uneven_ones_whole() {
         let even: Vec<f64> = (1..=100).map(f64::from).collect();
         assert_eq!(places(&even), json!({ "from": 1, "step": 1.0, "n": 100 }));
@@ -217,13 +245,5 @@ mod tests {
         let even: Vec<f64> = (0..10).map(|i| 0.1 * f64::from(i)).collect();
         assert_eq!(of(&even).0, 0.0);
         assert_eq!(shown_ends(&[]), None);
-    }
-
-    #[test]
-    fn cells() {
-        assert_eq!(cell(Cell::Value(400.0)).to_string(), "400");
-        assert_eq!(cell(Cell::Gap), Value::Null);
-        assert_eq!(cell(Cell::Absent), Value::Bool(false));
-        assert_eq!(cell(Cell::Value(f64::INFINITY)), Value::Null);
     }
 }
