@@ -4,7 +4,8 @@
     check_sentences.py [--shelf SHELF] FOLDER...
 
 Each folder holds result.json and report.html; SHELF is the shelf that the reports were compared with. Nothing of the product
-is used: sentences are read from the page, numbers from the documents. A sentence that no rule here knows is a fault, too. Exit status 0 where all are true, 1 with a list of
+is used: sentences are read from the page, numbers from the documents and, for ranks without a shelf, from the table of the
+library's reviews. A sentence that no rule here knows is a fault, too. Exit status 0 where all are true, 1 with a list of
 faults otherwise.
 """
 
@@ -16,6 +17,7 @@ import os
 import re
 import statistics
 import sys
+import tomllib
 
 NUMBER = r"(-?[\d ]+(?:\.\d+)?(?:e-?\d+)?)"
 # Three significant digits are shown: half a unit of the third is half a percent at most.
@@ -461,13 +463,173 @@ def compared(documents):
     return found
 
 
+def test_of(document):
+    quick = any(n["text"].startswith("Quick ") for n in document.data["notices"])
+    return ("quick " if quick else "") + document.data["procedure"]
+
+
+def shelf_rivals(document):
+    """Documents of the shelf with the same test, of other targets."""
+    return [d for d in SHELF if test_of(d) == test_of(document)
+            and d.data["target"]["name"] != document.data["target"]["name"]]
+
+
+def path_rate(mode):
+    """MB/s of the slowest stage of a path."""
+    rates = [float(m[1]) for stage in mode["path"] if (m := re.search(r"[ (]([\d.]+) MB/s\)$", stage))]
+    return min(rates, default=0)
+
+
+def widest(document):
+    """The mode whose path carries most, of several the one with the fewest stages; None for a real device."""
+    modes = document.data["target"]["modes"]
+    return max(modes, key=lambda m: (path_rate(m), -len(m["path"])), default=None)
+
+
+def links(document):
+    return [p["value"].strip('"') for p in document.data["target"]["parameters"]
+            if (p["group"], p["name"]) == ("interface", "link")]
+
+
+def kind(document):
+    """`card` or `ssd`; None where the document does not say it."""
+    target = document.data["target"]
+    if target["kind"] == "simulated":
+        names = links(document)
+        if any(n.startswith("sd-") for n in names) or names[0].startswith(("uhs2-", "emmc-")):
+            return "card"
+        return "ssd"
+    transport = document.data["environment"].get("transport") if target["kind"] == "block device" else None
+    return {"SD": "card", "eMMC": "card", "NVMe": "ssd", "ATA": "ssd"}.get(transport)
+
+
+def library_rivals(document):
+    """Lines of the table for the same test and kind, without the device itself."""
+    with open(LIBRARY, encoding="utf-8") as file:
+        head, *lines = [line.rstrip("\n").split("\t") for line in file]
+    run = "quick" if test_of(document).startswith("quick ") else "whole"
+    found = []
+    for cells in lines:
+        line = dict(zip(head, cells))
+        own = document.data["target"]["name"] == "sim:" + line["name"] or document.data["title"] == line["title"]
+        if (line["run"], line["kind"]) == (run, kind(document)) and not own:
+            values = {tuple(name.split(" ")): float(value) for name, value in line.items() if " " in name and value != "-"}
+            found.append((line, values))
+    return found
+
+
+def host_limit(document):
+    """MB/s of the path where it is slower than the best link of the device; None otherwise."""
+    mode = widest(document)
+    if mode is None:
+        rate = document.data["target"].get("link_bytes_per_s")
+        return rate and rate / 1e6
+    last = {"path": mode["path"][-1:]}
+    if last["path"][0].startswith(links(document)[0] + " ") and path_rate(last) == path_rate(mode):
+        return None
+    return path_rate(mode)
+
+
+def in_library(document):
+    """The figures of the document and of its rivals that are ranked, in the form of `compared`, and those that are not."""
+    mode = widest(document)
+    name = mode and mode["name"]
+    rivals = library_rivals(document)
+    prefix = re.sub(r"[^a-z0-9]+", "-", (name or "").lower()).strip("-") + "."
+    own = {(f["id"].removeprefix(prefix), f["unit"]): (f["title"], f["value"]) for f in document.figures(name)}
+    limit, limited = host_limit(document), {}
+    for key in [k for k in own if any(k in values for _, values in rivals)]:
+        near_limit = limit and key[1] == "MB/s" and own[key][1] >= 0.8 * limit
+        if near_limit and any(values.get(key, 0) > own[key][1] for _, values in rivals):
+            limited[key] = own.pop(key)
+    others = [{k + (None,): (own[k][0], v) for k, v in values.items() if k in own} for _, values in rivals]
+    return {k + (None,): v for k, v in own.items()}, others, limited
+
+
+MORE = ["MB/s", "IOPS", "MB/s/W", "GB/s"]
+
+
+def place(own, others, key):
+    """Place, number of drives, and the best of the others; values within 1 % share a place."""
+    values = [(o[key][1], i) for i, o in enumerate(others) if key in o]
+    value = own[key][1]
+    more = key[1] in MORE
+    ahead = sum(v > value * 1.01 if more else v * 1.01 < value for v, _ in values)
+    return 1 + ahead, 1 + len(values), (max if more else min)((v for v, _ in values), default=None)
+
+
+def ranks(document, page):
+    """Every line of the table of ranks, and the sentences around it."""
+    section = re.search(r'<section id="ranks".*?</section>', page, re.S)
+    if not section:
+        known = document.data["procedure"] == "card review" and document.data["target"]["kind"] != "simulated"
+        return ["nothing is said of ranks"] if known and not SHELF else []
+    plain = lambda text: html.unescape(re.sub(r"<[^>]*>", "", text)).replace("\u202f", " ").strip()
+    part = lambda pattern: [plain(m) for m in re.findall(pattern, section[0], re.S)]
+    intro = " ".join(part(r'<p class="ranks-intro">(.*?)</p>'))
+    limited = part(r'<p class="ranks-limited">(.*?)</p>')
+    names = part(r"<li>(.*?)</li>")
+    meaning = r" Rank 1 is the highest rate, or the lowest time, power or energy; values within 1 % share a rank\."
+    simulated = document.data["target"]["kind"] == "simulated"
+    if re.fullmatch(r"Not ranked among the simulated devices of the library: the result does not say whether this is a memory "
+                    r"card or an SSD\. --shelf DIR ranks it among the drives of a shelf\.", intro):
+        return [] if kind(document) is None and not simulated else ["the document says what the device is"]
+    if match := re.fullmatch(rf"Places among (\d+) other drives? of the shelf in the same test \((.+?)\)\.{meaning}", intro):
+        rivals = shelf_rivals(document)
+        own, *others = compared([document] + rivals)
+        titles = [d.title + (" (simulated)" if d.data["target"]["kind"] == "simulated" else "") for d in rivals]
+        expected, fewest, left_out = titles, 1, {}
+    elif match := re.fullmatch(r"Places among (\d+) (?:cards and eMMCs|SSDs) of the library, all simulated, in the same test "
+                               rf"\((.+?)\), each on the fastest host of its profile(?:, this drive in (.+?))?\.( This drive was measured\.)?{meaning}", intro):
+        rivals = library_rivals(document)
+        own, others, left_out = in_library(document)
+        titles = [line["title"] for line, _ in rivals]
+        expected, fewest = [f"{line['title']}, {line['mode']}" for line, _ in rivals], 3
+        modes = document.data["target"]["modes"]
+        if match[3] != (widest(document)["name"] if len(modes) > 1 else None):
+            return [f"another mode is compared: {intro}"]
+        if bool(match[4]) == simulated or ("SSDs of" in intro) != (kind(document) == "ssd"):
+            return [f"not true of this device: {intro}"]
+    else:
+        return [f"not understood: {intro}"]
+    faults = []
+    if int(match[1]) != len(rivals) or match[2] != test_of(document) or names != expected:
+        faults.append(f"the rivals in {test_of(document)} are {expected}")
+    if left_out:
+        shown = re.fullmatch(rf"Not ranked: (.*)\. The path from host to device carries {NUMBER} MB/s and may limit them\.", "".join(limited))
+        if not shown or not near(number(shown[2]), host_limit(document)) or len(shown[1].split("; ")) != len(left_out) \
+                or not all(any(title in t for t in shown[1].split("; ")) for title, _ in left_out.values()):
+            faults.append(f"not ranked are {left_out}: {limited}")
+    elif limited:
+        faults.append(f"nothing is limited: {limited}")
+    rows = re.findall(r'<th scope="row">(.*?)</th><td[^>]*>(.*?)</td><td[^>]*><b>(\d+)</b> of (\d+)</td><td[^>]*>(.*?): ([^:]*?)</td>', section[0])
+    if section[0].count('<th scope="row">') != len(rows):
+        faults.append("a row is not understood")
+    quantity = rf"{NUMBER} (\S+)"
+    for title, value, at, of, best, best_value in rows:
+        title, best = plain(title), plain(best)
+        value, best_value = re.fullmatch(quantity, plain(value)), re.fullmatch(quantity, plain(best_value))
+        if not value or not best_value or value[2] != best_value[2]:
+            faults.append(f"not understood: the values of {title}")
+            continue
+        def holds(key):
+            position, count, top = place(own, others, key)
+            named = [o[key][1] for o, t in zip(others, titles) if key in o and t == best]
+            return ((position, count) == (int(at), int(of)) and count > fewest and near(number(best_value[1]), top) and top in named)
+        keys = [k for k, (name, v) in own.items() if (title.endswith(name) or name in title) and k[1] == value[2] and near(number(value[1]), v)]
+        if not any(holds(k) for k in keys):
+            faults.append(f"{title}: rank {at} of {of} behind {best} does not hold: {[place(own, others, k) for k in keys]}")
+    return faults
+
+
 def unusual(document, text):
-    rivals = [d for d in SHELF if d.data["procedure"] == document.data["procedure"]
-              and d.data["target"]["name"] != document.data["target"]["name"]]
-    match = re.match(rf"(\d+) drives of the shelf are similar: half to twice {NUMBER} (MB/s) in (.+?)\. ", text)
+    match = re.match(rf"(\d+) (drives of the shelf|simulated devices of the library) are similar: half to twice {NUMBER} (MB/s) in (.+?)\. ", text)
     if not match:
         return [f"not understood: {text}"]
-    own, *others = compared([document] + rivals)
+    if match[2] == "drives of the shelf":
+        own, *others = compared([document] + shelf_rivals(document))
+    else:
+        own, others, _ = in_library(document)
 
     def candidates(title, shown, unit):
         return [key for key, (name, value) in own.items() if title.endswith(name) or name in title
@@ -477,9 +639,9 @@ def unusual(document, text):
         rate = own[key][1]
         return [o for o in others if key in o and rate / 2 <= o[key][1] <= rate * 2]
 
-    references = [k for k in candidates(match[4], number(match[2]), match[3]) if len(similar(k)) == int(match[1])]
+    references = [k for k in candidates(match[5], number(match[3]), match[4]) if len(similar(k)) == int(match[1])]
     if not references:
-        return [f"no rate of {match[2]} MB/s has {match[1]} similar drives: {match[4]}"]
+        return [f"no rate of {match[3]} MB/s has {match[1]} similar drives: {match[5]}"]
     faults = []
     rest = text[match.end():]
     pattern = rf"(.+?): {NUMBER} (\S+), {NUMBER}× the median of (\d+) similar drives, which have {NUMBER} to {NUMBER} (\S+?)\.(?: |$)"
@@ -577,6 +739,8 @@ def seconds(answer):
 
 # Documents of the shelf.
 SHELF = []
+# The reviews of the library's devices.
+LIBRARY = os.path.join(os.path.dirname(__file__), "../../crates/report/src/shelf/library.tsv")
 
 RULES = {
     **{lead: verification for lead in ("Genuine", "Fake", "Failing")},
@@ -604,7 +768,7 @@ def check(folder):
     count = sum(sentences(text) for _, text in verdict)
     if count > MOST_SENTENCES:
         faults.append(f"the verdict has {count} sentences: {verdict}")
-    faults += collection(document, page)
+    faults += collection(document, page) + ranks(document, page)
     for lead, text in found:
         rule = RULES.get(lead)
         found_faults = rule(document, text) if rule else [f"no rule for: {lead}"]
@@ -612,14 +776,34 @@ def check(folder):
     return len(found), faults
 
 
+def name_drives(paths):
+    """Calls each document of the shelf as its owner calls the drive, or else by its first result; with the name of its
+    folder where drives share a title."""
+    titles = {}
+    for path, document in zip(paths, SHELF):
+        folder = os.path.dirname(path)
+        about = os.path.join(folder, "drive.toml")
+        own = {}
+        if os.path.exists(about):
+            with open(about, "rb") as file:
+                own = tomllib.load(file)
+        titles.setdefault(folder, own.get("title", document.data["title"]))
+    for path, document in zip(paths, SHELF):
+        folder = os.path.dirname(path)
+        shared = list(titles.values()).count(titles[folder]) > 1
+        document.title = titles[folder] + (f" ({os.path.basename(folder)})" if shared else "")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--shelf", help="folder of the shelf")
     parser.add_argument("folders", nargs="+", metavar="FOLDER")
     arguments = parser.parse_args()
-    for path in sorted(glob.glob(os.path.join(arguments.shelf, "*", "*.json"))) if arguments.shelf else []:
+    paths = sorted(glob.glob(os.path.join(arguments.shelf, "*", "*.json"))) if arguments.shelf else []
+    for path in paths:
         with open(path, encoding="utf-8") as file:
             SHELF.append(Document(json.load(file)))
+    name_drives(paths)
     false = 0
     for folder in arguments.folders:
         count, faults = check(folder)

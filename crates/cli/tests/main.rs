@@ -25,6 +25,7 @@ mod hostile_input;
 mod inspect;
 mod interrupted;
 mod json_forms;
+mod library;
 mod mutate;
 mod mutate_all;
 mod outputs;

@@ -136,6 +136,80 @@ fn what_is_unusual_among_the_drives_of_a_shelf_is_true() {
     assert!(said.contains("does not follow from the shelf"), "{said}");
 }
 
+/// A result as if it came from a block device of this transport, whose link carries 25 MB/s.
+fn as_measured(text: &str, transport: &str) -> String {
+    let mut document: Value = serde_json::from_str(text).unwrap();
+    let target = &mut document["target"];
+    target["name"] = "/dev/mmcblk0".into();
+    target["kind"] = "block device".into();
+    target["link_bytes_per_s"] = 25e6.into();
+    target["modes"] = Value::Array(Vec::new());
+    target["parameters"] = Value::Array(Vec::new());
+    document["title"] = "A card".into();
+    document["environment"]["transport"] = transport.into();
+    let plain = |figures: &mut Value| {
+        for figure in figures.as_array_mut().unwrap() {
+            let id = figure["id"].as_str().unwrap().split_once('.').unwrap().1;
+            figure["id"] = id.to_string().into();
+            figure["mode"] = Value::Null;
+        }
+    };
+    plain(&mut document["figures"]);
+    for step in document["steps"].as_array_mut().unwrap() {
+        step["mode"] = Value::Null;
+        plain(&mut step["figures"]);
+    }
+    document.to_string()
+}
+
+#[test]
+fn ranks_among_the_library_are_true() {
+    if !have(&["python3"]) {
+        return;
+    }
+    let folder = Folder::new("sentences-ranks");
+    let card = ["sim:kingston-8gb", "--quick", "--mode", "SabreLite"];
+    let slow_host = ["sim:samsung-pro-32gb", "--quick", "--mode", "Odroid XU3"];
+    all_true(&folder, &[&card, &slow_host]);
+    let page = folder.read("report-0/report.html");
+    assert!(page.contains("25 cards and eMMCs of the library, all simulated"));
+    assert!(!page.contains("<li>Kingston microSDHC Class 4, 8 GB"));
+    let limited = "<p class=\"ranks-limited\">Not ranked: SEQ1M Q8T1 read, fresh; ";
+    assert!(!page.contains("ranks-limited"));
+    assert!(folder.read("report-1/report.html").contains(limited));
+    // The script sees a changed number, drive or name.
+    for (right, wrong) in [
+        ("</b> of 26</td>", "</b> of 25</td>"),
+        ("reference card, 250 GB: ", "reference card, 251 GB: "),
+        ("<li>Samsung EVO", "<li>Samsung Eva"),
+    ] {
+        assert!(page.contains(right), "{right}");
+        folder.file("report-0/report.html", &page.replacen(right, wrong, 1));
+        let checked = Command::new("python3")
+            .args([SCRIPT, "report-0"])
+            .current_dir(&folder.0)
+            .output()
+            .unwrap();
+        assert!(!checked.status.success(), "{wrong}");
+    }
+    let text = folder.read("report-0/result.json");
+    for (transport, said) in [
+        ("SD", "26 cards and eMMCs of the library"),
+        ("USB", "Not ranked among the simulated devices"),
+    ] {
+        let folder_name = format!("report-{transport}");
+        std::fs::create_dir_all(folder.0.join(&folder_name)).unwrap();
+        let result = format!("{folder_name}/result.json");
+        folder.file(&result, &as_measured(&text, transport));
+        folder
+            .run(&["report", &result, "-o", &folder_name])
+            .succeeds();
+        check(&folder, std::slice::from_ref(&folder_name));
+        let page = folder.read(&format!("{folder_name}/report.html"));
+        assert!(page.contains(said), "{transport}");
+    }
+}
+
 #[test]
 fn the_verdict_of_a_verification_is_true() {
     if !have(&["python3"]) {

@@ -3,6 +3,7 @@
 
 use crate::drawings;
 use crate::error::{ReportError, Result};
+use crate::shelf::among;
 use crate::view::around::Around;
 use crate::{columns, csv, html};
 use nandscope_files::{Access, write_in};
@@ -11,13 +12,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Writes `report.html`, `plots/<step>-<name>.svg`, `series.csv`, `series-index.csv` and `series.parquet` into
-/// `dir`, which is made where it is missing, and gives the paths written, in order.
+/// `dir`, which is made where it is missing, and gives the paths written, in order. The page ranks the drive among the
+/// simulated devices of the library.
 ///
 /// # Errors
 /// `ReportError::Template`, `Encode` or `Draw` if something cannot be rendered; `Write` or `Folder` if it cannot be
 /// written. Files written before remain.
 pub fn write_all(document: &ResultDocument, dir: &Path) -> Result<Vec<PathBuf>> {
-    write_among(document, &Around::default(), dir)
+    write_among(document, &among(document, &[]), dir)
 }
 
 /// The same, with the ranks of the drive among others on the page ([`crate::shelf::among`]).

@@ -179,7 +179,15 @@ fn key_figures(document: &ResultDocument) -> Option<Matrix> {
     matrix::of_figures("Key figures", &own)
 }
 
-/// Number of published figures that are met, in words.
+/// Heading of the list of the other drives.
+fn rivals_in_words(count: usize) -> String {
+    match count {
+        1 => "The other drive".to_string(),
+        _ => format!("The {count} other drives"),
+    }
+}
+
+/// How many published figures are met, in words.
 fn met(rows: &[PublishedRow]) -> String {
     let met = rows.iter().filter(|r| r.met).count();
     format!(

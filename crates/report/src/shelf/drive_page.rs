@@ -25,7 +25,10 @@ pub(super) fn around(
             .collect();
         Some(ranks::of_rows(&set.rows, set.place_of(number)?, &names))
     });
-    let unusual = set.and_then(|set| Some(unusual::of_rows(&set.rows, set.place_of(number)?)));
+    let unusual = set.and_then(|set| {
+        let place = set.place_of(number)?;
+        Some(unusual::of_rows(&set.rows, place, unusual::OF_SHELF))
+    });
     let pages = links.get(number).into_iter().flatten();
     let others = drive.results.iter().zip(pages).enumerate();
     Around {
@@ -41,6 +44,7 @@ pub(super) fn around(
             .filter(|(j, _)| *j != result)
             .map(|(_, (r, link))| (r.procedure.clone(), format!("../{link}")))
             .collect(),
+        rivals: None,
         ranks: ranks.unwrap_or_default(),
         unusual: unusual.unwrap_or_default(),
     }

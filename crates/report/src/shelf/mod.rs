@@ -1,9 +1,11 @@
 //! Many drives as a site of static pages: an index with a chart of each test over all drives, the report of every
 //! result, and a page that compares two drives. The pages need no server and fetch nothing but the photos beside them.
 
+mod among;
 mod charts;
 mod drive_page;
 mod index;
+mod library;
 mod pair;
 mod ranks;
 mod tests_of;
@@ -17,9 +19,10 @@ use std::path::{Path, PathBuf};
 use tests_of::TestSet;
 
 pub use crate::compare::Price;
-pub use crate::view::around::{Around, Rank};
+pub use crate::view::around::{Around, Rank, Rivals};
 pub use crate::view::author::{Author, Photo};
-pub use ranks::among;
+pub use among::among;
+pub use library::library_table;
 
 /// A drive of a shelf with its results, at most one of each procedure.
 #[derive(Clone, Debug, PartialEq)]

@@ -182,7 +182,7 @@ fn a_drive_is_ranked_against_others_only() {
     let found = among(&mine, &shelf).ranks;
     // The older result of the same target does not count.
     assert_eq!((found[0].place, found[0].of), (2, 2));
-    assert_eq!(found[0].best.0, "Drive b");
+    assert_eq!(found[0].best.0, "Drive b (simulated)");
     // The lower power.
     assert_eq!((found[1].place, found[1].of), (1, 2));
     assert!(among(&mine, &shelf[..1]).ranks.is_empty());

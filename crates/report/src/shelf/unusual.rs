@@ -14,12 +14,14 @@ const MOST: usize = 3;
 const FEWEST: usize = 4;
 /// Ratio of the rates of similar drives.
 const SIMILAR: f64 = 2.0;
+/// What the drives of a shelf are called.
+pub(super) const OF_SHELF: &str = "drives of the shelf";
 /// Least ratio to the median of the others.
 const FAR: f64 = 2.0;
 
 /// Sentences on the figures of document `i` that lie outside the range of all similar drives and differ from their median
-/// by at least [`FAR`]; the farthest first.
-pub(super) fn of_rows(rows: &[Row], i: usize) -> Vec<String> {
+/// by at least [`FAR`]; the farthest first. `others` is what the other documents are called.
+pub(super) fn of_rows(rows: &[Row], i: usize, others: &str) -> Vec<String> {
     let looked_at = charted(rows, MOST_OF_A_KIND);
     let Some(rate) = looked_at.iter().find(|r| r.unit == "MB/s") else {
         return Vec::new();
@@ -41,7 +43,7 @@ pub(super) fn of_rows(rows: &[Row], i: usize) -> Vec<String> {
     let mut sentences: Vec<String> = sentences.collect();
     if let Some(first) = sentences.first_mut() {
         *first = format!(
-            "{} drives of the shelf are similar: half to twice {} in {}. {first}",
+            "{} {others} are similar: half to twice {} in {}. {first}",
             similar.len(),
             rate.cell(i),
             rate.title
@@ -128,14 +130,14 @@ mod tests {
             ),
         ];
         assert_eq!(
-            of_rows(&rows, 0),
+            of_rows(&rows, 0, OF_SHELF),
             [concat!(
                 "4 drives of the shelf are similar: half to twice 100\u{202f}MB/s in Figure cdm.read. ",
                 "Figure cdm.write: 5.00\u{202f}MB/s, 0.11× the median of 4 similar drives, which have 40.0 to 60.0\u{202f}MB/s."
             )]
         );
         // The others are within the range, and no drive is like the last.
-        assert!((1..6).all(|i| of_rows(&rows, i).is_empty()));
+        assert!((1..6).all(|i| of_rows(&rows, i, OF_SHELF).is_empty()));
     }
 
     #[test]
@@ -144,8 +146,8 @@ mod tests {
             row("cdm.read", "MB/s", &[100.0, 90.0, 110.0, 120.0]),
             row("cdm.write", "MB/s", &[5.0, 50.0, 40.0, 60.0]),
         ];
-        assert!(of_rows(&rows, 0).is_empty());
-        assert!(of_rows(&rows, 9).is_empty());
-        assert!(of_rows(&[], 0).is_empty());
+        assert!(of_rows(&rows, 0, OF_SHELF).is_empty());
+        assert!(of_rows(&rows, 9, OF_SHELF).is_empty());
+        assert!(of_rows(&[], 0, OF_SHELF).is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! The frame of a report of one of several drives: the link back to the others, its photo, price and
-//! notes, and its ranks among them. A single report has none of it.
+//! What stands around the report of a drive that is one of several: the way back to the others, its photo, price and
+//! notes, and its ranks among them.
 
 use super::author::Author;
 
@@ -18,10 +18,23 @@ pub struct Around {
     pub notes: Vec<String>,
     /// Other results of the drive: procedure, and the link to its report.
     pub others: Vec<(String, String)>,
+    /// Whom the ranks are among; `None` on a site, whose index says it.
+    pub rivals: Option<Rivals>,
     /// Ranks, in the order in which a reader asks for figures.
     pub ranks: Vec<Rank>,
     /// Sentences on figures that are far from those of similar drives.
     pub unusual: Vec<String>,
+}
+
+/// The drives among which a drive is ranked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rivals {
+    /// Sentences: which drives, in which test; or why there is no rank.
+    pub intro: String,
+    /// A sentence on the figures that have no rank because the host limits them.
+    pub limited: Option<String>,
+    /// Names of the drives, with the mode in which each was reviewed.
+    pub names: Vec<String>,
 }
 
 /// The place of a drive among others in one figure.
@@ -31,7 +44,7 @@ pub struct Rank {
     pub title: String,
     /// The drive's value, with its unit.
     pub value: String,
-    /// One more than the number of drives that are better.
+    /// One more than the number of drives that are better by more than 1 %.
     pub place: usize,
     /// Drives that have the figure, this one included.
     pub of: usize,
@@ -40,6 +53,11 @@ pub struct Rank {
 }
 
 impl Around {
+    /// True where something is said of ranks.
+    pub fn has_ranks(&self) -> bool {
+        self.rivals.is_some() || !self.ranks.is_empty()
+    }
+
     /// True where the author said something of the drive.
     pub fn has_notes(&self) -> bool {
         self.photo.is_some() || self.price.is_some() || !self.notes.is_empty()

@@ -1,0 +1,111 @@
+//! Among which drives a single result is ranked: those of a shelf, or without one the simulated devices of the library.
+
+use super::tests_of::is_quick;
+use super::{Drive, library, ranks, titles, unusual};
+use crate::compare::rows::all_rows;
+use crate::view::around::{Around, Rivals};
+use nandscope_result::ResultDocument;
+
+/// How ranks are meant.
+const RANKS: &str = "Rank 1 is the highest rate, or the lowest time, power or energy; values within 1\u{202f}% share a rank.";
+
+/// The ranks of a result among the drives of a shelf that went through the same procedure, and what is unusual among
+/// them. If the shelf has none, the simulated devices of the library take their place, of which only the card review is
+/// kept. A result of the same target does not count: a drive is not its own rival.
+pub fn among(document: &ResultDocument, shelf: &[Drive]) -> Around {
+    let on_shelf = among_shelf(document, shelf);
+    on_shelf.unwrap_or_else(|| among_library(document))
+}
+
+/// `None` if the shelf has no other drive with the same test.
+fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<Around> {
+    let quick = is_quick(document);
+    let is_rival = |r: &&ResultDocument| {
+        r.procedure == document.procedure
+            && is_quick(r) == quick
+            && r.target.name != document.target.name
+    };
+    let (mut documents, mut names) = (vec![document], vec![document.title.clone()]);
+    for (drive, title) in shelf.iter().zip(titles(shelf)) {
+        for rival in drive.results.iter().filter(is_rival) {
+            documents.push(rival);
+            names.push(match rival.target.is_simulated() {
+                true => format!("{title} (simulated)"),
+                false => title.clone(),
+            });
+        }
+    }
+    let rivals = documents.len() - 1;
+    if rivals == 0 {
+        return None;
+    }
+    let rows = all_rows(&documents);
+    let drives = if rivals == 1 { "drive" } else { "drives" };
+    let test = test(document);
+    Some(Around {
+        ranks: ranks::of_rows(&rows, 0, &names),
+        unusual: unusual::of_rows(&rows, 0, unusual::OF_SHELF),
+        rivals: Some(Rivals {
+            intro: format!(
+                "Places among {rivals} other {drives} of the shelf in the same test ({test}). {RANKS}"
+            ),
+            limited: None,
+            names: names.split_off(1),
+        }),
+        ..Around::default()
+    })
+}
+
+/// Nothing for a procedure that the library has not gone through.
+fn among_library(document: &ResultDocument) -> Around {
+    let field = match library::field(document) {
+        None => return Around::default(),
+        Some(Err(reason)) => return unranked(reason),
+        Some(Ok(field)) => field,
+    };
+    let ranks = ranks::of_rows(&field.rows, 0, &field.titles).into_iter();
+    let ranks: Vec<_> = ranks.filter(|r| r.of > library::FEWEST).collect();
+    if ranks.is_empty() && field.limited.is_none() {
+        return Around::default();
+    }
+    let measured = match document.target.is_simulated() {
+        true => "",
+        false => " This drive was measured.",
+    };
+    let mode = match (&field.mode, document.target.modes.len()) {
+        (Some(mode), 2..) => format!(", this drive in {mode}"),
+        _ => String::new(),
+    };
+    Around {
+        ranks,
+        unusual: unusual::of_rows(&field.rows, 0, "simulated devices of the library"),
+        rivals: Some(Rivals {
+            intro: format!(
+                "Places among {} {} of the library, all simulated, in the same test ({}), each on the fastest host of its profile{mode}.{measured} {RANKS}",
+                field.names.len(),
+                field.kind,
+                test(document),
+            ),
+            limited: field.limited,
+            names: field.names,
+        }),
+        ..Around::default()
+    }
+}
+
+/// A page that says why it has no ranks.
+fn unranked(reason: String) -> Around {
+    Around {
+        rivals: Some(Rivals {
+            intro: reason,
+            ..Rivals::default()
+        }),
+        ..Around::default()
+    }
+}
+
+/// `quick card review`.
+fn test(document: &ResultDocument) -> String {
+    let quick = if is_quick(document) { "quick " } else { "" };
+    format!("{quick}{}", document.procedure)
+}
