@@ -54,6 +54,8 @@ FAULTS = [
      "accounting: metadata is not counted", "write_amplification every_program"),
     ("ftl/page_map/log/relocation.rs", "        *count += u64::from(units);", "        *count += u64::from(units.min(1));",
      "accounting: one unit of a relocated page is counted", "write_amplification every_program"),
+    ("ftl/page_map/background.rs", "|superblock| background.moves_from(superblock * units, units)", "|superblock| background.moves_from(superblock, 0)",
+     "collection: a victim is erased before its data is programmed", "relocation a_victim_stays"),
     ("nand/channel.rs", "self.reads_until = start + time;", "self.reads_until = now + time;",
      "timing: transfers of a channel overlap", "arithmetic"),
     ("nand/array.rs", "self.energy_pj += u64::from(op.array_ns) * self.times.read_mw;", "",

@@ -90,3 +90,44 @@ fn a_relocation_program_takes_data_of_one_pool() {
     }
     assert!(d.counters().gc_writes.0 / 4096 > 20_000);
 }
+
+/// Jobs program on dies of their own, and may end in another order than they began. What the first has read stays until it
+/// has programmed it, also when the last unit of the victim went elsewhere or was overwritten.
+#[test]
+fn a_victim_stays_until_all_its_data_is_programmed() {
+    let flash = Flash {
+        channels: 1,
+        dies_per_channel: 4,
+        planes: 1,
+        blocks: 40,
+        pages_per_block: 8,
+        page_kib: 16,
+        mt_per_s: 1000.0,
+        read_us: 50.0,
+        program_us: 400.0,
+    };
+    let mut p = flash.profile(10);
+    p.ftl.as_mut().expect("page-mapped").relocation_units = 8;
+    let mut d = device(&p, "direct");
+    assert!(d.precondition(1.0, Fill::Random { seed: 1 }));
+    let units = d.capacity().0 / 4096;
+    let mut draw = Draw(7);
+    let (mut done, mut outstanding) = (Vec::new(), 0);
+    for _ in 0..20_000 {
+        while outstanding < 8 {
+            // Reads of one eighth keep one die busier than the others.
+            let command = match draw.below(4) {
+                0 => read(0, draw.below(units / 8) * 4096, 4096),
+                _ => write(1, draw.below(units) * 4096, 4096),
+            };
+            let now = d.now();
+            d.submit(command, now).expect("in order");
+            outstanding += 1;
+        }
+        let until = d.now() + Nanos(20_000);
+        d.advance(until, &mut done);
+        outstanding -= done.drain(..).count();
+        sound(&d);
+    }
+    assert!(d.counters().gc_writes.0 > 0);
+}

@@ -233,6 +233,12 @@ impl Background {
         Some(&self.jobs[job as usize].sources)
     }
 
+    /// Whether a job has data from one of the `units` places from `first` that it has not programmed.
+    fn moves_from(&self, first: u32, units: u32) -> bool {
+        let mut sources = self.jobs.iter().flat_map(|job| &job.sources);
+        sources.any(|source| source.0.wrapping_sub(first) < units)
+    }
+
     /// The job that is being filled takes data for the other pool.
     fn fills_other_pool(&self, pool: Pool) -> bool {
         let job = self.filling.map(|job| &self.jobs[job as usize]);
@@ -552,7 +558,7 @@ impl PageMapDevice {
 
     /// Sends erases for superblocks without valid data.
     pub(super) fn erase_invalid(&mut self) {
-        while let Some(superblock) = self.log.take_erasable() {
+        while let Some(superblock) = self.take_erasable() {
             let g = &self.log.geometry;
             let slc = self.log.blocks.get(superblock).slc;
             let (dies, array_ns) = (g.dies, g.mode(slc).erase_ns);
@@ -573,6 +579,14 @@ impl PageMapDevice {
                 self.array.submit(op, self.now, &mut self.events);
             }
         }
+    }
+
+    /// The data of jobs is safe only when it is programmed, in whatever order their programs end.
+    fn take_erasable(&mut self) -> Option<u32> {
+        let units = self.log.geometry.native.superblock_units;
+        let background = &self.background;
+        self.log
+            .take_erasable(|superblock| background.moves_from(superblock * units, units))
     }
 
     pub(super) fn on_erase(&mut self, superblock: u32) {

@@ -368,7 +368,9 @@ impl PageMapDevice {
                 self.pending[index as usize].status = Status::UncorrectableRead;
             }
         }
-        if verdict.retries > RETRIES_BEFORE_REFRESH {
+        if matches!(owner, Owner::RelocationRead { .. }) {
+            // The data is just being moved.
+        } else if verdict.retries > RETRIES_BEFORE_REFRESH {
             self.ask_refresh(run.superblock, None);
         } else if disturbed.due != 0 {
             for plane in (0..u32::BITS).filter(|plane| disturbed.due >> plane & 1 == 1) {

@@ -206,13 +206,29 @@ impl Log {
         self.to_erase.contains(&superblock)
     }
 
-    /// Checks that data that is being moved lies in the flash.
+    /// Checks that data that is being moved is in the flash, and that its erasure has not begun.
     pub(crate) fn audit_sources(&self, sources: &[Ppn]) -> Checked {
         let physical = self.blocks.len() * self.geometry.native.superblock_units;
         ensure!(
             sources.iter().all(|ppn| ppn.0 < physical),
             "data is moved from beyond the flash"
         );
+        let mut superblocks: Vec<u32> = sources
+            .iter()
+            .map(|ppn| self.geometry.superblock_of(*ppn))
+            .collect();
+        superblocks.dedup();
+        for superblock in superblocks {
+            let is_gone = match self.blocks.get(superblock).state {
+                State::Free | State::Retired => true,
+                State::Erasing => !self.waits_for_erase(superblock),
+                State::Open | State::Closed | State::Collecting => false,
+            };
+            ensure!(
+                !is_gone,
+                "superblock {superblock} is erased before its data is programmed elsewhere"
+            );
+        }
         Ok(())
     }
 

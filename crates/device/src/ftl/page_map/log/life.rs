@@ -55,12 +55,12 @@ impl Log {
         self.to_erase.push(superblock);
     }
 
-    /// A superblock that can be erased now, its programs being done.
-    pub(crate) fn take_erasable(&mut self) -> Option<u32> {
+    /// A superblock that can be erased now: its programs are done, and nothing `is_needed` of what it held.
+    pub(crate) fn take_erasable(&mut self, is_needed: impl Fn(u32) -> bool) -> Option<u32> {
         let ready = self
             .to_erase
             .iter()
-            .position(|s| self.blocks.get(*s).programs_pending == 0)?;
+            .position(|s| self.blocks.get(*s).programs_pending == 0 && !is_needed(*s))?;
         Some(self.to_erase.swap_remove(ready))
     }
 
@@ -74,6 +74,8 @@ impl Log {
         let parity = self.geometry.parity_units(slc, mode.programs);
         self.erased_units += u64::from(mode.superblock_units) + u64::from(parity);
         self.blocks.erased(superblock, block_failed);
+        self.refresh_queue
+            .retain(|target| target.superblock != superblock);
         self.note_retired(now);
     }
 
@@ -192,7 +194,7 @@ impl Log {
 
     /// See [`Log::settle_instantly`].
     pub(crate) fn erase_invalid_instantly(&mut self, now: Nanos) {
-        while let Some(superblock) = self.take_erasable() {
+        while let Some(superblock) = self.take_erasable(|_| false) {
             self.erased(superblock, false, now);
         }
     }
