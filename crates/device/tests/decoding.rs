@@ -1,6 +1,6 @@
 //! Engines of the ECC: reads that firmware needs itself take them, delay those of the host, and wait for them.
 
-use crate::support::plain::{FAST_LINK, Flash, link_ns};
+use crate::support::plain::{FAST_LINK, FOUR_DIES, Flash, link_ns};
 use crate::support::{Draw, bare, closed_loop, device, near, one, read, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::MapLocation;
@@ -16,13 +16,9 @@ fn slow_decoding(engines: Option<u32>) -> Profile {
     let flash = Flash {
         channels: 4,
         dies_per_channel: 2,
-        planes: 1,
         blocks: 48,
         pages_per_block: 32,
-        page_kib: 4,
-        mt_per_s: 1000.0,
-        read_us: 50.0,
-        program_us: 100.0,
+        ..FOUR_DIES
     };
     let mut p = flash.profile(10);
     p.nand.slc.erase_us = 100.0;

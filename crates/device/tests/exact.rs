@@ -4,7 +4,7 @@
 use crate::end_of_life::tight;
 use crate::support::any_paged::{Knobs, build, knobs};
 use crate::support::{Draw, bare, closed_loop, device_on, one, plain, read, rest, sound, write};
-use nandscope_device::profile::check_profile;
+use nandscope_device::profile::{Profile, check_profile};
 use nandscope_device::{CommandKind, Counters, Fill, Status};
 use nandscope_units::Nanos;
 use proptest::prelude::*;
@@ -36,10 +36,7 @@ fn by_host(c: &Counters) -> u64 {
 }
 
 /// Writes to a device with as little spare area as the check of its profile accepts.
-fn collection_ends(k: &Knobs, start: u32, seed: u64) {
-    let Some((mut p, link)) = tight(k, start, 1_000_000) else {
-        return;
-    };
+fn collection_ends((mut p, link): (Profile, &str), seed: u64) {
     let superblock = p.nand.channels
         * p.nand.dies_per_channel
         * p.nand.planes
@@ -88,7 +85,7 @@ fn refreshes_end_where_moving_a_block_reads_it_to_its_limit() {
         collection_start: 11,
         retire: false,
     };
-    collection_ends(&k, 2, 0);
+    collection_ends(tight(&k, 2, 1_000_000).expect("a valid profile"), 0);
 }
 
 proptest! {
@@ -132,8 +129,10 @@ proptest! {
     /// the profile is refused.
     #[test]
     fn collection_ends_at_the_least_spare_area(k in knobs(), start in 2u32..6, seed in 0u64..8) {
-        prop_assume!(tight(&k, start, 1_000_000).is_some());
-        collection_ends(&k, start, seed);
+        let made = tight(&k, start, 1_000_000);
+        prop_assume!(made.is_some());
+        let Some(made) = made else { return Ok(()) };
+        collection_ends(made, seed);
     }
 
     /// A read of data in flash takes at least an array read, the transfer of a unit to the controller and of

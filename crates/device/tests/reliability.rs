@@ -2,7 +2,7 @@
 //! host is told; wear is spread; blocks read too often are rewritten; at the end no write is taken.
 
 use crate::support;
-use crate::support::plain::Flash;
+use crate::support::plain::{FOUR_DIES, Flash};
 use crate::support::{Draw, bare, closed_loop, device, one, read, rest, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::{Device, Fill, Payload, Status};
@@ -10,15 +10,10 @@ use nandscope_units::Nanos;
 
 fn plain(spare: u32) -> Profile {
     Flash {
-        channels: 1,
         dies_per_channel: 2,
-        planes: 1,
         blocks: 64,
         pages_per_block: 32,
-        page_kib: 4,
-        mt_per_s: 1000.0,
-        read_us: 50.0,
-        program_us: 100.0,
+        ..FOUR_DIES
     }
     .profile(spare)
 }
@@ -224,15 +219,11 @@ fn a_block_that_is_read_too_often_is_rewritten() {
 /// Eight dies with two planes: a superblock has sixteen blocks of 32 units of 4 KiB.
 fn many_blocks(refresh_reads: u32) -> Device {
     let flash = Flash {
-        channels: 1,
         dies_per_channel: 8,
         planes: 2,
         blocks: 24,
         pages_per_block: 32,
-        page_kib: 4,
-        mt_per_s: 1000.0,
-        read_us: 50.0,
-        program_us: 100.0,
+        ..FOUR_DIES
     };
     let mut p = flash.profile(10);
     p.ftl.as_mut().expect("page-mapped").refresh_reads = refresh_reads;

@@ -1,6 +1,6 @@
 //! Data on the move: it is read where it was until the program at its new place is done.
 
-use crate::support::plain::{FAST_LINK, Flash, link_ns};
+use crate::support::plain::{FAST_LINK, FOUR_DIES, Flash, link_ns};
 use crate::support::{Draw, device, read, sound, write};
 use nandscope_device::{Completion, Fill};
 use nandscope_units::Nanos;
@@ -8,15 +8,12 @@ use nandscope_units::Nanos;
 #[test]
 fn what_is_being_moved_is_read_from_the_flash() {
     let flash = Flash {
-        channels: 1,
-        dies_per_channel: 4,
         planes: 4,
         blocks: 40,
         pages_per_block: 32,
         page_kib: 16,
-        mt_per_s: 1000.0,
-        read_us: 50.0,
         program_us: 400.0,
+        ..FOUR_DIES
     };
     let mut p = flash.profile(10);
     // Much is on the move at once, so that many reads meet it.
@@ -58,15 +55,12 @@ fn what_is_being_moved_is_read_from_the_flash() {
 #[test]
 fn a_relocation_program_takes_data_of_one_pool() {
     let flash = Flash {
-        channels: 1,
-        dies_per_channel: 4,
         planes: 2,
         blocks: 60,
         pages_per_block: 8,
         page_kib: 16,
-        mt_per_s: 1000.0,
-        read_us: 50.0,
         program_us: 400.0,
+        ..FOUR_DIES
     };
     let mut p = flash.profile(14);
     p.ftl.as_mut().expect("page-mapped").separate_by_heat = true;
@@ -96,15 +90,11 @@ fn a_relocation_program_takes_data_of_one_pool() {
 #[test]
 fn a_victim_stays_until_all_its_data_is_programmed() {
     let flash = Flash {
-        channels: 1,
-        dies_per_channel: 4,
-        planes: 1,
         blocks: 40,
         pages_per_block: 8,
         page_kib: 16,
-        mt_per_s: 1000.0,
-        read_us: 50.0,
         program_us: 400.0,
+        ..FOUR_DIES
     };
     let mut p = flash.profile(10);
     p.ftl.as_mut().expect("page-mapped").relocation_units = 8;

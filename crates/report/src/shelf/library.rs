@@ -72,7 +72,7 @@ impl Kind {
         let starts =
             |words: &[&str]| transport.is_some_and(|t| words.iter().any(|w| t.starts_with(w)));
         // A card with SD Express has PCIe, too.
-        if starts(&["sd-", "uhs2-", "emmc-", "SD", "eMMC"]) || has_card_interface(document) {
+        if starts(&["uhs2-", "emmc-", "SD", "eMMC"]) || has_card_interface(document) {
             Some(Kind::Card)
         } else if starts(&["pcie-", "sata-", "NVMe", "ATA"]) {
             Some(Kind::Ssd)
@@ -97,14 +97,17 @@ fn has_card_interface(document: &ResultDocument) -> bool {
     interfaces(document).any(|link| link.starts_with("sd-"))
 }
 
-/// MB/s that a path carries: those of its slowest stage, whose text ends with `1576 MB/s)`.
+/// MB/s that a stage of a path carries: its text ends with `1576 MB/s)`.
+fn stage_rate(stage: &str) -> Option<f64> {
+    let text = stage.strip_suffix(" MB/s)")?;
+    let (_, number) = text.rsplit_once([' ', '('])?;
+    number.parse().ok()
+}
+
+/// MB/s that a path carries: those of its slowest stage.
 fn path_rate(mode: &ModeInfo) -> Option<f64> {
-    let rate = |stage: &String| {
-        let text = stage.strip_suffix(" MB/s)")?;
-        let (_, number) = text.rsplit_once([' ', '('])?;
-        number.parse().ok()
-    };
-    mode.path.iter().filter_map(rate).reduce(f64::min)
+    let rates = mode.path.iter().filter_map(|stage| stage_rate(stage));
+    rates.reduce(f64::min)
 }
 
 /// The way of attachment that carries most, of several the most direct one; `None` for a real device, which has one
@@ -126,13 +129,9 @@ fn host_limit(document: &ResultDocument) -> Option<f64> {
         return document.target.link_bytes_per_s.map(|rate| rate / 1e6);
     };
     let limit = path_rate(mode)?;
-    let link = ModeInfo {
-        path: mode.path.last().cloned().into_iter().collect(),
-        ..ModeInfo::default()
-    };
-    let best = first_interface(document)?;
-    let is_best = link.path.first()?.starts_with(&format!("{best} "));
-    (!is_best || path_rate(&link)? > limit).then_some(limit)
+    let (best, link) = (first_interface(document)?, mode.path.last()?);
+    let is_best = link.starts_with(&format!("{best} "));
+    (!is_best || stage_rate(link)? > limit).then_some(limit)
 }
 
 /// The figure of this identifier in the mode that is compared.

@@ -18,6 +18,8 @@ mod precondition;
 mod report;
 mod service;
 mod shared_log;
+#[cfg(test)]
+mod small;
 mod times;
 mod unpersisted;
 

@@ -194,23 +194,13 @@ fn whole_cycles(wear: u64) -> u32 {
 mod tests {
     use super::super::AuMapDevice;
     use super::super::map::MapContext;
-    use crate::profile::library;
 
     /// Most and least erases of an AU after `hot` AU-sized writes to two of a full card's AUs.
     fn spread(wear_spread_cycles: u32, hot: u64) -> (u32, u32) {
-        let entry = library::device("recorded-kingston-sd-8gb").expect("in the library");
-        let mut profile = entry.profile().expect("valid");
-        profile.nand.blocks_per_plane = 64;
-        profile.nand.factory_bad_percent = 0.0;
-        profile.device.capacity_bytes = 40 << 22;
-        let card = profile.card.as_mut().expect("a card");
-        card.wear_spread_cycles = wear_spread_cycles;
-        card.wear_batch_aus = 8;
-        let card = card.clone();
-        let host = library::host("direct").expect("in the library");
-        let host = host.host_profile().expect("valid");
-        let mut d = AuMapDevice::new(&profile, &card, &host, 1).expect("attaches");
-        assert!(d.precondition(1.0, crate::Fill::Sequential));
+        let mut d = AuMapDevice::small(|card| {
+            card.wear_spread_cycles = wear_spread_cycles;
+            card.wear_batch_aus = 8;
+        });
         let sectors = d.map.geometry.au_sectors;
         for i in 0..hot {
             let mut context = MapContext {

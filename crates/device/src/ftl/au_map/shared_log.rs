@@ -347,26 +347,15 @@ mod tests {
     use super::super::AuMapDevice;
     use super::*;
     use crate::profile::card::SharedLogSection;
-    use crate::profile::library;
     use crate::random::Random;
 
     /// A small card with two open AUs, and a log of one block for three others.
     fn small() -> AuMapDevice {
-        let entry = library::device("recorded-kingston-sd-8gb").expect("in the library");
-        let mut profile = entry.profile().expect("valid");
-        profile.nand.blocks_per_plane = 64;
-        profile.nand.factory_bad_percent = 0.0;
-        profile.device.capacity_bytes = 40 << 22;
-        let card = profile.card.as_mut().expect("a card");
-        card.fat = None;
-        card.open_aus = 2;
-        card.shared_log = Some(SharedLogSection { blocks: 1, aus: 3 });
-        let card = card.clone();
-        let host = library::host("direct").expect("in the library");
-        let host = host.host_profile().expect("valid");
-        let mut d = AuMapDevice::new(&profile, &card, &host, 1).expect("attaches");
-        assert!(d.precondition(1.0, crate::Fill::Sequential));
-        d
+        AuMapDevice::small(|card| {
+            card.fat = None;
+            card.open_aus = 2;
+            card.shared_log = Some(SharedLogSection { blocks: 1, aus: 3 });
+        })
     }
 
     fn write(d: &mut AuMapDevice, au: u32, page: u32, pages: u32) {
