@@ -1,6 +1,7 @@
 """What the tests share."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,10 @@ import pytest
 import nandscope
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+
+# A shell starts background processes with SIGINT ignored. Python then leaves it ignored, and tests of Ctrl-C would wait
+# without end.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
