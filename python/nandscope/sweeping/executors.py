@@ -30,9 +30,9 @@ def run_all(executor: Any, points: Sequence[Point]) -> Iterator[Outcome]:
     if getattr(executor, "__name__", None) == "ray":
         yield from _as_ready([_on_ray(executor, point) for point in points])
     elif hasattr(executor, "get_executor"):
-        # Dask: a task whose worker dies is started again on another one.
-        with executor.get_executor(pure=False, retries=3) as pool:
-            yield from _as_ready([pool.submit(run_point, point) for point in points])
+        # Dask: a task whose worker dies is started again on another one. Its own futures, for those of
+        # its `get_executor` fail when a worker dies between the end of a task and the fetch of its result.
+        yield from _as_ready([executor.submit(run_point, point, pure=False, retries=3) for point in points])
     elif hasattr(executor, "submit"):
         yield from _as_ready([executor.submit(run_point, point) for point in points])
     elif callable(executor):
@@ -64,7 +64,7 @@ def _as_ready(tasks: Sequence[Future]) -> Iterator[Outcome]:
 
 
 def _polled(tasks: list[Future], sleep: Callable[[float], None]) -> Iterator[Outcome]:
-    """Of tasks that cannot be waited for together, such as those of submitit."""
+    """Of tasks that `concurrent.futures` cannot wait for together, such as those of Dask and submitit."""
     while tasks:
         ready = [task for task in tasks if task.done()]
         for task in ready:
