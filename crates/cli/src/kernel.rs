@@ -34,7 +34,11 @@ enum Action {
         force: bool,
     },
     /// Print the path of the kernel
-    Path,
+    Path {
+        /// Print path and version as JSON
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Runs one of the actions.
@@ -45,9 +49,14 @@ enum Action {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let cache = build::cache().map_err(|e| failure(&e))?;
     match arguments.action {
-        Action::Path => {
+        Action::Path { json: false } => {
             let kernel = find(None)?;
             console.print(&format!("{}\n", kernel.path.display()))?;
+        }
+        Action::Path { json: true } => {
+            let kernel = find(None)?;
+            let answer = serde_json::json!({ "path": kernel.path, "version": kernel.version });
+            console.print_json(&format!("{answer:#}"))?;
         }
         Action::Build {
             source,

@@ -158,3 +158,21 @@ fn jobs_are_checked_and_shown() {
     assert_eq!(job["options"]["iodepth"], "4");
     assert_eq!(shown["groups"][1][0]["options"]["rw"], "write");
 }
+
+#[test]
+fn the_path_of_the_kernel_answers_with_its_version() {
+    let folder = Folder::new("json-kernel");
+    let kernels = folder.0.join("cache/nandscope/kernel");
+    let name = format!("6.1.99-{}", nandscope_uml::build::recipe());
+    std::fs::create_dir_all(kernels.join(&name)).unwrap();
+    let executable = kernels.join(&name).join("linux");
+    std::fs::write(&executable, "").unwrap();
+    let output = folder
+        .command(&["kernel", "path", "--json"])
+        .env("XDG_CACHE_HOME", folder.0.join("cache"))
+        .output()
+        .unwrap();
+    let answer = parsed(Ran::from(output).succeeds());
+    assert_eq!(answer["version"], "6.1.99");
+    assert_eq!(answer["path"], executable.to_str().unwrap());
+}
