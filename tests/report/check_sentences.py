@@ -503,9 +503,14 @@ def kind(document):
     return {"SD": "card", "eMMC": "card", "NVMe": "ssd", "ATA": "ssd"}.get(transport)
 
 
+def library_table(document):
+    """Path of the table with the results of the library's devices in the procedure of the document."""
+    return os.path.join(LIBRARY, document.data["procedure"].replace(" ", "-") + ".tsv")
+
+
 def library_rivals(document):
     """Lines of the table for the same test and kind, without the device itself."""
-    with open(LIBRARY, encoding="utf-8") as file:
+    with open(library_table(document), encoding="utf-8") as file:
         head, *lines = [line.rstrip("\n").split("\t") for line in file]
     run = "quick" if test_of(document).startswith("quick ") else "whole"
     found = []
@@ -539,7 +544,8 @@ def in_library(document):
     own = {(f["id"].removeprefix(prefix), f["unit"]): (f["title"], f["value"]) for f in document.figures(name)}
     limit, limited = host_limit(document), {}
     for key in [k for k in own if any(k in values for _, values in rivals)]:
-        near_limit = limit and key[1] == "MB/s" and own[key][1] >= 0.8 * limit
+        factor = {"MB/s": 1, "IOPS": 4096e-6}.get(key[1])
+        near_limit = limit and factor and own[key][1] * factor >= 0.8 * limit
         if near_limit and any(values.get(key, 0) > own[key][1] for _, values in rivals):
             limited[key] = own.pop(key)
     others = [{k + (None,): (own[k][0], v) for k, v in values.items() if k in own} for _, values in rivals]
@@ -562,7 +568,7 @@ def ranks(document, page):
     """Every line of the table of ranks, and the sentences around it."""
     section = re.search(r'<section id="ranks".*?</section>', page, re.S)
     if not section:
-        known = document.data["procedure"] == "card review" and document.data["target"]["kind"] != "simulated"
+        known = os.path.exists(library_table(document)) and document.data["target"]["kind"] != "simulated"
         return ["nothing is said of ranks"] if known and not SHELF else []
     plain = lambda text: html.unescape(re.sub(r"<[^>]*>", "", text)).replace("\u202f", " ").strip()
     part = lambda pattern: [plain(m) for m in re.findall(pattern, section[0], re.S)]
@@ -739,8 +745,8 @@ def seconds(answer):
 
 # Documents of the shelf.
 SHELF = []
-# The reviews of the library's devices.
-LIBRARY = os.path.join(os.path.dirname(__file__), "../../crates/report/src/shelf/library.tsv")
+# The results of the library's devices, a table for each procedure.
+LIBRARY = os.path.join(os.path.dirname(__file__), "../../crates/report/src/shelf/library")
 
 RULES = {
     **{lead: verification for lead in ("Genuine", "Fake", "Failing")},

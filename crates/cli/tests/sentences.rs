@@ -211,6 +211,25 @@ fn ranks_among_the_library_are_true() {
 }
 
 #[test]
+fn ranks_in_other_suites_are_true() {
+    if !have(&["python3"]) {
+        return;
+    }
+    let folder = Folder::new("sentences-ranks-suites");
+    let card = |suite| ["sim:kingston-8gb", "--quick", "--suite", suite];
+    let suites = ["fill", "iometer", "plain", "speed-class"].map(card);
+    let drive = ["sim:samsung-860-pro-512gb", "--quick", "--suite", "iometer"];
+    let runs: Vec<&[&str]> = suites.iter().chain([&drive]).map(|r| &r[..]).collect();
+    all_true(&folder, &runs);
+    for i in 0..4 {
+        let page = folder.read(&format!("report-{i}/report.html"));
+        assert!(page.contains("26 cards and eMMCs of the library, all simulated"));
+    }
+    let page = folder.read("report-4/report.html");
+    assert!(page.contains("9 SSDs of the library, all simulated"));
+}
+
+#[test]
 fn the_verdict_of_a_verification_is_true() {
     if !have(&["python3"]) {
         return;

@@ -10,8 +10,8 @@ use nandscope_result::ResultDocument;
 const RANKS: &str = "Rank 1 is the highest rate, or the lowest time, power or energy; values within 1\u{202f}% share a rank.";
 
 /// The ranks of a result among the drives of a shelf that went through the same procedure, and what is unusual among
-/// them. If the shelf has none, the simulated devices of the library take their place, of which only the card review is
-/// kept. A result of the same target does not count: a drive is not its own rival.
+/// them. If the shelf has none, the simulated devices of the library take their place in the tests that are kept of them.
+/// A result of the same target does not count: a drive is not its own rival.
 pub fn among(document: &ResultDocument, shelf: &[Drive]) -> Around {
     let on_shelf = among_shelf(document, shelf);
     on_shelf.unwrap_or_else(|| among_library(document))
@@ -60,7 +60,7 @@ fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<Around> {
 fn among_library(document: &ResultDocument) -> Around {
     let field = match library::field(document) {
         None => return Around::default(),
-        Some(Err(reason)) => return unranked(reason),
+        Some(Err(reason)) => return unranked(reason.to_string()),
         Some(Ok(field)) => field,
     };
     let ranks = ranks::of_rows(&field.rows, 0, &field.titles).into_iter();

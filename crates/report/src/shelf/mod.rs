@@ -22,7 +22,7 @@ pub use crate::compare::Price;
 pub use crate::view::around::{Around, Rank, Rivals};
 pub use crate::view::author::{Author, Photo};
 pub use among::among;
-pub use library::library_table;
+pub use library::{LIBRARY_TESTS, LibraryTest, fastest_mode, library_table};
 
 /// A drive of a shelf with its results, at most one of each procedure.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,107 @@
+//! What a device is compared with, and by which way of attachment: the kind of the device, the fastest of its modes, and the
+//! rate from which on the host and not the device is measured.
+
+use nandscope_result::{ModeInfo, ResultDocument, TargetKind};
+
+/// Devices that are compared with one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// SD cards and eMMC.
+    Card,
+    /// Drives with SATA or PCIe.
+    Ssd,
+}
+
+impl Kind {
+    /// As in the table.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Card => "card",
+            Kind::Ssd => "ssd",
+        }
+    }
+
+    /// `SSDs`.
+    pub(super) fn plural(self) -> &'static str {
+        match self {
+            Kind::Card => "cards and eMMCs",
+            Kind::Ssd => "SSDs",
+        }
+    }
+
+    /// The kind of a target: by the first interface of a simulated device, by the transport of a block device. `None` for
+    /// files, folders, and what is connected by USB, which can be either.
+    pub(super) fn of(document: &ResultDocument) -> Option<Kind> {
+        let transport = match document.target.kind {
+            TargetKind::Simulated => first_interface(document),
+            TargetKind::BlockDevice => document.environment.get("transport").map(String::as_str),
+            _ => None,
+        };
+        let starts =
+            |words: &[&str]| transport.is_some_and(|t| words.iter().any(|w| t.starts_with(w)));
+        // A card with SD Express has PCIe, too.
+        if starts(&["uhs2-", "emmc-", "SD", "eMMC"]) || has_card_interface(document) {
+            Some(Kind::Card)
+        } else if starts(&["pcie-", "sata-", "NVMe", "ATA"]) {
+            Some(Kind::Ssd)
+        } else {
+            None
+        }
+    }
+}
+
+/// Links of the interfaces of a simulated device, the one that it prefers first.
+fn interfaces(document: &ResultDocument) -> impl Iterator<Item = &str> {
+    let parameters = document.target.parameters.iter();
+    let links = parameters.filter(|p| p.group == "interface" && p.name == "link");
+    links.map(|p| p.value.trim_matches('"'))
+}
+
+fn first_interface(document: &ResultDocument) -> Option<&str> {
+    interfaces(document).next()
+}
+
+fn has_card_interface(document: &ResultDocument) -> bool {
+    interfaces(document).any(|link| link.starts_with("sd-"))
+}
+
+/// MB/s that a stage of a path carries: its text ends with `1576 MB/s)`.
+fn stage_rate(stage: &str) -> Option<f64> {
+    let text = stage.strip_suffix(" MB/s)")?;
+    let (_, number) = text.rsplit_once([' ', '('])?;
+    number.parse().ok()
+}
+
+/// MB/s that a path carries: those of its slowest stage.
+pub(super) fn path_rate(mode: &ModeInfo) -> Option<f64> {
+    let rates = mode.path.iter().filter_map(|stage| stage_rate(stage));
+    rates.reduce(f64::min)
+}
+
+/// The fastest mode of a result; `None` for a real device, which has one without a name.
+pub(super) fn widest(document: &ResultDocument) -> Option<&ModeInfo> {
+    fastest_mode(&document.target.modes)
+}
+
+/// The mode whose path carries most, of several the most direct one; `None` without modes.
+pub fn fastest_mode(modes: &[ModeInfo]) -> Option<&ModeInfo> {
+    let is_better = |mode: &ModeInfo, best: &ModeInfo| {
+        let rate = |mode: &ModeInfo| path_rate(mode).unwrap_or(0.0);
+        let order = rate(mode).total_cmp(&rate(best));
+        order.then(best.path.len().cmp(&mode.path.len())).is_gt()
+    };
+    let modes = modes.iter();
+    modes.reduce(|best, mode| if is_better(mode, best) { mode } else { best })
+}
+
+/// MB/s beyond which not the device but its host is measured; `None` if the link is the best that the device has and no
+/// stage before it is slower, or if nothing is known.
+pub(super) fn host_limit(document: &ResultDocument) -> Option<f64> {
+    let Some(mode) = widest(document) else {
+        return document.target.link_bytes_per_s.map(|rate| rate / 1e6);
+    };
+    let limit = path_rate(mode)?;
+    let (best, link) = (first_interface(document)?, mode.path.last()?);
+    let is_best = link.starts_with(&format!("{best} "));
+    (!is_best || stage_rate(link)? > limit).then_some(limit)
+}

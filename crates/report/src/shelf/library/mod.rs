@@ -1,0 +1,232 @@
+//! The simulated devices of the library as rivals of a drive: their headline figures in each test that the tables beside this
+//! file hold, whole and quick. A figure is compared only where the test is the same, the devices are of one kind, and the host
+//! of the drive does not limit it.
+
+mod host;
+mod table;
+
+pub use host::fastest_mode;
+pub use table::{LIBRARY_TESTS, LibraryTest, library_table};
+
+use crate::compare::rows::Row;
+use crate::number::short;
+use crate::view::published;
+use host::{Kind, host_limit, widest};
+use nandscope_result::ResultDocument;
+use table::{Entry, figure, run};
+
+/// Fewest rivals that have a figure.
+pub(super) const FEWEST: usize = 3;
+/// Share of the rate of the path from which on the path may limit a figure.
+const NEAR_LIMIT: f64 = 0.8;
+
+/// Why a result is not ranked among the devices of the library, though they went through the same test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NotRanked {
+    /// The result does not tell the kind of the device.
+    #[error(
+        "Not ranked among the simulated devices of the library: the result does not say whether this is a memory card or an SSD. --shelf DIR ranks it among the drives of a shelf."
+    )]
+    UnknownKind,
+}
+
+/// The drives among which a result is ranked.
+pub(super) struct Field {
+    /// What they are, in the plural.
+    pub kind: &'static str,
+    /// The mode of the result that is compared.
+    pub mode: Option<String>,
+    /// Figures; the first value is that of the result.
+    pub rows: Vec<Row>,
+    /// Titles in the order of the values.
+    pub titles: Vec<String>,
+    /// Titles of the rivals, with mode.
+    pub names: Vec<String>,
+    /// Which figures are left out because the host limits them.
+    pub limited: Option<String>,
+}
+
+/// The rivals of a result and the figures that it has in common with them; `None` if the library has not gone through its
+/// test, or if it is of a simulated device of a kind that the library does not have.
+pub(super) fn field(document: &ResultDocument) -> Option<Result<Field, NotRanked>> {
+    let test = LIBRARY_TESTS
+        .iter()
+        .find(|t| t.procedure == document.procedure)?;
+    let Some(kind) = Kind::of(document) else {
+        return (!document.target.is_simulated()).then_some(Err(NotRanked::UnknownKind));
+    };
+    let entries = test.table.lines().skip(1).filter_map(Entry::read);
+    let rivals: Vec<Entry> = entries
+        .filter(|e| e.run == run(document) && e.kind == kind.name() && !e.is(document))
+        .collect();
+    let (rows, limited) = rows(document, test, &rivals);
+    let own = std::iter::once(document.title.clone());
+    Some(Ok(Field {
+        kind: kind.plural(),
+        mode: widest(document).map(|m| m.name.clone()),
+        rows,
+        titles: own
+            .chain(rivals.iter().map(|e| e.title.to_string()))
+            .collect(),
+        names: rivals
+            .iter()
+            .map(|e| format!("{}, {}", e.title, e.mode))
+            .collect(),
+        limited,
+    }))
+}
+
+/// MB/s of a figure; `None` if it is no rate. Operations per second of the tests are of 4 KiB.
+fn rate(value: f64, unit: &str) -> Option<f64> {
+    match unit {
+        "MB/s" => Some(value),
+        "IOPS" => Some(value * 4096.0 / 1e6),
+        _ => None,
+    }
+}
+
+/// The figures that the host does not limit, and a sentence on the others. A limited figure that is the best is kept: its
+/// rank does not depend on the limit.
+fn rows(
+    document: &ResultDocument,
+    test: &LibraryTest,
+    rivals: &[Entry],
+) -> (Vec<Row>, Option<String>) {
+    let mode = widest(document).map(|m| m.name.as_str());
+    let all = published::all_figures(document);
+    let limit = host_limit(document);
+    let (mut rows, mut limited) = (Vec::new(), Vec::new());
+    for (column, (id, unit)) in test.figures.iter().copied().enumerate() {
+        let Some(placed) = figure(&all, mode, (id, unit)) else {
+            continue;
+        };
+        let own = placed.figure.value;
+        let others: Vec<Option<f64>> = rivals
+            .iter()
+            .map(|e| e.values.get(column).copied().flatten())
+            .collect();
+        let is_near = rate(own, unit)
+            .zip(limit)
+            .is_some_and(|(rate, limit)| rate >= NEAR_LIMIT * limit);
+        if is_near && others.iter().flatten().any(|v| *v > own) {
+            limited.push(placed.title());
+            continue;
+        }
+        rows.push(Row {
+            title: placed.title(),
+            unit: unit.to_string(),
+            values: std::iter::once(Some(own)).chain(others).collect(),
+            id: id.to_string(),
+            answer: false,
+            baseline: 0,
+        });
+    }
+    let sentence = limit.filter(|_| !limited.is_empty()).map(|limit| {
+        format!(
+            "Not ranked: {}. The path from host to device carries {}\u{202f}MB/s and may limit them.",
+            limited.join("; "),
+            short(limit)
+        )
+    });
+    (rows, sentence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host::path_rate;
+    use nandscope_result::{Figure, ModeInfo, Notice, Parameter, TargetKind};
+
+    /// A review of a device with these interfaces by these paths, which reads at a rate in each mode.
+    fn review(interfaces: &[&str], modes: &[(&str, &[&str], f64)]) -> ResultDocument {
+        let mut document = crate::blank::document();
+        document.procedure = "card review".into();
+        for link in interfaces {
+            document.target.parameters.push(Parameter {
+                group: "interface".into(),
+                name: "link".into(),
+                value: format!("\"{link}\""),
+                ..Parameter::default()
+            });
+        }
+        for (name, path, value) in modes {
+            document.target.modes.push(ModeInfo {
+                name: (*name).into(),
+                path: path.iter().map(|p| (*p).to_string()).collect(),
+            });
+            document.figures.push(Figure {
+                id: format!("{}.cdm.fresh.seq1m-q8t1.read", crate::names::slug(name)),
+                title: "SEQ1M Q8T1 read, fresh".into(),
+                mode: Some((*name).into()),
+                value: *value,
+                unit: "MB/s".into(),
+                ..Figure::default()
+            });
+        }
+        document
+    }
+
+    const READER: &str = "reader (usb-2.0-bot, 40.0 MB/s)";
+    const FAST: &str = "sd-sdr104 link (102 MB/s)";
+    const SLOW: &str = "sd-high-speed link (24.5 MB/s)";
+
+    #[test]
+    fn the_widest_and_then_the_most_direct_path_is_compared() {
+        let document = review(
+            &["sd-sdr104"],
+            &[
+                ("Reader", &[READER, SLOW], 20.0),
+                ("Slot", &[SLOW], 21.0),
+                ("Narrow", &["bus (1.5 MB/s)", FAST], 1.0),
+            ],
+        );
+        let mode = widest(&document).unwrap();
+        assert_eq!((mode.name.as_str(), path_rate(mode)), ("Slot", Some(24.5)));
+        let field = field(&document).unwrap().unwrap();
+        assert_eq!(field.kind, "cards and eMMCs");
+    }
+
+    #[test]
+    fn a_figure_that_the_host_limits_has_no_rank() {
+        let limited = |interface: &str, path: &[&str], value: f64| {
+            let document = review(&[interface], &[("Host", path, value)]);
+            field(&document).unwrap().unwrap().limited
+        };
+        let text = limited("sd-sdr104", &[SLOW], 23.0).unwrap();
+        assert!(text.contains("SEQ1M Q8T1 read, fresh") && text.contains("24.5\u{202f}MB/s"));
+        assert!(limited("sd-sdr104", &[READER, FAST], 39.0).is_some());
+        // Below the limit, at the best link of the device, and the first of all.
+        assert_eq!(limited("sd-sdr104", &[SLOW], 15.0), None);
+        assert_eq!(limited("sd-high-speed", &[READER, SLOW], 24.0), None);
+        assert_eq!(limited("sd-sdr104", &["bus (2000 MB/s)"], 1900.0), None);
+    }
+
+    #[test]
+    fn a_device_is_compared_with_its_kind_and_its_test() {
+        let of = |document: &ResultDocument| field(document).unwrap().unwrap();
+        let drive = review(
+            &["pcie-3.0-x4"],
+            &[("NVMe", &["pcie-3.0-x4 link (3565 MB/s)"], 3000.0)],
+        );
+        assert_eq!(of(&drive).kind, "SSDs");
+        let mut quick = drive.clone();
+        quick.notices.push(Notice {
+            text: "Quick review".into(),
+            ..Notice::default()
+        });
+        assert_ne!(of(&drive).rows[0].values, of(&quick).rows[0].values);
+        let mut itself = drive.clone();
+        itself.target.name = "sim:hp-ex920-1tb".into();
+        assert_eq!(of(&itself).names.len(), of(&drive).names.len() - 1);
+        let mut other = drive.clone();
+        other.procedure = "flashbench".into();
+        assert!(field(&other).is_none());
+        let mut usb = drive;
+        usb.target.kind = TargetKind::BlockDevice;
+        usb.environment.insert("transport".into(), "USB".into());
+        assert!(field(&usb).unwrap().is_err());
+        usb.environment.insert("transport".into(), "SD".into());
+        usb.target.modes.clear();
+        assert_eq!(of(&usb).kind, "cards and eMMCs");
+    }
+}
