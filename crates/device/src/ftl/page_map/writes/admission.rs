@@ -1,0 +1,214 @@
+//! Admission to the write buffer, the link, and gathering units into program units.
+
+use super::Transfer;
+use crate::command::{CommandKind, Status};
+use crate::events::Event;
+use crate::ftl::page_map::PageMapDevice;
+use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::page_map::map_fetches::MapWaiter;
+use crate::profile::schema::Acknowledge;
+use nandscope_units::SECTOR_BYTES;
+
+impl PageMapDevice {
+    pub(in crate::ftl::page_map) fn begin_write(&mut self, index: u32) {
+        let p = &mut self.pending[index as usize];
+        p.to_admit = p.units;
+        p.to_arrive = p.units;
+        let (first, units) = (p.first, p.units);
+        if units == 0 {
+            return self.complete_at(index, self.now);
+        }
+        if self.log.is_read_only() {
+            return self.refuse(index);
+        }
+        self.read_ahead.invalidate(first, units);
+        self.writes.admission.push_back(index);
+        self.admit();
+    }
+
+    /// Gives places in the buffer to waiting writes, first come first served, and books the link.
+    pub(in crate::ftl::page_map) fn admit(&mut self) {
+        if self.log.is_read_only() {
+            return self.refuse_waiting();
+        }
+        while let Some(&index) = self.writes.admission.front() {
+            if self.discarding.is_some() {
+                break;
+            }
+            if self.pending[index as usize].command.kind == CommandKind::Discard {
+                self.writes.admission.pop_front();
+                self.admit_discard(index);
+                continue;
+            }
+            let room = self.writes.room().min(self.host_allowance());
+            let p = &self.pending[index as usize];
+            let chunk = p.to_admit.min(room).min(self.log.geometry.stripe_units);
+            if chunk == 0 {
+                break;
+            }
+            let first = p.first + p.units - p.to_admit;
+            let bytes = self.bytes_in(index, first, chunk);
+            self.writes.used += chunk;
+            self.writes.in_transit += chunk;
+            self.spend_credit(chunk);
+            self.relocate_for_credit();
+            self.pending[index as usize].to_admit -= chunk;
+            if self.pending[index as usize].to_admit == 0 {
+                self.writes.admission.pop_front();
+            }
+            let end = self.receive(bytes, self.now);
+            let transfer = self.writes.transfer(Transfer {
+                command: index,
+                first,
+                units: chunk,
+            });
+            self.events.push(end, Event::DataIn(transfer));
+        }
+        if self.writes.is_waited_for() {
+            self.end_linger(true);
+        }
+    }
+
+    /// The device is read-only: nothing of the command was done.
+    pub(in crate::ftl::page_map) fn refuse(&mut self, index: u32) {
+        self.pending[index as usize].status = Status::ReadOnly;
+        self.complete_at(index, self.now);
+    }
+
+    /// The device is read-only: room for what still waits will never come.
+    pub(in crate::ftl::page_map) fn refuse_waiting(&mut self) {
+        while let Some(index) = self.writes.admission.pop_front() {
+            let p = &mut self.pending[index as usize];
+            p.status = Status::ReadOnly;
+            p.to_arrive -= std::mem::take(&mut p.to_admit);
+            self.write_may_complete(index);
+        }
+    }
+
+    pub(in crate::ftl::page_map) fn on_data_in(&mut self, transfer: u32) {
+        let Transfer {
+            command,
+            first,
+            units,
+        } = self.writes.transfers[transfer as usize];
+        self.writes.free_transfers.push(transfer);
+        self.writes.in_transit -= units;
+        // A write may begin and end within a unit.
+        let last = first + units - 1;
+        let head = u32::from(self.is_partial(command, first));
+        let tail = u32::from(last > first && self.is_partial(command, last));
+        for (at, count) in [
+            (first, head),
+            (first + head, units - head - tail),
+            (last, tail),
+        ] {
+            if count > 0 {
+                self.take_units(command, at, count, head + tail > 0 && count == 1);
+            }
+        }
+        self.pump();
+        self.erase_invalid();
+        self.pending[command as usize].to_arrive -= units;
+        self.write_may_complete(command);
+        self.close_awaited_unit();
+    }
+
+    /// Whether a command covers only a part of a unit.
+    pub(super) fn is_partial(&self, index: u32, unit: u32) -> bool {
+        self.bytes_in(index, unit, 1) < self.unit_bytes()
+    }
+
+    /// Sectors of a unit that a command covers, from the first to the one after the last.
+    pub(super) fn sectors_in_unit(&self, index: u32, unit: u32) -> (u32, u32) {
+        let command = &self.pending[index as usize].command;
+        let per_unit = self.unit_bytes() / SECTOR_BYTES;
+        let start = u64::from(unit) * per_unit;
+        let end = command.lba.0 + u64::from(command.sectors);
+        let from = command.lba.0.max(start) - start;
+        let to = end.min(start + per_unit) - start;
+        (from as u32, to as u32)
+    }
+
+    /// Puts units that have come into the log. A part of a unit (`edge`: there may be one) joins what
+    /// is gathered of this unit already; otherwise its rest is at its old place, where that is in flash.
+    pub(super) fn take_units(&mut self, command: u32, first: u32, units: u32, edge: bool) {
+        let partial = edge && self.is_partial(command, first);
+        let (from, to) = if partial {
+            self.sectors_in_unit(command, first)
+        } else {
+            (0, 0)
+        };
+        if partial && self.log.takes_parts(first) {
+            self.log.merge_partial(first, from, to);
+            self.note_merged(command, first);
+            self.end_linger(false);
+            return self.release(units);
+        }
+        let rest = if partial {
+            self.log.run_of(first)
+        } else {
+            None
+        };
+        let old = rest.and_then(|run| self.place_of(run)).map(|run| run.first);
+        let mut full = std::mem::take(&mut self.scratch.full);
+        let appended = self.log.write(first, units, self.now, &mut full);
+        if partial && appended > 0 {
+            self.log.note_partial(first, old, from, to);
+        }
+        let sequence = self.sequence_of_last(&full);
+        self.log
+            .note_map_change(first, appended, self.now, &mut full);
+        let wanted = self.log.take_wanted();
+        self.note_arrival(command, (first, appended));
+        if appended < units {
+            self.pending[command as usize].status = Status::ReadOnly;
+            self.writes.give_back(units - appended);
+        }
+        self.submit_host_programs(full.drain(..));
+        self.scratch.full = full;
+        // The program that takes the last units keeps its places in the buffer until the pages of the map
+        // have come that they are entered in: until then, reads find the data in the buffer only.
+        let waits = self.fetch_map(wanted, MapWaiter::Program(sequence), true);
+        *self.writes.map_waits_of(sequence) += waits;
+    }
+
+    /// Sequence number of the program that takes the units appended last: of the full ones, or the
+    /// one that is being gathered.
+    pub(super) fn sequence_of_last(&self, full: &[ProgramUnit]) -> u32 {
+        let after = self.writes.next_sequence().wrapping_add(full.len() as u32);
+        if self.log.is_gathering() {
+            after
+        } else {
+            after.wrapping_sub(1)
+        }
+    }
+
+    /// A page of the map has come that units of a program are entered in.
+    pub(in crate::ftl::page_map) fn on_map_updated(&mut self, sequence: u32) {
+        *self.writes.map_waits_of(sequence) -= 1;
+        let held = self.writes.take_held(sequence);
+        self.writes.drop_finished();
+        if held > 0 {
+            self.release(held);
+        }
+    }
+
+    /// All data has come and nothing is waited for: acknowledge, now or when it is programmed.
+    pub(in crate::ftl::page_map) fn write_may_complete(&mut self, index: u32) {
+        let p = &self.pending[index as usize];
+        if p.to_arrive > 0 {
+            return;
+        }
+        if p.command.kind == CommandKind::Discard {
+            return self.complete_at(index, self.now);
+        }
+        let fua = matches!(p.command.kind, CommandKind::Write { fua: true });
+        if fua && !self.controller.power_fail_hold_up {
+            return self.complete_when_durable(index);
+        }
+        match self.attachment.acknowledge {
+            Acknowledge::Buffered => self.complete_at(index, self.now),
+            Acknowledge::Programmed => self.complete_when_programmed(index),
+        }
+    }
+}

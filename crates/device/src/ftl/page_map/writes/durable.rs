@@ -1,0 +1,74 @@
+//! Flush, FUA, and writes that are acknowledged when they are programmed: what they close, and what they wait for.
+
+use crate::ftl::page_map::PageMapDevice;
+
+impl PageMapDevice {
+    pub(in crate::ftl::page_map) fn begin_flush(&mut self, index: u32) {
+        if self.controller.power_fail_hold_up {
+            return self.complete_at(index, self.now);
+        }
+        self.complete_when_durable(index);
+    }
+
+    pub(super) fn complete_when_durable(&mut self, index: u32) {
+        self.close_host_units();
+        self.complete_after_programs(index);
+    }
+
+    /// Programs what is gathered.
+    pub(super) fn close_host_units(&mut self) {
+        if self.log.is_gathering() {
+            let units = self.log.close_host_units();
+            self.submit_host_programs(units);
+        }
+    }
+
+    /// Completes a write when its data is in the flash. While other writes are about to bring data, its
+    /// program unit stays open for them; the last one closes it. With separation by heat, data may be in two
+    /// program units, of which either may be the first, and both are closed at once.
+    pub(super) fn complete_when_programmed(&mut self, index: u32) {
+        let stays_open = self.writes.is_data_coming() && !self.log.is_separated();
+        if !stays_open || self.log.gathered_host_units() == 0 {
+            return self.complete_when_durable(index);
+        }
+        let filling = self.writes.next_sequence();
+        let waiter = (filling.wrapping_add(1), index);
+        self.writes.durable_waiters.push_back(waiter);
+    }
+
+    /// Closes the program unit that is being filled if a command waits for it and no data is on its way.
+    /// What waits for room in the buffer is not: that room may be what the unit takes.
+    pub(in crate::ftl::page_map) fn close_awaited_unit(&mut self) {
+        let next = self.writes.next_sequence();
+        let last = self.writes.durable_waiters.back();
+        let awaited = last.is_some_and(|(until, _)| *until == next.wrapping_add(1));
+        let last_waits = last.is_some();
+        if awaited && !self.writes.is_data_coming() {
+            self.close_host_units();
+        }
+        if last_waits && !self.writes.is_data_coming() {
+            self.end_linger(true);
+        }
+    }
+
+    pub(super) fn complete_after_programs(&mut self, index: u32) {
+        self.end_linger(true);
+        let sequence = self.writes.next_sequence();
+        if self.writes.programmed == sequence {
+            return self.complete_at(index, self.now);
+        }
+        self.writes.durable_waiters.push_back((sequence, index));
+    }
+
+    /// Orderly power-off: everything buffered is programmed.
+    pub(in crate::ftl::page_map) fn flush_for_power_off(&mut self) {
+        self.close_host_units();
+        self.end_linger(true);
+        let mut none = Vec::new();
+        while (!self.writes.in_flight.is_empty() || self.parity_programs > 0)
+            && let Some(next) = self.events.next_time()
+        {
+            self.advance(next, &mut none);
+        }
+    }
+}

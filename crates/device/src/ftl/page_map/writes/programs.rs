@@ -1,0 +1,179 @@
+//! Program units of the host on their way into the array, with the old data that partial units need, and the room that they
+//! give back.
+
+use super::InFlight;
+use crate::ftl::page_map::PageMapDevice;
+use crate::ftl::page_map::log::ProgramUnit;
+use crate::nand::{FlashOp, OpClass, Owner};
+use crate::profile::schema::BufferRelease;
+
+impl PageMapDevice {
+    /// Takes program units in the order in which they were filled. Relocation begins when all of them have
+    /// their sequence numbers: the pages of the map that it changes fill units of their own.
+    pub(in crate::ftl::page_map) fn submit_host_programs(
+        &mut self,
+        units: impl IntoIterator<Item = ProgramUnit>,
+    ) {
+        for unit in units {
+            self.submit_host_program(unit);
+        }
+        self.relocate_for_credit();
+    }
+
+    pub(super) fn submit_host_program(&mut self, unit: ProgramUnit) {
+        // Host data was paid for at its admission; metadata and padding take free space too.
+        let units = self.log.geometry.mode(unit.slc).program_units;
+        self.spend_credit(units - unit.host_units);
+        self.end_linger(true);
+        let sequence = self.writes.next_sequence();
+        self.note_program(&unit, sequence);
+        self.writes.in_flight.push_back(InFlight {
+            superblock: unit.superblock,
+            program: unit.program,
+            done: false,
+            merges: std::mem::take(&mut self.writes.gathering_merges),
+            map_waits: std::mem::take(&mut self.writes.gathering_map_waits),
+            held: 0,
+        });
+        self.writes.staged.push_back(unit);
+        self.writes.lingers = true;
+        self.end_linger(false);
+    }
+
+    /// The last program unit waits no longer for the rest of its last unit, which a sequential stream of
+    /// small writes brings next: the buffer's place or the data is needed (`at_once`), or it has come.
+    pub(in crate::ftl::page_map) fn end_linger(&mut self, at_once: bool) {
+        let Some(&unit) = self.writes.staged.back().filter(|_| self.writes.lingers) else {
+            return;
+        };
+        if !at_once && self.log.awaits_rest(&unit) {
+            return;
+        }
+        self.writes.lingers = false;
+        let sequence = self.writes.next_sequence().wrapping_sub(1);
+        let merges = self.begin_merges(&unit, sequence);
+        if let Some(program) = self.writes.program(sequence) {
+            program.merges += merges;
+        }
+        self.program_staged();
+    }
+
+    /// Reads the old data of units that came in parts, for the program that takes them; returns how
+    /// many reads that are.
+    pub(super) fn begin_merges(&mut self, unit: &ProgramUnit, sequence: u32) -> u32 {
+        let mut reads = std::mem::take(&mut self.scratch.merges);
+        self.log.take_merges(unit, &mut reads);
+        let merges = reads.len() as u32;
+        for run in reads.drain(..) {
+            self.submit_read(run, true, Owner::MergeRead { sequence }, None);
+        }
+        self.scratch.merges = reads;
+        merges
+    }
+
+    /// What parts of gathered units need is read before it is erased.
+    pub(in crate::ftl::page_map) fn merge_before_erase(&mut self, superblock: u32) {
+        let mut reads = std::mem::take(&mut self.scratch.merges);
+        self.log.merges_before_erase(superblock, &mut reads);
+        self.writes.gathering_merges += reads.len() as u32;
+        let sequence = self.writes.next_sequence();
+        for run in reads.drain(..) {
+            self.submit_read(run, true, Owner::MergeRead { sequence }, None);
+        }
+        self.scratch.merges = reads;
+    }
+
+    /// Old data has come for a program that takes units written in part.
+    pub(in crate::ftl::page_map) fn on_merge_read(&mut self, sequence: u32) {
+        match self.writes.program(sequence) {
+            Some(program) => program.merges -= 1,
+            None => self.writes.gathering_merges -= 1,
+        }
+        self.program_staged();
+    }
+
+    /// Hands programs over to the array, in order, as far as their data is complete.
+    pub(super) fn program_staged(&mut self) {
+        while let Some(&unit) = self.writes.staged.front() {
+            let first = self.writes.staged.len() as u32;
+            let sequence = self.writes.next_sequence().wrapping_sub(first);
+            let waits = self.writes.program(sequence).is_some_and(|p| p.merges > 0);
+            if waits || (first == 1 && self.writes.lingers) {
+                break;
+            }
+            self.writes.staged.pop_front();
+            let owner = Owner::HostProgram {
+                sequence,
+                superblock: unit.superblock,
+                host_units: unit.host_units,
+            };
+            self.submit_program(unit, owner);
+            self.program_parity(&unit);
+        }
+    }
+
+    pub(in crate::ftl::page_map) fn submit_program(&mut self, unit: ProgramUnit, owner: Owner) {
+        let g = &self.log.geometry;
+        let units = g.mode(unit.slc).program_units;
+        let op = FlashOp {
+            class: OpClass::Program,
+            urgent: false,
+            die: unit.die,
+            array_ns: g.program_ns(unit.slc, unit.program),
+            bus_bytes: units * g.unit_bytes,
+            transfers: units / g.units_per_page,
+            retransfers: 0,
+            planes: 0,
+            owner,
+        };
+        self.array.submit(op, self.now, &mut self.events);
+    }
+
+    pub(in crate::ftl::page_map) fn on_host_transferred(&mut self, sequence: u32, host_units: u32) {
+        if self.controller.buffer_release == BufferRelease::Transferred {
+            self.release_or_hold(sequence, host_units);
+        }
+    }
+
+    /// Gives the places of a program back, now or when its units are entered in the map.
+    pub(super) fn release_or_hold(&mut self, sequence: u32, host_units: u32) {
+        match self.writes.program(sequence) {
+            Some(program) if program.map_waits > 0 => program.held = host_units,
+            _ => self.release(host_units),
+        }
+    }
+
+    pub(in crate::ftl::page_map) fn on_host_programmed(
+        &mut self,
+        sequence: u32,
+        superblock: u32,
+        host_units: u32,
+    ) {
+        self.log.program_done(superblock);
+        self.note_programmed(sequence);
+        if let Some(program) = self.writes.program(sequence) {
+            program.done = true;
+        }
+        self.writes.note_programmed();
+        while let Some(&(until, index)) = self.writes.durable_waiters.front() {
+            let left = until.wrapping_sub(self.writes.programmed);
+            if left != 0 && left < u32::MAX / 2 {
+                break;
+            }
+            self.writes.durable_waiters.pop_front();
+            self.complete_at(index, self.now);
+        }
+        self.erase_invalid();
+        if self.controller.buffer_release == BufferRelease::Programmed {
+            self.release_or_hold(sequence, host_units);
+        }
+        self.writes.drop_finished();
+    }
+
+    /// Places in the buffer are free again.
+    pub(in crate::ftl::page_map) fn release(&mut self, units: u32) {
+        self.writes.give_back(units);
+        self.pump();
+        self.admit();
+    }
+}
