@@ -331,6 +331,8 @@ fn register_rows(registers: &Registers) -> Vec<Row> {
             Some(format!("{}, on: {}", ext.cache, yes_no(ext.cache_on))),
         ));
         rows.push(row("command queue", ext.queue_depth));
+        let packed = (ext.packed_writes > 0).then(|| format!("up to {}", ext.packed_writes));
+        rows.push(row("packed writes", packed));
         rows.push(row("wear (steps of 10 %)", ext.life_a));
         rows.push(row("reserved blocks", ext.spare));
         let (supported, by_itself) = ext.background_operations;

@@ -23,6 +23,8 @@ pub(crate) struct Attachment {
     pub(crate) link_j_per_byte: f64,
     /// Time of the stop command after a transfer of several blocks.
     pub(crate) stop: Nanos,
+    /// Most writes in one packed command; 0 where writes are not packed.
+    pub(crate) packed_writes: u32,
     /// Operational NVMe power state that the host has selected.
     pub(crate) power_state: u32,
     /// States that the device enters by itself.
@@ -45,6 +47,9 @@ impl Attachment {
         }
         // Queued commands state their length as well.
         let stops = is_card && !interface.set_block_count && chain.queue_depth == 1;
+        let packs = host.host.packed_writes
+            && chain.link.protocol == Protocol::Mmc
+            && chain.queue_depth == 1;
         let granted_mw = power_state
             .map(|state| profile.power_state[state as usize].max_mw)
             .into_iter()
@@ -62,6 +67,7 @@ impl Attachment {
                 Some(us) if stops => Nanos::from_micros_f64(us),
                 _ => Nanos::ZERO,
             },
+            packed_writes: interface.packed_writes.filter(|_| packs).unwrap_or(0),
             power_state: power_state.unwrap_or(0),
             idle_states: IdleStates::new(profile, interface, host),
         })
@@ -124,6 +130,14 @@ impl Attachment {
         ensure!(
             self.stop.is_zero() || !interface.set_block_count,
             "a stop command follows where the length is known"
+        );
+        ensure!(
+            self.packed_writes == 0
+                || (Some(self.packed_writes) == interface.packed_writes
+                    && chain.link.protocol == Protocol::Mmc
+                    && chain.queue_depth == 1),
+            "the device does not take {} writes in one command",
+            self.packed_writes
         );
         check_near("the end of a stop command", self.stop, Nanos::ZERO)?;
         self.idle_states.audit(profile)?;

@@ -251,6 +251,9 @@ fn ext_csd(profile: &Profile, attachment: &Attachment, health: &HealthLog) -> [u
     b[307] = queue_code(profile, attachment);
     b[308] = u8::from(b[307] > 0);
     b[15] = u8::from(attachment.chain.queue_depth > 1);
+    // MAX_PACKED_WRITES; packed reads are not supported.
+    let packed = interface(profile, attachment).and_then(|i| i.packed_writes);
+    b[500] = packed.map_or(0, |most| most.min(u32::from(u8::MAX)) as u8);
     b[224] = 1;
     let firmware = profile.device.firmware.bytes().take(8).enumerate();
     firmware.for_each(|(place, byte)| b[254 + place] = byte);

@@ -1,10 +1,10 @@
-//! Commands on the buses of SD cards and eMMC: what a request costs with and without a queue, and with and without
-//! SET_BLOCK_COUNT.
+//! Commands on the buses of SD cards and eMMC: what a request costs with and without a queue, with and without
+//! SET_BLOCK_COUNT, and with packed writes.
 
 use crate::support::plain::{Flash, attach, link_ns};
 use crate::support::{Draw, closed_loop, host, near, one, profile, read, rest, sound, write};
 use nandscope_device::profile::{HostProfile, Profile};
-use nandscope_device::{CardRegisters, Device, Fill};
+use nandscope_device::{CardRegisters, Command, CommandKind, Device, Fill};
 use nandscope_units::Nanos;
 
 const LINK: &str = "emmc-hs400";
@@ -190,5 +190,111 @@ fn registers_state_queue_and_cache() {
             panic!("no eMMC")
         };
         assert_eq!((ext_csd[307], ext_csd[308], ext_csd[15]), (31, 1, enabled));
+    }
+}
+
+/// A plain eMMC that takes eight writes in one command, and a board that packs.
+fn packing() -> (Profile, HostProfile) {
+    let mut p = plain(None);
+    p.interface[0].packed_writes = Some(8);
+    let mut host = board(false);
+    host.host.packed_writes = true;
+    (p, host)
+}
+
+/// When each of these commands, submitted together, was over, in the order of their tags.
+fn ends(d: &mut Device, commands: &[Command]) -> Vec<Nanos> {
+    let begin = d.now();
+    for command in commands {
+        d.submit(*command, begin).expect("in order");
+    }
+    let mut over = Vec::new();
+    while over.len() < commands.len() {
+        d.advance(Nanos::MAX, &mut over);
+    }
+    over.sort_by_key(|completion| completion.tag);
+    over.iter().map(|c| c.completed - begin).collect()
+}
+
+fn writes(count: u64, bytes: u32) -> Vec<Command> {
+    let of = |i| write(i, i * u64::from(bytes), bytes);
+    (0..count).map(of).collect()
+}
+
+#[test]
+fn packed_writes_pay_for_one_command_and_end_together() {
+    let (p, host) = packing();
+    let mut d = Device::new(&p, &host, 1).expect("attaches");
+    let path = 30_000 + 20_000;
+    let data = link_ns(LINK, 4096);
+    let pack = |writes: u64| path + link_ns(LINK, 512) + writes * data;
+    let over = ends(&mut d, &writes(14, 4096));
+    // The first finds an idle device, eight wait, then five.
+    let first = path + data;
+    let second = first + pack(8);
+    let third = second + pack(5);
+    assert_eq!(over[0], Nanos(first));
+    assert!(over[1..9].iter().all(|at| *at == Nanos(second)), "{over:?}");
+    assert!(over[9..].iter().all(|at| *at == Nanos(third)), "{over:?}");
+    sound(&d);
+}
+
+#[test]
+fn writes_are_packed_only_where_device_and_host_do_so() {
+    let alone = |count: u64, bytes| Nanos(count * (50_000 + link_ns(LINK, bytes)));
+    let last = |p: &Profile, host: &HostProfile| {
+        let mut d = Device::new(p, host, 1).expect("attaches");
+        *ends(&mut d, &writes(9, 4096)).last().expect("nine")
+    };
+    let (p, host) = packing();
+    assert!(last(&p, &host) < alone(4, 4096));
+    assert_eq!(last(&plain(None), &host), alone(9, 4096));
+    assert_eq!(last(&p, &board(false)), alone(9, 4096));
+    // A command queue takes its place.
+    let (mut queues, mut both) = packing();
+    queues.interface[0].command_queue = Some(8);
+    both.host.command_queue = true;
+    let mut only_queue = board(true);
+    only_queue.host.packed_writes = false;
+    assert_eq!(last(&queues, &both), last(&queues, &only_queue));
+}
+
+#[test]
+fn a_pack_holds_plain_writes_that_one_transfer_carries() {
+    let (p, mut host) = packing();
+    let mut d = Device::new(&p, &host, 1).expect("attaches");
+    let mut commands = writes(9, 4096);
+    commands[2].kind = CommandKind::Read;
+    commands[5].kind = CommandKind::Write { fua: true };
+    commands[8].kind = CommandKind::Flush;
+    let over = ends(&mut d, &commands);
+    // 1 alone before the read, 3 and 4 together before the forced write, then 6 and 7.
+    let together: Vec<bool> = over.windows(2).map(|w| w[0] == w[1]).collect();
+    assert_eq!(
+        together,
+        [false, false, false, true, false, false, true, false]
+    );
+    assert!(over.is_sorted(), "{over:?}");
+    sound(&d);
+    // The first block of a transfer of 64 KiB lists the writes: one of 32 KiB fits, not two.
+    host.stage[0].max_transfer_kib = Some(64);
+    let mut d = Device::new(&p, &host, 1).expect("attaches");
+    let over = ends(&mut d, &writes(5, 32_768));
+    assert!(over.windows(2).all(|w| w[0] < w[1]), "{over:?}");
+    let over = ends(&mut d, &writes(5, 16_384));
+    let together: Vec<bool> = over.windows(2).map(|w| w[0] == w[1]).collect();
+    assert_eq!(together, [false, true, true, false]);
+}
+
+#[test]
+fn a_register_states_the_writes_of_a_pack() {
+    for (packed, stated) in [(None, 0), (Some(63), 63)] {
+        let (mut p, host) = packing();
+        p.interface[0].packed_writes = packed;
+        let d = Device::new(&p, &host, 1).expect("attaches");
+        let Some(CardRegisters::Mmc { ext_csd, .. }) = d.registers() else {
+            panic!("no eMMC")
+        };
+        assert_eq!((ext_csd[500], ext_csd[501]), (stated, 0));
     }
 }

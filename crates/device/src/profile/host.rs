@@ -60,6 +60,10 @@ pub struct HostSection {
     /// The controller queues commands of SD cards and eMMC (CQHCI).
     #[serde(default)]
     pub command_queue: bool,
+    /// The driver packs writes of eMMC that wait into one command, as Linux 3.9 to 4.9 does; not together with a command
+    /// queue.
+    #[serde(default)]
+    pub packed_writes: bool,
     /// Time of the stop command (CMD12) after each transfer of several blocks where the device does not know
     /// SET_BLOCK_COUNT, µs; left out where it is part of the stages.
     pub stop_us: Option<f64>,

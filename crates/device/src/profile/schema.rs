@@ -406,6 +406,9 @@ pub struct InterfaceSection {
     /// follows.
     #[serde(default = "yes")]
     pub set_block_count: bool,
+    /// Most writes in one packed command of an eMMC (EXT_CSD `MAX_PACKED_WRITES`), on a host that packs and does not
+    /// queue commands; left out, each write is a command.
+    pub packed_writes: Option<u32>,
     /// Dies that may program or erase at once within the power this interface allows.
     pub active_dies: u32,
     /// Share of the full clock of firmware, ECC and flash buses within that power, 0 to 1.

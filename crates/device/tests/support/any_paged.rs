@@ -43,7 +43,7 @@ pub fn knobs() -> impl Strategy<Value = Knobs> {
     );
     let second = (
         any::<bool>(),
-        0u8..3,
+        0u8..4,
         prop_oneof![Just(0u32), Just(2)],
         prop_oneof![Just(0u32), Just(20)],
         1u32..5,
@@ -69,7 +69,7 @@ pub fn knobs() -> impl Strategy<Value = Knobs> {
     })
 }
 
-const LINKS: [&str; 3] = ["pcie-3.0-x1", "sd-sdr104", "sata-6"];
+const LINKS: [&str; 4] = ["pcie-3.0-x1", "sd-sdr104", "sata-6", "emmc-hs400"];
 pub const BLOCKS: u32 = 64;
 
 pub fn build(k: &Knobs) -> (Profile, &'static str) {
@@ -165,6 +165,7 @@ pub fn build(k: &Knobs) -> (Profile, &'static str) {
     p.nand.reliability.retry_transfers = k.word_lines % 3 > 1;
     let link = LINKS[usize::from(k.link)];
     super::plain::attach(&mut p, link);
+    p.interface[0].packed_writes = (link == "emmc-hs400").then_some(k.word_lines);
     p.interface[0].active_dies = if flag(10) { 1 } else { dies };
     p.interface[0].acknowledge = if flag(11) {
         Acknowledge::Programmed

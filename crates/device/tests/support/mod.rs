@@ -53,10 +53,11 @@ pub fn device(profile: &Profile, host_name: &str) -> Device {
     Device::new(profile, &host(host_name), 1).expect("attaches")
 }
 
-/// A device on a host that has just this link and adds nothing.
+/// A device on a host that has just this link, packs writes of an eMMC, and adds nothing.
 pub fn device_on(profile: &Profile, link: &str) -> Device {
     let mut host = host("direct");
     host.host.links = vec![link.to_string()];
+    host.host.packed_writes = true;
     Device::new(profile, &host, 1).expect("attaches")
 }
 

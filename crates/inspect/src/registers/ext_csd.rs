@@ -41,6 +41,8 @@ pub struct ExtCsd {
     pub queue_depth: Option<u8>,
     /// Command queueing is on.
     pub queue_on: bool,
+    /// Most writes in one packed command (`MAX_PACKED_WRITES`); 0 without packed commands.
+    pub packed_writes: u8,
     /// Erase group in high-capacity definition (`HC_ERASE_GRP_SIZE`).
     pub erase_group: Bytes,
     /// Value of erased bytes.
@@ -91,6 +93,7 @@ impl ExtCsd {
             cache_on: b[33] & 1 == 1,
             queue_depth: queued.then_some((b[307] & 0x1f) + 1),
             queue_on: b[15] & 1 == 1,
+            packed_writes: b[500],
             erase_group: Bytes::kib(512 * u64::from(b[224])),
             erased_byte: if b[181] & 1 == 1 { 0xff } else { 0 },
             firmware: little(&b[254..262]),
@@ -139,6 +142,7 @@ mod tests {
             (267, 1),
             (268, 2),
             (502, 1),
+            (500, 63),
             (163, 2),
         ];
         for (at, value) in set {
@@ -155,6 +159,7 @@ mod tests {
         assert_eq!(ext.cache, Bytes::mib(8));
         assert!(ext.cache_on && ext.queue_on);
         assert_eq!(ext.queue_depth, Some(32));
+        assert_eq!(ext.packed_writes, 63);
         assert_eq!(ext.erase_group, Bytes::kib(512));
         assert_eq!((ext.life_a, ext.life_b), (Some(2), None));
         assert_eq!(ext.spare, Some("normal"));

@@ -202,6 +202,10 @@ impl PageMapDevice {
             count(&mut census.programs_of, unit.superblock)?;
         }
         self.count_map_waiters(&mut census)?;
+        self.packed.audit(self.attachment.packed_writes)?;
+        for index in self.packed.done() {
+            census.of(*index)?.completion += 1;
+        }
         let (admission, durable) = self.writes.waiting();
         for index in admission {
             census.of(index)?.admission += 1;
@@ -312,8 +316,8 @@ impl PageMapDevice {
         let started = used.iter().filter(|used| **used).count();
         ensure!(
             started == self.outstanding as usize
-                && self.outstanding <= depth
-                && (self.host_queue.is_empty() || self.outstanding == depth),
+                && self.outstanding <= depth + self.packed.beyond_depth()
+                && (self.host_queue.is_empty() || self.outstanding >= depth),
             "{started} commands are outstanding, {} were counted, {} wait",
             self.outstanding,
             self.host_queue.len()

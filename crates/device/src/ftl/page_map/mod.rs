@@ -14,6 +14,7 @@ mod map;
 mod map_cache;
 mod map_fetches;
 mod pacing;
+mod packing;
 mod parity;
 mod power;
 mod ppn;
@@ -51,6 +52,7 @@ use decoding::Decoders;
 use discards::Discarding;
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 use pacing::Pace;
+use packing::PackedWrites;
 use read_plan::ReadPlan;
 use recent::RecentTimes;
 use serde::{Deserialize, Serialize};
@@ -98,6 +100,7 @@ pub(crate) struct PageMapDevice {
     outstanding: u32,
     /// Commands beyond the queue depth of the host path.
     host_queue: VecDeque<u32>,
+    packed: PackedWrites,
     cores: Cores,
     decoders: Decoders,
     link_in: Nanos,
@@ -201,6 +204,7 @@ impl PageMapDevice {
             free_pending: Vec::new(),
             outstanding: 0,
             host_queue: VecDeque::new(),
+            packed: PackedWrites::default(),
             cores: Cores::new(controller),
             decoders: Decoders::new(controller.ecc_engines),
             link_in: Nanos::ZERO,
@@ -552,7 +556,8 @@ impl PageMapDevice {
         );
     }
 
-    fn on_complete(&mut self, index: u32) {
+    /// A command is over for the host.
+    fn complete(&mut self, index: u32) {
         let p = &self.pending[index as usize];
         let completion = Completion {
             tag: p.command.tag,
@@ -567,8 +572,8 @@ impl PageMapDevice {
         self.done.push(completion);
         self.free_pending.push(index);
         self.outstanding -= 1;
-        if let Some(next) = self.host_queue.pop_front() {
-            self.start(next);
+        if self.outstanding < self.attachment.chain.queue_depth && !self.host_queue.is_empty() {
+            self.start_waiting();
         }
         if self.outstanding == 0 {
             self.note_busy();

@@ -345,6 +345,14 @@ fn interfaces(profile: &Profile, faults: &mut Faults) {
                 "remove the key",
             );
         }
+        let is_emmc = link_mode(&interface.link).is_ok_and(|link| link.protocol == Protocol::Mmc);
+        if interface.packed_writes.is_some() && (!is_emmc || profile.card.is_some()) {
+            faults.add(
+                &format!("interface.{i}.packed_writes"),
+                "the link is none of an eMMC, or [card] executes one command at a time".to_string(),
+                "remove the key",
+            );
+        }
     }
 }
 

@@ -118,6 +118,7 @@ const RANGES: &[Range] = &[
     ("thermal.throttle_clock", 0.01, 1.0, |p| of(p.thermal.throttle_clock)),
     ("thermal.warning_c", -60.0, 1000.0, |p| of(p.thermal.warning_c)),
     ("thermal.critical_c", -60.0, 1000.0, |p| of(p.thermal.critical_c)),
+    ("interface.*.packed_writes", 2.0, 63.0, |p| p.interface.iter().filter_map(|i| i.packed_writes).map(Into::into).collect()),
     ("interface.*.command_queue", 2.0, 32.0, |p| p.interface.iter().filter_map(|i| i.command_queue).map(Into::into).collect()),
     ("interface.*.active_dies", 1.0, 4096.0, |p| each(p, |i| i.active_dies.into())),
     ("interface.*.clock_share", 0.01, 1.0, |p| each(p, |i| i.clock_share)),
