@@ -76,6 +76,8 @@ FAULTS = [
      "link: each packed write ends on its own", "card_commands"),
     ("ftl/page_map/packing.rs", "        self.receive(SECTOR_BYTES, sent);", "        let _ = sent;",
      "link: the list of packed writes takes no time", "card_commands"),
+    ("ftl/page_map/log/journal.rs", "            return u64::from(self.journal_next) + unnamed;", "            return u64::from(self.journal_next);",
+     "power: what the journal does not name yet is known after a cut", "power_cut the_journal"),
     ("ftl/page_map/decoding.rs", "        self.background.note_decoded(job, ready);\n", "        let _ = ready;\n",
      "engines: relocation does not wait for its pages", "decoding collection_is_bounded"),
     ("ftl/page_map/decoding.rs", "        if ready > self.now {\n            self.events.push(ready, Event::MapFetched(fetch));", "        if false {\n            self.events.push(ready, Event::MapFetched(fetch));",

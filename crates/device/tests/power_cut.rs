@@ -398,3 +398,44 @@ fn health_counts_power_cycles_and_unsafe_shutdowns() {
         assert_eq!(counts(&d), (4, 2));
     }
 }
+
+/// Eight dies on two channels, that keep a page of journal for every 16 units.
+fn plain_drive(journal_entries: u32) -> Profile {
+    let mut p = support::plain::EIGHT_DIES.profile(8);
+    p.ftl.as_mut().expect("page-mapped").journal_entries = journal_entries;
+    p
+}
+
+/// Time that a drive takes for more than its boot, after so many writes of 4 KiB that are in the flash.
+fn recovery(p: &Profile, writes: u64) -> Nanos {
+    let mut d = support::device_on(p, support::plain::FAST_LINK);
+    for i in 0..writes {
+        one(&mut d, write(i, i * 4 * KIB, 4096));
+    }
+    one(&mut d, bare(writes, CommandKind::Flush));
+    support::rest(&mut d, Nanos::from_secs(1));
+    let before = d.now();
+    let cut = d.cut_power();
+    let boot = p.controller.as_ref().expect("page-mapped").boot_ms;
+    sound(&d);
+    cut.ready - before - Nanos::from_micros_f64(boot * 1e3)
+}
+
+#[test]
+fn the_journal_is_replayed_after_a_power_cut() {
+    // Every die reads a page of 4 KiB, and the four of a channel send theirs in turn.
+    let round = Nanos(100_000 + 4 * 1_024);
+    let journaled = plain_drive(16);
+    assert_eq!(recovery(&journaled, 0), Nanos::ZERO);
+    // 20 pages of the journal, and 10 units in 3 pages that it does not name: 23 pages on eight dies.
+    assert_eq!(recovery(&journaled, 330), round * 3);
+    // The journal has gone round, with a checkpoint, and has filled 4 pages since.
+    assert_eq!(recovery(&journaled, 16 * 260), round);
+    // Without a journal, the tags of 83 pages of four units.
+    assert_eq!(recovery(&plain_drive(0), 330), round * 11);
+    // With energy to hold up, nothing is read. 332 units are whole pages: none is left to program at the cut.
+    let mut held_up = journaled;
+    let controller = held_up.controller.as_mut().expect("page-mapped");
+    controller.power_fail_hold_up = true;
+    assert_eq!(recovery(&held_up, 332), Nanos::ZERO);
+}

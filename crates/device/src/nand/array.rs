@@ -503,7 +503,7 @@ impl Array {
     }
 
     /// Time of so many bytes in so many pages on a channel.
-    fn transfer_time(&self, bytes: u32, pages: u32) -> Nanos {
+    pub(crate) fn transfer_time(&self, bytes: u32, pages: u32) -> Nanos {
         let data_ns = (u64::from(bytes) * self.times.picos_per_byte + 500) / 1000;
         let normal = data_ns + u64::from(pages) * self.times.overhead_ns;
         Nanos(normal * self.slowdown / 1024)

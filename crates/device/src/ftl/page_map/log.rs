@@ -12,6 +12,7 @@ mod audit;
 mod choice;
 mod discard;
 mod heat;
+mod journal;
 mod life;
 mod lookup;
 mod partial;

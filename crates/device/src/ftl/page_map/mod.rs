@@ -23,6 +23,7 @@ mod read_plan;
 mod readahead;
 mod reads;
 mod recent;
+mod recovery;
 mod report;
 mod unpersisted;
 mod victims;

@@ -206,6 +206,7 @@ impl PageMapDevice {
 
     pub(crate) fn cut_power(&mut self) -> Cut {
         let damage = self.damage();
+        let recovery = self.recovery();
         let mut dropped = Vec::new();
         while self.outstanding > 0 && self.next_event().is_some() {
             self.advance(Nanos::MAX, &mut dropped);
@@ -213,7 +214,8 @@ impl PageMapDevice {
         self.flush_for_power_off();
         self.read_ahead.drop_all();
         self.counters.power_cycled(false);
-        let ready = self.now + Nanos::from_micros_f64(self.controller.boot_ms * 1e3);
+        let boot = Nanos::from_micros_f64(self.controller.boot_ms * 1e3);
+        let ready = self.now + boot + recovery;
         while self.now < ready {
             self.advance(ready, &mut dropped);
         }

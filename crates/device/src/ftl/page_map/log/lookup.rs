@@ -1,5 +1,5 @@
 //! Looking up: which array reads a logical range needs, which parts of the map are not at hand, and
-//! what changes of the map cost in journal and write-back.
+//! what changes of the map cost in write-back.
 
 use super::{Log, PageRun, Pool, ProgramUnit, WantedPage};
 use crate::ftl::page_map::map_cache::Lookup;
@@ -24,25 +24,6 @@ impl Log {
             for page in first / per_page..=(first + count - 1) / per_page {
                 self.touch_map(page, true, now, full);
             }
-        }
-    }
-
-    /// Writes the pages that entries of the journal fill.
-    pub(super) fn note_journal_entries(
-        &mut self,
-        count: u32,
-        now: Nanos,
-        full: &mut Vec<ProgramUnit>,
-    ) {
-        if self.layout.journal_entries == 0 {
-            return;
-        }
-        self.entries_pending += count;
-        while self.entries_pending >= self.layout.journal_entries {
-            self.entries_pending -= self.layout.journal_entries;
-            let unit = self.layout.journal_base + self.journal_next;
-            self.journal_next = (self.journal_next + 1) % self.layout.journal_units;
-            self.write_metadata(unit, now, full);
         }
     }
 
