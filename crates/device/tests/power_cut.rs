@@ -427,12 +427,12 @@ fn the_journal_is_replayed_after_a_power_cut() {
     let round = Nanos(100_000 + 4 * 1_024);
     let journaled = plain_drive(16);
     assert_eq!(recovery(&journaled, 0), Nanos::ZERO);
-    // 20 pages of the journal, and 10 units in 3 pages that it does not name: 23 pages on eight dies.
-    assert_eq!(recovery(&journaled, 330), round * 3);
+    // 24 pages of the journal, and 10 units in 3 pages that it does not name: 27 pages on eight dies.
+    assert_eq!(recovery(&journaled, 394), round * 4);
     // The journal has gone round, with a checkpoint, and has filled 4 pages since.
     assert_eq!(recovery(&journaled, 16 * 260), round);
-    // Without a journal, the tags of 83 pages of four units.
-    assert_eq!(recovery(&plain_drive(0), 330), round * 11);
+    // Without a journal, the tags of 99 pages of four units.
+    assert_eq!(recovery(&plain_drive(0), 394), round * 13);
     // With energy to hold up, nothing is read. 332 units are whole pages: none is left to program at the cut.
     let mut held_up = journaled;
     let controller = held_up.controller.as_mut().expect("page-mapped");
