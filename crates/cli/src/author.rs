@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::input;
-use crate::shelf::about::photo_kind;
+use crate::photo::photo_kind;
 use nandscope_files::Access;
 use nandscope_report::shelf::{Author, Photo};
 use std::path::{Path, PathBuf};

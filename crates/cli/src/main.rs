@@ -25,6 +25,7 @@ mod interrupt;
 mod job;
 mod kernel;
 mod output;
+mod photo;
 mod picture;
 mod probe;
 mod report;

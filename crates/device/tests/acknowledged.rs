@@ -149,11 +149,11 @@ fn what_the_library_states_of_acknowledgement_holds() {
 /// Power cuts of each slow test on one device; `NANDSCOPE_CUTS` asks for another number.
 fn many_cuts() -> u64 {
     let asked = std::env::var("NANDSCOPE_CUTS").ok();
-    asked.map_or(60, |n| n.parse().expect("a number of cuts"))
+    asked.map_or(1000, |n| n.parse().expect("a number of cuts"))
 }
 
 #[test]
-#[ignore = "slow: 60 power cuts on each device and host of the library"]
+#[ignore = "slow: 1,000 power cuts on each device and host of the library"]
 fn slow_what_the_library_states_of_acknowledgement_holds_at_many_cuts() {
     library_survives(many_cuts() / 2);
 }
@@ -196,7 +196,7 @@ proptest! {
     #![proptest_config(random_devices(100))]
 
     #[test]
-    #[ignore = "slow: 60 power cuts on each of 100 random drives"]
+    #[ignore = "slow: 1,000 power cuts on each of 100 random drives"]
     fn slow_what_a_random_drive_states_of_acknowledgement_holds_at_many_cuts(k in knobs()) {
         let mut k = k;
         k.retire = false;
@@ -208,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    #[ignore = "slow: 60 power cuts on each of 100 random cards"]
+    #[ignore = "slow: 1,000 power cuts on each of 100 random cards"]
     fn slow_what_a_random_card_states_of_acknowledgement_holds_at_many_cuts(p in cards()) {
         let mut p = p;
         p.nand.slc.cycles = 1_000_000;

@@ -12,8 +12,9 @@ use crate::view::diagram::{self, Diagram};
 use crate::view::fill::{self, Fill};
 use crate::view::matrix::{self, Matrix};
 use crate::view::notice::{self, Notice};
-use crate::view::overview::{self, Overview};
+use crate::view::overview;
 use crate::view::published::{self, PublishedRow};
+use crate::view::statements::Overview;
 use askama::Template;
 use nandscope_result::{Figure, Parameter, ResultDocument};
 

@@ -1,6 +1,7 @@
 //! The summary of a result for programs: what the terminal's summary says, as JSON. It holds no series, histograms or jobs;
 //! those are in the result document.
 
+use crate::view::statements::Paragraph;
 use crate::view::{notice, overview, published, ranking};
 use nandscope_result::{Conclusion, ResultDocument};
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ pub fn of(document: &ResultDocument) -> Value {
         json!({ "level": n.level, "text": n.text, "steps": steps })
     });
     let overview = overview::of(document);
-    let texts = |paragraphs: Vec<overview::Paragraph>| -> Vec<Value> {
+    let texts = |paragraphs: Vec<Paragraph>| -> Vec<Value> {
         let texts = paragraphs.into_iter();
         texts
             .map(|p| json!({ "about": p.lead, "text": p.text }))

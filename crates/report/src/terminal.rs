@@ -5,7 +5,7 @@
 use crate::names::capital;
 use crate::number::{bytes, duration, short, with_unit};
 use crate::sparkline;
-use crate::view::chapter::Answer;
+use crate::view::answer::Answer;
 use crate::view::notice;
 use crate::view::overview;
 use crate::view::published::{self, Placed};

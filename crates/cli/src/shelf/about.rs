@@ -1,6 +1,7 @@
 //! What the owner of a shelf says of a drive: `drive.toml` in its folder, and the photo beside it.
 
 use crate::failure::Failure;
+use crate::photo::{KINDS, photo_kind};
 use crate::{author, input, output};
 use clap::Args;
 use nandscope_report::shelf::{About, Author, Price};
@@ -14,19 +15,6 @@ pub const FILE: &str = "drive.toml";
 const AUTHOR: &str = "author";
 /// Largest photo: the pages of a site are looked at on phones.
 const MOST_PHOTO_BYTES: usize = 8 << 20;
-/// Kinds of photo that every browser shows: their first bytes, and their ending.
-const KINDS: [(&[u8], &str); 3] = [
-    (b"\x89PNG\r\n\x1a\n", "png"),
-    (b"\xff\xd8\xff", "jpg"),
-    (b"RIFF", "webp"),
-];
-
-/// The ending of the kind of photo that the bytes are; `None` if they are none that browsers show.
-pub fn photo_kind(bytes: &[u8]) -> Option<&'static str> {
-    let kind = KINDS.iter().find(|k| bytes.starts_with(k.0));
-    kind.map(|k| k.1)
-}
-
 /// Options of the command line that describe a drive.
 #[derive(Debug, Args)]
 pub struct Options {

@@ -7,6 +7,7 @@ mod efficiency;
 mod page;
 pub(crate) mod plots;
 mod price;
+mod row;
 pub(crate) mod rows;
 pub(crate) mod selection;
 mod subjects;
@@ -14,7 +15,8 @@ mod text;
 
 pub use page::html;
 pub use price::Price;
-pub use rows::{Row, rows};
+pub use row::Row;
+pub use rows::rows;
 pub use text::text;
 
 /// A, B, C … for the documents; numbers after Z.

@@ -1,8 +1,9 @@
 //! The comparison as a page: bar charts sorted with the best first, plots of all documents together, and the table.
 
 use super::plots;
-use super::price::{self, Price};
-use super::rows::{Alignment, Row, rows};
+use super::price::Price;
+use super::row::{PRICE, Row};
+use super::rows::{Alignment, rows};
 use super::selection::charted;
 use super::subjects;
 use super::{consistency, efficiency, letter};
@@ -136,7 +137,7 @@ pub fn html(
 /// Charts of the first figures of each kind; all of power efficiency and price apart.
 fn charts(rows: &[Row], names: &[String]) -> Vec<BarSection> {
     let per_watt = |row: &&Row| row.unit == efficiency::UNIT || row.unit == "J/GB";
-    let priced = |row: &&Row| row.id == price::ID;
+    let priced = |row: &&Row| row.id == PRICE;
     let all = |chosen: &dyn Fn(&&Row) -> bool| {
         charted(rows, usize::MAX)
             .into_iter()

@@ -1,7 +1,7 @@
 //! Plots of a comparison: the long writes, the scaling with queue depth and the latencies of all documents, a line for
 //! each.
 
-use super::rows::Row;
+use super::row::Row;
 use crate::names::Unique;
 use crate::view::plot::{Axis, Kind, Line, Plot};
 use crate::view::table::{Samples, Table};

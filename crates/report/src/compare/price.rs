@@ -1,10 +1,7 @@
 //! What a gigabyte of each drive costs: a price is not a measurement and comes from the shelf of the user.
 
-use super::rows::Row;
+use super::row::{PRICE, Row};
 use nandscope_result::ResultDocument;
-
-/// Identifier of the figure in a comparison.
-pub const ID: &str = "price.per-gb";
 
 /// An amount of money.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +35,7 @@ pub fn rows(documents: &[&ResultDocument], prices: &[Option<Price>]) -> Vec<Row>
                 title: "Price per GB".to_string(),
                 unit,
                 values: vec![None; documents.len()],
-                id: ID.to_string(),
+                id: PRICE.to_string(),
                 answer: false,
                 baseline: 0,
             });

@@ -2,108 +2,14 @@
 //! figures of that mode belong together; otherwise each document's first mode does, whatever host that is.
 
 use super::price::Price;
+use super::row::Row;
 use super::{efficiency, price};
 use crate::error::{ReportError, Result};
 use crate::names::slug;
-use crate::number::{short, with_unit};
-use crate::view::bars::{Better, better};
-use crate::view::matrix::{ANSWER, answer, is_answer};
-use crate::view::{overview, published, ranking};
+use crate::view::matrix::{ANSWER, is_answer};
+use crate::view::{published, ranking};
 use nandscope_result::{Figure, ResultDocument, figure_id};
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
-
-/// One figure over all documents.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// Title, with the mode where the documents share several.
-    pub title: String,
-    /// Unit.
-    pub unit: String,
-    /// Value in each document, where it has the figure in this unit.
-    pub values: Vec<Option<f64>>,
-    /// Identifier without the mode.
-    pub id: String,
-    /// A yes or a no rather than a quantity.
-    pub answer: bool,
-    /// Document to which ratios and differences refer.
-    pub baseline: usize,
-}
-
-impl Row {
-    /// Value of document `i` as a multiple of the baseline's; `None` for the baseline itself, where one is missing or
-    /// not positive, and for quantities whose ratio says nothing: shares, temperatures, a yes or a no.
-    pub fn ratio(&self, i: usize) -> Option<f64> {
-        let (base, value) = self.pair(i)?;
-        let ratio = value / base;
-        (!self.is_difference() && base > 0.0 && value >= 0.0 && ratio.is_finite()).then_some(ratio)
-    }
-
-    fn pair(&self, i: usize) -> Option<(f64, f64)> {
-        let base = self.values.get(self.baseline).copied().flatten()?;
-        let value = self.values.get(i).copied().flatten()?;
-        (i != self.baseline && !self.answer).then_some((base, value))
-    }
-
-    /// Whether two values are compared by their difference.
-    fn is_difference(&self) -> bool {
-        matches!(self.unit.as_str(), "%" | "°C")
-    }
-
-    /// Value of document `i` as text.
-    pub fn cell(&self, i: usize) -> String {
-        match self.values.get(i).copied().flatten() {
-            Some(v) if self.answer => answer(v).to_string(),
-            Some(v) => with_unit(v, &self.unit),
-            None => "–".to_string(),
-        }
-    }
-
-    /// Ratio or difference to the baseline, as text; empty where there is none.
-    pub fn change(&self, i: usize) -> String {
-        if let Some(ratio) = self.ratio(i) {
-            return format!("{}×", short(ratio));
-        }
-        match self.pair(i) {
-            Some((base, value)) if self.is_difference() => {
-                let sign = match value.total_cmp(&base) {
-                    Ordering::Less => "−",
-                    Ordering::Equal => "±",
-                    Ordering::Greater => "+",
-                };
-                let unit = if self.unit == "%" {
-                    " points"
-                } else {
-                    "\u{202f}°C"
-                };
-                format!("{sign}{}{unit}", short((value - base).abs()))
-            }
-            _ => String::new(),
-        }
-    }
-
-    /// Which values are the better ones; `None` where that cannot be said: of a yes or a no, of most units, and of the
-    /// energy of a whole procedure, which does more work on a larger drive.
-    pub(crate) fn better(&self) -> Option<Better> {
-        let comparable = !self.answer && self.id != figure_id::ENERGY;
-        match self.id.as_str() {
-            price::ID => Some(Better::Less),
-            _ => better(&self.unit).filter(|_| comparable),
-        }
-    }
-
-    /// The documents that have a value, the best first; in their own order where neither more nor less is better.
-    pub fn ranked(&self) -> Vec<(usize, f64)> {
-        let all = self.values.iter().enumerate();
-        let mut order: Vec<(usize, f64)> = all.filter_map(|(i, v)| v.map(|v| (i, v))).collect();
-        match self.better() {
-            Some(Better::More) => order.sort_by(|a, b| b.1.total_cmp(&a.1)),
-            Some(Better::Less) => order.sort_by(|a, b| a.1.total_cmp(&b.1)),
-            None => {}
-        }
-        order
-    }
-}
 
 /// Mode of each document that is compared.
 pub struct Alignment {
@@ -162,7 +68,7 @@ impl Alignment {
 
 /// The modes that ran, then those of figures whose steps are missing, as in a result that was recovered.
 fn modes(document: &ResultDocument) -> Vec<Option<String>> {
-    let mut modes = overview::modes(document);
+    let mut modes = crate::view::modes::modes(document);
     for figure in document.all_figures() {
         if figure.mode.is_some() && !modes.contains(&figure.mode) {
             modes.push(figure.mode.clone());

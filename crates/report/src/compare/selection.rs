@@ -1,7 +1,7 @@
 //! Which figures are charted: of each kind some, so that power and long writes are not crowded out by the many figures
 //! of one benchmark.
 
-use super::rows::Row;
+use super::row::Row;
 use crate::view::ranking;
 
 /// Figures of which more or less is better and that at least two documents have, at most `most` of a kind, in their

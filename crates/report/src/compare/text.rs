@@ -2,8 +2,9 @@
 //! figure, sorted with the best first.
 
 use super::letter;
-use super::price::{self, Price};
-use super::rows::{Alignment, Row, rows};
+use super::price::Price;
+use super::row::{PRICE, Row};
+use super::rows::{Alignment, rows};
 use super::subjects;
 use crate::error::Result;
 use crate::number::short;
@@ -93,7 +94,7 @@ fn charts(out: &mut String, rows: &[Row], options: &Options, width: usize) {
     let (prices, others): (Vec<&Row>, Vec<&Row>) = rows
         .iter()
         .filter(|r| !r.answer)
-        .partition(|r| r.id == price::ID);
+        .partition(|r| r.id == PRICE);
     let charted = others.into_iter().take(MOST_CHARTS).chain(prices);
     let charted: Vec<&Row> = charted.collect();
     for row in &charted {

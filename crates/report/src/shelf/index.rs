@@ -3,7 +3,7 @@
 use super::charts::{self, Group, Names};
 use super::tests_of::TestSet;
 use super::{Drive, drive_page};
-use crate::compare::rows::Row;
+use crate::compare::Row;
 use crate::encode;
 use crate::error::Result;
 use crate::html::{SCRIPT, STYLE, THEME_SCRIPT};

@@ -4,8 +4,8 @@
 use super::Drive;
 use super::index::{SHELF_SCRIPT, SHELF_STYLE};
 use super::tests_of::{TestSet, is_quick};
+use crate::compare::Row;
 use crate::compare::plots;
-use crate::compare::rows::Row;
 use crate::compare::selection::charted;
 use crate::encode;
 use crate::error::Result;

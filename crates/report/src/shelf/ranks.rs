@@ -1,6 +1,6 @@
 //! Which place a drive takes among others in each figure.
 
-use crate::compare::rows::Row;
+use crate::compare::Row;
 use crate::compare::selection::charted;
 use crate::view::around::Rank;
 use crate::view::bars::Better;

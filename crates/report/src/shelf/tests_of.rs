@@ -2,7 +2,8 @@
 //! figures have the same name.
 
 use super::Drive;
-use crate::compare::rows::{Alignment, Row, all_rows};
+use crate::compare::Row;
+use crate::compare::rows::{Alignment, all_rows};
 use nandscope_result::ResultDocument;
 
 /// All results of one procedure.

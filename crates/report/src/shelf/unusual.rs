@@ -2,7 +2,7 @@
 //! as a reader asks for them, is between half and twice as high: a memory card is slower than an SSD in everything,
 //! which is not unusual.
 
-use crate::compare::rows::Row;
+use crate::compare::Row;
 use crate::compare::selection::charted;
 use crate::number::short;
 

@@ -2,10 +2,12 @@
 //! first appear, the figures of a chapter over all modes together, then mode by mode the time line
 //! over time and the steps themselves.
 
+use super::answer::{Answer, CANNOT_TELL, place_of_answer};
 use super::bars::{self, BarChart};
 use super::matrix::Matrix;
+use super::modes::modes;
 use super::plot::Plot;
-use super::{collection, curves, overview, percentile, speed, states, time};
+use super::{collection, curves, percentile, speed, states, time};
 use crate::csv;
 use crate::names::{Unique, slug};
 use crate::number;
@@ -47,39 +49,6 @@ pub struct Chapter {
     pub details: Vec<Matrix>,
     /// Its steps, mode by mode.
     pub parts: Vec<Part>,
-}
-
-/// An answer with its evidence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// The question, with the mode if there are several.
-    pub question: String,
-    /// The answer in words.
-    pub answer: String,
-    /// `pass` or `fail` for a test, empty for other questions.
-    pub class: &'static str,
-    /// On what it rests.
-    pub evidence: String,
-}
-
-impl Answer {
-    /// Of a conclusion; `several` if modes must be distinguished.
-    pub fn of(conclusion: &Conclusion, several: bool) -> Answer {
-        let question = match &conclusion.mode {
-            Some(mode) if several => format!("{}, {mode}", conclusion.question),
-            _ => conclusion.question.clone(),
-        };
-        Answer {
-            question,
-            answer: conclusion.answer.clone(),
-            class: match conclusion.passed {
-                Some(true) => "pass",
-                Some(false) => "fail",
-                None => "",
-            },
-            evidence: conclusion.evidence.clone(),
-        }
-    }
 }
 
 /// The steps of one chapter in one mode.
@@ -161,7 +130,7 @@ pub fn all(document: &ResultDocument) -> Vec<Chapter> {
 
 /// The same with about so many values over all plots at most.
 pub fn within(document: &ResultDocument, most_values: usize) -> Vec<Chapter> {
-    let modes = overview::modes(document);
+    let modes = modes(document);
     let mode_names: Vec<String> = modes.iter().flatten().cloned().collect();
     let mut titles: Vec<&str> = Vec::new();
     for step in &document.steps {
@@ -232,7 +201,7 @@ fn answers<'a>(steps: &[&'a StepResult]) -> Vec<&'a Conclusion> {
     let mut all: Vec<&Conclusion> = steps.iter().flat_map(|s| &s.conclusions).collect();
     all.sort_by_key(|c| {
         let is_unknown = c.answer.starts_with(CANNOT_TELL);
-        (is_unknown, overview::place_of_answer(&c.id))
+        (is_unknown, place_of_answer(&c.id))
     });
     all
 }
@@ -282,8 +251,6 @@ fn verdict(steps: &[&StepResult]) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Begin of an answer where the evidence is too thin.
-pub const CANNOT_TELL: &str = "cannot tell";
 /// Most answers in one line.
 const MOST_TOLD: usize = 3;
 

@@ -1,8 +1,8 @@
 //! Plots of what was measured over a quantity other than time. Curves over the same quantity, with
 //! the same name and unit of what was measured, share a plot; thresholds are marked in it.
 
-use super::overview::Paragraph;
 use super::plot::{Axis, Kind, Line, Mark, Plot};
+use super::statements::Paragraph;
 use super::table::{Samples, Table};
 use crate::names::{Unique, capital, slug};
 use crate::number::{short, with_unit};

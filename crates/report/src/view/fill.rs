@@ -3,7 +3,7 @@
 //! decides only which steps are long enough.
 
 use super::matrix::Matrix;
-use super::overview;
+use super::modes::modes;
 use super::plot::{Axis, Kind, Line, Plot};
 use super::regions;
 use super::table::{Samples, Table};
@@ -64,7 +64,7 @@ pub fn overlay(id: &str, writes: &[(String, Samples)]) -> Plot {
 
 /// The writes across the device, or `None` where no step wrote most of it.
 pub fn of(document: &ResultDocument) -> Option<Fill> {
-    let modes = overview::modes(document);
+    let modes = modes(document);
     let mut runs = runs(document);
     let order = |s: &StepResult| {
         modes

@@ -1,6 +1,7 @@
 //! What a report shows, apart from the medium: chapters, plots, bars, tables, the verdict. Page,
 //! files and terminal draw from here. Nothing in here writes HTML, SVG of plots, or files.
 
+pub mod answer;
 pub mod around;
 pub mod author;
 pub mod axes;
@@ -11,6 +12,7 @@ pub mod curves;
 pub mod diagram;
 pub mod fill;
 pub mod matrix;
+pub mod modes;
 pub mod notice;
 pub mod overview;
 pub mod percentile;
@@ -20,6 +22,7 @@ pub mod published;
 pub mod ranking;
 pub mod regions;
 pub mod speed;
+pub mod statements;
 pub mod states;
 pub mod sustained;
 pub mod table;

@@ -2,78 +2,15 @@
 //! reader looks for first. Every sentence follows from values that the document holds; where they
 //! are missing the sentence is left out.
 
-use super::chapter::{Answer, CANNOT_TELL};
+use super::answer::{Answer, CANNOT_TELL, INSIDE};
 use super::curves;
+use super::modes::modes;
 use super::power_and_heat;
 use super::published;
+use super::statements::{MOST_SENTENCES, Overview, Paragraph};
 use super::{speed, sustained};
 use crate::names::capital;
-use crate::number::short;
 use nandscope_result::{ResultDocument, StepResult, procedure};
-
-/// A key figure in large type.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tile {
-    /// Name of the quantity.
-    pub label: String,
-    /// Formatted number.
-    pub value: String,
-    /// Unit of the number.
-    pub unit: String,
-    /// Origin, or a value to compare it with.
-    pub note: String,
-}
-
-/// A sentence of the verdict, or a paragraph of the findings.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Paragraph {
-    /// In bold before the text: what the paragraph is about, or the answer.
-    pub lead: String,
-    /// `pass` or `fail` for the answer of a test, empty otherwise.
-    pub class: &'static str,
-    /// Whole sentences.
-    pub text: String,
-    /// Link to the details: element id and text.
-    pub link: Option<(&'static str, &'static str)>,
-}
-
-impl Overview {
-    /// Subjects of the findings, for the line that unfolds them.
-    pub fn subjects(&self) -> String {
-        let leads: Vec<String> = self
-            .findings
-            .iter()
-            .map(|p| p.lead.to_lowercase())
-            .collect();
-        leads.join(", ")
-    }
-}
-
-impl Paragraph {
-    /// A paragraph without a link.
-    pub fn new(lead: &str, text: String) -> Self {
-        Paragraph {
-            lead: lead.to_string(),
-            class: "",
-            text,
-            link: None,
-        }
-    }
-}
-
-/// Most sentences of a verdict.
-pub const MOST_SENTENCES: usize = 3;
-
-/// Conclusions from the numbers.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Overview {
-    /// The verdict: at most [`MOST_SENTENCES`], one to a paragraph, the most important first.
-    pub paragraphs: Vec<Paragraph>,
-    /// Further conclusions; folded on the page.
-    pub findings: Vec<Paragraph>,
-    /// Key figures.
-    pub tiles: Vec<Tile>,
-}
 
 /// The verdicts of a verification, each with its reasons; its curves are evidence only.
 fn verdict(document: &ResultDocument) -> Overview {
@@ -91,22 +28,6 @@ fn verdict(document: &ResultDocument) -> Overview {
         paragraphs: paragraphs.collect(),
         ..Overview::default()
     }
-}
-
-/// Answers of a probe that say what a device is, and how they are called in a sentence.
-const INSIDE: [(&str, &str); 6] = [
-    ("probe.unit", "allocation unit"),
-    ("probe.page", "page"),
-    ("probe.open-linear", "open allocation units"),
-    ("probe.buffer", "write buffer"),
-    ("probe.slc", "SLC cache"),
-    ("probe.worst", "pattern to avoid"),
-];
-
-/// Place of an answer among those that readers ask for first; the same for all others.
-pub fn place_of_answer(id: &str) -> usize {
-    let place = INSIDE.iter().position(|(inside, _)| *inside == id);
-    place.unwrap_or(INSIDE.len())
 }
 
 /// Passed and failed tests; `None` without tests.
@@ -235,29 +156,6 @@ fn measured(document: &ResultDocument) -> Overview {
         .paragraphs
         .extend(power_and_heat::formatting_paragraph(document));
     overview
-}
-
-/// Modes in the document's order, followed by undeclared modes of steps.
-pub fn modes(document: &ResultDocument) -> Vec<Option<String>> {
-    let mut modes: Vec<Option<String>> = Vec::new();
-    let declared = document.target.modes.iter().map(|m| Some(m.name.clone()));
-    let used = document.steps.iter().map(|s| s.mode.clone());
-    for mode in declared.chain(used) {
-        let ran = document.steps.iter().any(|s| s.mode == mode);
-        if ran && !modes.contains(&mode) {
-            modes.push(mode);
-        }
-    }
-    modes
-}
-
-pub(super) fn tile(label: String, value: f64, unit: &str, note: String) -> Tile {
-    Tile {
-        label,
-        value: short(value),
-        unit: unit.to_string(),
-        note,
-    }
 }
 
 fn published_score(document: &ResultDocument) -> Option<Paragraph> {

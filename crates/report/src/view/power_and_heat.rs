@@ -2,7 +2,8 @@
 //! restores. Figures of the document come first, as they say over what they were taken; without
 //! them the series of the instruments are used.
 
-use super::overview::{Overview, Paragraph, modes, tile};
+use super::modes::modes;
+use super::statements::{Overview, Paragraph, tile};
 use crate::number::with_unit;
 use nandscope_result::{Figure, ResultDocument, StepResult, figure_id, series};
 

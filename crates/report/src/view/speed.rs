@@ -1,6 +1,6 @@
 //! The fastest read and write of each mode, in a sentence and in tiles.
 
-use super::overview::{Overview, Paragraph, Tile, tile};
+use super::statements::{Overview, Paragraph, Tile, tile};
 use crate::names::capital;
 use crate::number::with_unit;
 use nandscope_result::{Figure, JobResult, Operation, StepResult};

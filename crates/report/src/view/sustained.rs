@@ -2,8 +2,8 @@
 //! A write cache is named only where one run of sequential writing slows down by more than its noise, and the
 //! device does not report that it has none.
 
-use super::overview::{Overview, Paragraph, tile};
 use super::regions::{self, Region};
+use super::statements::{Overview, Paragraph, tile};
 use crate::names::capital;
 use crate::number::{short, with_unit};
 use nandscope_result::StepResult;

@@ -9,7 +9,7 @@
 //! what the logical-to-physical map points to; its physical number is
 //! `superblock × native units per superblock + offset`, in the order of programming.
 
-use super::parity::ParityRows;
+use super::parity_rows::ParityRows;
 use super::ppn::Ppn;
 use crate::divisor::Divisor;
 use crate::nand::Die;

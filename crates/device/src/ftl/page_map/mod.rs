@@ -16,6 +16,7 @@ mod map_fetches;
 mod pacing;
 mod packing;
 mod parity;
+mod parity_rows;
 mod power;
 mod ppn;
 mod precondition;

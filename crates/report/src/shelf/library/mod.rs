@@ -8,7 +8,7 @@ mod table;
 pub use host::fastest_mode;
 pub use table::{LIBRARY_TESTS, LibraryTest, library_table};
 
-use crate::compare::rows::Row;
+use crate::compare::Row;
 use crate::number::short;
 use crate::view::published;
 use host::{Kind, host_limit, widest};

@@ -1,0 +1,55 @@
+//! Answers of a document, and which of them readers ask for first.
+
+use nandscope_result::Conclusion;
+
+/// Begin of an answer where the evidence is too thin.
+pub const CANNOT_TELL: &str = "cannot tell";
+
+/// An answer with its evidence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The question, with the mode if there are several.
+    pub question: String,
+    /// The answer in words.
+    pub answer: String,
+    /// `pass` or `fail` for a test, empty for other questions.
+    pub class: &'static str,
+    /// On what it rests.
+    pub evidence: String,
+}
+
+impl Answer {
+    /// Of a conclusion; `several` if modes must be distinguished.
+    pub fn of(conclusion: &Conclusion, several: bool) -> Answer {
+        let question = match &conclusion.mode {
+            Some(mode) if several => format!("{}, {mode}", conclusion.question),
+            _ => conclusion.question.clone(),
+        };
+        Answer {
+            question,
+            answer: conclusion.answer.clone(),
+            class: match conclusion.passed {
+                Some(true) => "pass",
+                Some(false) => "fail",
+                None => "",
+            },
+            evidence: conclusion.evidence.clone(),
+        }
+    }
+}
+
+/// Answers of a probe that say what a device is, and how they are called in a sentence.
+pub(super) const INSIDE: [(&str, &str); 6] = [
+    ("probe.unit", "allocation unit"),
+    ("probe.page", "page"),
+    ("probe.open-linear", "open allocation units"),
+    ("probe.buffer", "write buffer"),
+    ("probe.slc", "SLC cache"),
+    ("probe.worst", "pattern to avoid"),
+];
+
+/// Place of an answer among those that readers ask for first; the same for all others.
+pub fn place_of_answer(id: &str) -> usize {
+    let place = INSIDE.iter().position(|(inside, _)| *inside == id);
+    place.unwrap_or(INSIDE.len())
+}
