@@ -439,3 +439,14 @@ fn the_journal_is_replayed_after_a_power_cut() {
     controller.power_fail_hold_up = true;
     assert_eq!(recovery(&held_up, 332), Nanos::ZERO);
 }
+
+#[test]
+fn a_rolling_checkpoint_leaves_one_round_of_the_journal_to_replay() {
+    let round = Nanos(100_000 + 4 * 1_024);
+    let mut p = plain_drive(16);
+    p.ftl.as_mut().expect("page-mapped").journal_pages = Some(64);
+    // 20 pages of the journal and 3 that it does not name, as without a checkpoint.
+    assert_eq!(recovery(&p, 330), round * 3);
+    // It has gone round four times: 64 pages.
+    assert_eq!(recovery(&p, 16 * 260), round * 8);
+}

@@ -397,3 +397,30 @@ fn account_for_programs(page_kib: u32) {
     }
     assert!(d.counters().gc_writes.0 > 0 && d.counters().metadata.0 > 0);
 }
+
+/// Metadata that writes of units cost, in pages, on a drive whose journal of 64 pages has 16 entries a page.
+fn metadata(journal_pages: Option<u32>, units: impl Iterator<Item = u64>) -> (u64, u64) {
+    let mut p = crate::support::plain::EIGHT_DIES.profile(8);
+    let ftl = p.ftl.as_mut().expect("page-mapped");
+    (ftl.journal_entries, ftl.journal_pages) = (16, journal_pages);
+    let mut d = device(&p, "direct");
+    let map_pages = (d.capacity().0 / 4096).div_ceil(1024);
+    for unit in units {
+        crate::support::one(&mut d, write(unit, unit * 4096, 4096));
+    }
+    sound(&d);
+    (d.counters().metadata.0 / 4096, map_pages)
+}
+
+#[test]
+fn a_round_of_the_journal_writes_each_changed_page_of_the_map_once() {
+    // Each round of 1,024 entries changes all pages of the map, or one of them.
+    let rounds = 6;
+    let everywhere = |pages: u64| (0..rounds * 1024).map(move |i| i % pages * 1024 + i / pages);
+    let (none, pages) = metadata(None, everywhere(96));
+    assert_eq!((none, pages), (rounds * 64, 96));
+    let (all, _) = metadata(Some(64), everywhere(96));
+    assert_eq!(all, rounds * (64 + pages));
+    let (one, _) = metadata(Some(64), 0..rounds * 1024);
+    assert!((rounds * 65 - 1..=rounds * 66).contains(&one), "{one}");
+}

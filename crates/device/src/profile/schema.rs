@@ -251,6 +251,9 @@ pub struct FtlSection {
     pub separate_by_heat: bool,
     /// Host map entries per page of the mapping journal; 0 keeps no journal.
     pub journal_entries: u32,
+    /// Pages of the journal, in which it goes round; left out, 256. With a map in DRAM, a round also writes each page of
+    /// the map that has changed (a rolling checkpoint); left out, such a map is never written.
+    pub journal_pages: Option<u32>,
     /// Where the mapping table is.
     pub map: MapSection,
     /// SLC cache; left out where there is none.

@@ -157,25 +157,32 @@ impl Geometry {
     }
 
     /// Logical units after the host's: pages of the map (where it lives in flash) and of its journal.
-    pub fn metadata_units(&self, map_in_flash: bool, journal: bool) -> u32 {
-        let entries_per_unit = self.unit_bytes / 4;
-        let map = if map_in_flash {
-            self.user_units.div_ceil(entries_per_unit)
+    pub fn metadata_units(&self, ftl: &FtlSection) -> u32 {
+        let map = if ftl.map.location != MapLocation::Dram || checkpoints(ftl) {
+            self.map_units()
         } else {
             0
         };
-        map + if journal {
-            JOURNAL_UNITS.min(self.native.superblock_units)
-        } else {
-            0
+        map + self.journal_units(ftl)
+    }
+
+    /// Units that the whole map takes.
+    pub fn map_units(&self) -> u32 {
+        self.user_units.div_ceil(self.unit_bytes / 4)
+    }
+
+    /// Units through which the map's journal goes round; none without a journal.
+    pub fn journal_units(&self, ftl: &FtlSection) -> u32 {
+        if ftl.journal_entries == 0 {
+            return 0;
         }
+        let pages = ftl.journal_pages.unwrap_or(JOURNAL_UNITS);
+        pages.min(self.native.superblock_units)
     }
 
     /// Superblocks that the profile's capacity needs, spare for collection, open blocks and static SLC cache included.
     pub fn needed_superblocks(&self, ftl: &FtlSection) -> u64 {
-        let map_in_flash = ftl.map.location != MapLocation::Dram;
-        let logical = u64::from(self.user_units)
-            + u64::from(self.metadata_units(map_in_flash, ftl.journal_entries > 0));
+        let logical = u64::from(self.user_units) + u64::from(self.metadata_units(ftl));
         let static_gb = ftl.slc_cache.as_ref().map_or(0.0, |s| s.static_gb);
         logical.div_ceil(u64::from(self.native.superblock_units.max(1)))
             + u64::from(self.collection_start(ftl))
@@ -192,8 +199,9 @@ impl Geometry {
             let more = open_superblocks(ftl) - OPEN_SUPERBLOCKS;
             return ftl.collection_start.saturating_add(more as u32);
         }
-        let map = self.metadata_units(true, false);
-        let copies = map.div_ceil(self.native.superblock_units.max(1));
+        let copies = self
+            .map_units()
+            .div_ceil(self.native.superblock_units.max(1));
         ftl.collection_start
             .max(copies.saturating_add(OPEN_SUPERBLOCKS as u32))
     }
@@ -350,8 +358,13 @@ pub fn open_superblocks(ftl: &FtlSection) -> u64 {
     OPEN_SUPERBLOCKS + if ftl.separate_by_heat { 2 } else { 0 }
 }
 
-/// Logical units through which the map's journal goes round.
-pub const JOURNAL_UNITS: u32 = 256;
+/// Whether a map in DRAM is written to flash.
+pub fn checkpoints(ftl: &FtlSection) -> bool {
+    ftl.map.location == MapLocation::Dram && ftl.journal_entries > 0 && ftl.journal_pages.is_some()
+}
+
+/// Logical units through which the map's journal goes round where the profile does not state them.
+const JOURNAL_UNITS: u32 = 256;
 
 fn ns(us: f64) -> u32 {
     (us * 1e3 + 0.5) as u32

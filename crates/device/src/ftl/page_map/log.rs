@@ -9,6 +9,7 @@
 
 mod append;
 mod audit;
+mod checkpoint;
 mod choice;
 mod discard;
 mod heat;
@@ -24,10 +25,11 @@ use super::map_cache::MapCache;
 use super::ppn::Ppn;
 use super::victims::Victims;
 use crate::ftl::blocks::Superblocks;
-use crate::ftl::page_map::geometry::{Geometry, JOURNAL_UNITS, open_superblocks};
+use crate::ftl::page_map::geometry::{Geometry, checkpoints, open_superblocks};
 use crate::nand::Die;
 use crate::profile::schema::{FtlSection, MapLocation, Profile, VictimPolicy};
 use crate::random::Random;
+use checkpoint::Checkpoint;
 use heat::Heat;
 pub(crate) use heat::Pool;
 use nandscope_units::Nanos;
@@ -178,17 +180,9 @@ struct Layout {
 
 impl Layout {
     fn new(ftl: &FtlSection, geometry: &Geometry, superblocks: u32) -> Self {
-        let map_in_flash = ftl.map.location != MapLocation::Dram;
-        let journal = ftl.journal_entries > 0;
-        let metadata = geometry.metadata_units(map_in_flash, journal);
-        let logical = geometry.user_units + metadata;
-        let journal_units = if journal {
-            JOURNAL_UNITS.min(geometry.native.superblock_units)
-        } else {
-            0
-        };
-        let entries_per_unit = geometry.unit_bytes / 4;
-        let map_pages = geometry.user_units.div_ceil(entries_per_unit);
+        let logical = geometry.user_units + geometry.metadata_units(ftl);
+        let journal_units = geometry.journal_units(ftl);
+        let map_pages = geometry.map_units();
         let map_cache_slots = ftl.map.window_kib.map(|kib| {
             let slots = u64::from(kib) * 1024 / u64::from(geometry.unit_bytes);
             slots.min(u64::from(map_pages)) as u32
@@ -242,6 +236,8 @@ pub(crate) struct Log {
     /// Superblocks without valid data that wait for their erasure.
     to_erase: Vec<u32>,
     map_cache: Option<MapCache>,
+    /// Only of a map in DRAM that is written to flash.
+    checkpoint: Option<Checkpoint>,
     /// Units gathered in the host's stream of which only a part has come.
     partials: Vec<Partial>,
     /// Pages of the map that the look-ups of the present step wait for.
@@ -286,6 +282,8 @@ impl Log {
             map_cache: layout
                 .map_cache_slots
                 .map(|slots| MapCache::new(slots, layout.map_pages)),
+            checkpoint: checkpoints(ftl)
+                .then(|| Checkpoint::new(layout.map_pages, layout.journal_units)),
             partials: Vec::new(),
             wanted: Vec::new(),
             layout,

@@ -2,7 +2,7 @@
 //! (part of `boot_ms`), the journal since then is replayed, and the tags beside the pages that no page of the journal
 //! names yet are read. It holds the time only; which data is lost is in [`super::unpersisted`].
 //!
-//! A checkpoint is made whenever the journal has gone round ([`super::geometry::JOURNAL_UNITS`]). Without a journal,
+//! Checkpoints are over when the journal has gone round ([`super::log`]). Without a journal,
 //! the tags of all open superblocks are read; a closed superblock ends with a summary of its tags. With energy to hold
 //! up (`power_fail_hold_up`), the map is saved as on an orderly power-off, and nothing is read.
 

@@ -357,6 +357,13 @@ fn interfaces(profile: &Profile, faults: &mut Faults) {
 }
 
 fn capacity(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
+    if ftl.journal_pages.is_some() && ftl.journal_entries == 0 {
+        faults.add(
+            "ftl.journal_pages",
+            "there is no journal".to_string(),
+            "remove the key, or set ftl.journal_entries",
+        );
+    }
     let geometry = Geometry::new(profile, ftl);
     let bytes = profile.device.capacity_bytes;
     if bytes == 0 || !bytes.is_multiple_of(u64::from(ftl.mapping_unit_bytes)) {

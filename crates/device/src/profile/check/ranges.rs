@@ -56,6 +56,7 @@ const RANGES: &[Range] = &[
     ("nand.reliability.correctable_bits", 1.0, 4096.0, |p| of(p.nand.reliability.correctable_bits)),
     ("nand.reliability.retries", 0.0, 64.0, |p| of(p.nand.reliability.retries)),
     ("ftl.collection_start", 2.0, 65_536.0, |p| ftl(p, |f| of(f.collection_start))),
+    ("ftl.journal_pages", 16.0, 65_536.0, |p| ftl(p, |f| f.journal_pages.map(f64::from).into_iter().collect())),
     ("ftl.idle_collection", 0.0, 65_536.0, |p| ftl(p, |f| of(f.idle_collection))),
     ("ftl.relocation_units", 1.0, 1024.0, |p| ftl(p, |f| of(f.relocation_units))),
     ("ftl.parity_dies", 0.0, 4095.0, |p| ftl(p, |f| of(f.parity_dies))),

@@ -72,6 +72,9 @@ impl Log {
             self.journal_next,
             self.entries_pending
         );
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.audit(l.map_pages, l.journal_units)?;
+        }
         for (superblock, block) in self.blocks.iter() {
             ensure!(
                 block.closed_order <= self.closings,

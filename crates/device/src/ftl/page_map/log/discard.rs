@@ -49,6 +49,9 @@ impl Log {
         for logical in first..end {
             self.forget(logical);
         }
+        if first < end {
+            self.note_changed_pages(first, end - first);
+        }
         if self.map_cache.is_none() || first == end {
             return;
         }

@@ -1,6 +1,7 @@
 //! The journal of the map: a page for every so many entries that change, and what must be read of it after a power cut.
-//! What a checkpoint writes where the whole map is in DRAM is not modelled.
+//! Without `ftl.journal_pages`, what a checkpoint of a map in DRAM writes is not modelled.
 
+use super::checkpoint::Checkpoint;
 use super::{Log, ProgramUnit, Stream};
 use nandscope_units::Nanos;
 
@@ -18,9 +19,31 @@ impl Log {
         self.entries_pending += count;
         while self.entries_pending >= self.layout.journal_entries {
             self.entries_pending -= self.layout.journal_entries;
-            let unit = self.layout.journal_base + self.journal_next;
+            let page = self.journal_next;
+            let unit = self.layout.journal_base + page;
             self.journal_next = (self.journal_next + 1) % self.layout.journal_units;
             self.write_metadata(unit, now, full);
+            self.checkpoint_with(page, now, full);
+        }
+    }
+
+    /// Notes for the checkpoint that the entries of units have changed.
+    #[inline]
+    pub(super) fn note_changed_pages(&mut self, first: u32, count: u32) {
+        if let Some(checkpoint) = &mut self.checkpoint {
+            let per_page = self.geometry.unit_bytes / 4;
+            for page in first / per_page..=(first + count - 1) / per_page {
+                checkpoint.note(page);
+            }
+        }
+    }
+
+    /// Writes the pages of a map in DRAM that the checkpoint passes with one page of the journal.
+    fn checkpoint_with(&mut self, journal_page: u32, now: Nanos, full: &mut Vec<ProgramUnit>) {
+        let due = |checkpoint: &Checkpoint| checkpoint.due(journal_page);
+        let mut left = self.checkpoint.as_ref().map_or(0, due);
+        while let Some(page) = self.checkpoint.as_mut().and_then(|c| c.pass(&mut left)) {
+            self.write_metadata(self.layout.map_base + page, now, full);
         }
     }
 
@@ -30,10 +53,22 @@ impl Log {
         let stripe = u64::from(self.geometry.stripe_units);
         if self.layout.journal_entries > 0 {
             let unnamed = u64::from(self.entries_pending).div_ceil(stripe);
-            return u64::from(self.journal_next) + unnamed;
+            // A checkpoint that rolls has passed each page of the map within the last round.
+            let written = match self.checkpoint {
+                Some(_) => self.journal_pages_written(),
+                None => self.journal_next,
+            };
+            return u64::from(written) + unnamed;
         }
         let programmed = |stream: &Stream| u64::from(stream.next - stream.filling).div_ceil(stripe);
         let open = self.host.iter().chain(&self.relocation);
         open.flatten().map(programmed).sum()
+    }
+
+    /// Pages of the journal that hold something.
+    fn journal_pages_written(&self) -> u32 {
+        let base = self.layout.journal_base;
+        let pages = base..base + self.layout.journal_units;
+        pages.filter(|page| self.is_mapped(*page)).count() as u32
     }
 }

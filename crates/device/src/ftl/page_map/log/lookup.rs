@@ -18,6 +18,7 @@ impl Log {
         if count == 0 {
             return;
         }
+        self.note_changed_pages(first, count);
         self.note_journal_entries(count, now, full);
         if self.map_cache.is_some() {
             let per_page = self.geometry.unit_bytes / 4;
@@ -64,6 +65,14 @@ impl Log {
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
     ) {
+        if self.checkpoint.is_some() {
+            for i in 0..count {
+                let logical = self.map.owner(to + i);
+                if logical < self.layout.map_base {
+                    self.note_changed_pages(logical, 1);
+                }
+            }
+        }
         if self.map_cache.is_none() {
             return;
         }
