@@ -32,15 +32,17 @@ pub fn fio_on(name: &str, section: &str, engine: &str) -> Option<Vec<Operation>>
             ""
         };
     let log_path = log.display();
-    let name = if section.contains("nrfiles=") {
-        ""
+    // Other tests run at the same time.
+    let data = format!("{name}.data");
+    let filename = if section.contains("nrfiles=") {
+        String::new()
     } else {
-        "filename=x\n"
+        format!("filename={data}\n")
     };
-    let extra = format!("{filesize}ioengine={engine}\n{name}write_iolog={log_path}\n");
+    let extra = format!("{filesize}ioengine={engine}\n{filename}write_iolog={log_path}\n");
     if engine != "null" {
         let file =
-            std::fs::File::create(folder.join("x")).expect("the folder of tests is writable");
+            std::fs::File::create(folder.join(&data)).expect("the folder of tests is writable");
         file.set_len(4 << 20).expect("there is room for 4 MiB");
     }
     std::fs::write(&job, format!("{section}{extra}")).expect("the folder of tests is writable");
