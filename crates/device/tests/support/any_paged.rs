@@ -106,7 +106,7 @@ pub fn build(k: &Knobs) -> (Profile, &'static str) {
     p.ftl.as_mut().expect("page-mapped").wear_spread_cycles = k.wear_spread;
     p.ftl.as_mut().expect("page-mapped").refresh_reads = k.refresh_reads;
     p.ftl.as_mut().expect("page-mapped").journal_entries = if k.journal { 16 } else { 0 };
-    let journal_pages = (k.journal && k.word_lines % 2 > 0).then_some(8 * k.word_lines);
+    let journal_pages = (k.journal && !k.word_lines.is_multiple_of(2)).then_some(8 * k.word_lines);
     p.ftl.as_mut().expect("page-mapped").journal_pages = journal_pages;
     p.ftl.as_mut().expect("page-mapped").map.location = [
         MapLocation::Dram,
