@@ -204,7 +204,7 @@ fn side_by_side(document: &mut ResultDocument, ports: &[&Mode]) {
             ));
             if reference > 0.0 {
                 let title = format!(
-                    "128 KiB sequential {direction}, QD32: less than at {}",
+                    "128 KiB sequential {direction}, QD32: lower than with {} by",
                     first.name
                 );
                 let loss = (1.0 - here / reference) * 100.0;

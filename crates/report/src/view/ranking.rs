@@ -19,15 +19,19 @@ const ORDER: [&[&str]; 9] = [
 /// Place of the extremes: after the tests, before power.
 const EXTREMES: usize = 6;
 
+/// Last parts of figures that compare a test with that of another mode; they follow those of the test.
+const COMPARED: [&str; 2] = ["difference", "loss"];
+
 /// Place of a figure; the lower, the earlier.
 pub fn rank(id: &str) -> usize {
     let parts: Vec<&str> = id.split('.').collect();
+    let is_compared = parts.last().is_some_and(|last| COMPARED.contains(last));
     let found = ORDER
         .iter()
         .position(|words| parts.iter().any(|part| words.contains(part)));
     match found {
         Some(0) => EXTREMES * 2 - 1,
-        Some(group) => group * 2,
+        Some(group) => group * 2 + usize::from(is_compared),
         // A figure of a run of jobs, which has no others of these.
         None => 9,
     }
@@ -58,6 +62,8 @@ mod tests {
             "e.fio.fresh.write.low",
             "e.fio.fresh.write",
             "e.cdm.fresh.seq1m-q8t1.read",
+            "u.iometer.read.difference",
+            "u.iometer.read",
             "load.read.bandwidth",
         ];
         ids.sort_by_key(|id| rank(id));
@@ -65,6 +71,8 @@ mod tests {
             ids,
             [
                 "e.cdm.fresh.seq1m-q8t1.read",
+                "u.iometer.read",
+                "u.iometer.read.difference",
                 "e.fio.fresh.write",
                 "load.read.bandwidth",
                 "e.fio.fresh.write.low",
