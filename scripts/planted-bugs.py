@@ -3,6 +3,7 @@
 
     scripts/planted-bugs.py            all faults
     scripts/planted-bugs.py fua map    those whose description contains one of the words
+    scripts/planted-bugs.py --some 20  so many; which ones changes with the sources of the device
     scripts/planted-bugs.py --check    none; only looks whether each place is there
 
 Each fault is a place in a source file and what is put there instead. A place that is no longer there fails the
@@ -11,6 +12,7 @@ with a target directory, as processors (at most four), so that each fault costs 
 should notice it.
 """
 
+import hashlib
 import os
 import queue
 import re
@@ -343,9 +345,21 @@ def copy(tree):
     (tree / "Cargo.toml").write_text(manifest)
 
 
+def some(number):
+    """So many faults. Each change of the device draws others."""
+    sources = hashlib.sha256()
+    for path in sorted((ROOT / SRC).rglob("*.rs")):
+        sources.update(path.read_bytes())
+    seed = sources.digest()
+    return sorted(FAULTS, key=lambda fault: hashlib.sha256(seed + fault[3].encode()).digest())[:number]
+
+
 def main():
     words = sys.argv[1:]
-    chosen = [f for f in FAULTS if not words or any(w in f[3] for w in words)]
+    if words[:1] == ["--some"]:
+        chosen = some(int(words[1]))
+    else:
+        chosen = [f for f in FAULTS if not words or any(w in f[3] for w in words)]
     texts = {file: path.read_text() for file, *_ in FAULTS if (path := ROOT / SRC / file).exists()}
     gone = [f"{file}: {old.strip()!r}" for file, old, *_ in FAULTS if texts.get(file, "").count(old) != 1]
     for place in gone:

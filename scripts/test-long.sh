@@ -48,6 +48,9 @@ cargo build --release
 stage "the same results from the debug and the release build"
 scripts/determinism.sh "$target/debug/nandscope" "$target/release/nandscope"
 
+stage "planted faults, some of them"
+scripts/planted-bugs.py --some 24
+
 stage "Python package"
 if python3 -c 'import ensurepip, venv' 2>/dev/null; then
     make python
