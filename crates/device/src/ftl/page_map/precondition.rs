@@ -11,7 +11,7 @@ use nandscope_units::Nanos;
 /// in practice, and keeps its SLC cache full.
 const REST: Nanos = Nanos::from_secs(3600);
 /// Units whose map entries are fetched from memory at once.
-const BATCH: usize = 32;
+const BATCH: usize = 64;
 
 impl PageMapDevice {
     /// Fills the first `share` (0 to 1) of the capacity at once, and lets folding and collection
@@ -58,12 +58,22 @@ impl PageMapDevice {
                 n += 1;
             }
             self.log.map.warm(&batch[..n]);
-            for unit in &batch[..n] {
-                if self.log.is_read_only() || self.log.write(*unit, 1, now, &mut full) == 0 {
+            let mut at = 0;
+            while at < n {
+                if self.log.is_read_only() {
                     break 'filling;
                 }
-                self.log.note_map_change(*unit, 1, now, &mut full);
-                self.log.forget_wanted();
+                let written = self.log.write_units(&batch[at..n], now, &mut full);
+                at += written;
+                if written == 0 {
+                    let unit = batch[at];
+                    if self.log.write(unit, 1, now, &mut full) == 0 {
+                        break 'filling;
+                    }
+                    self.log.note_map_change(unit, 1, now, &mut full);
+                    self.log.forget_wanted();
+                    at += 1;
+                }
                 if !full.is_empty() {
                     for unit in full.drain(..) {
                         self.log.program_done(unit.superblock);
@@ -129,6 +139,65 @@ impl Shuffle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::library;
+
+    /// A small drive whose map is in RAM, with a journal that writes a page for so many entries.
+    fn small_drive(journal_entries: u32) -> PageMapDevice {
+        let mut profile = library::device("reference-nvme-64gb")
+            .expect("in the library")
+            .profile()
+            .expect("valid");
+        let nand = &mut profile.nand;
+        (nand.channels, nand.dies_per_channel, nand.word_lines) = (2, 2, 8);
+        nand.blocks_per_plane = 60;
+        profile.device.capacity_bytes = 40 * 2 * 2 * 2 * 8 * 3 * 16_384;
+        let mut ftl = profile.ftl.clone().expect("page-mapped");
+        ftl.journal_entries = journal_entries;
+        let controller = profile.controller.clone().expect("page-mapped");
+        let host = library::host("direct").expect("in the library");
+        let host = host.host_profile().expect("valid");
+        PageMapDevice::new(&profile, &ftl, &controller, &host, 1).expect("attaches")
+    }
+
+    /// As [`PageMapDevice::write_instantly`], with the calls that a timed write makes for each unit.
+    fn write_one_by_one(device: &mut PageMapDevice, units: &[u32]) {
+        let now = device.now;
+        let mut full = Vec::new();
+        for unit in units {
+            assert_eq!(device.log.write(*unit, 1, now, &mut full), 1);
+            device.log.note_map_change(*unit, 1, now, &mut full);
+            for unit in full.drain(..) {
+                device.log.program_done(unit.superblock);
+                device.log.settle_instantly(now, false);
+            }
+        }
+        for unit in device.log.close_host_units() {
+            device.log.program_done(unit.superblock);
+        }
+        device.log.settle_instantly(now, false);
+        device.log.restart_counters();
+    }
+
+    #[test]
+    fn units_written_together_leave_the_log_that_single_ones_leave() {
+        for journal_entries in [0, 1, 7, 500] {
+            let mut together = small_drive(journal_entries);
+            let mut single = together.clone();
+            let user_units = u64::from(together.log.geometry.user_units);
+            let mut random = Random::new(u64::from(journal_entries));
+            let mut units: Vec<u32> = (0..user_units as u32).collect();
+            // Some of them twice in a row, so that a unit is replaced while its program unit is being filled.
+            for _ in 0..3 * user_units {
+                let unit = random.below(user_units) as u32;
+                units.extend(std::iter::repeat_n(unit, 1 + random.below(2) as usize));
+            }
+            assert!(together.write_instantly(units.iter().copied()));
+            write_one_by_one(&mut single, &units);
+            assert_eq!(together.audit(), Ok(()));
+            let bytes = |device| postcard::to_stdvec(device).expect("can be saved");
+            assert!(bytes(&together) == bytes(&single), "{journal_entries}");
+        }
+    }
 
     #[test]
     fn a_shuffle_meets_everything_once() {

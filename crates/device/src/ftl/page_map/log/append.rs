@@ -33,6 +33,42 @@ impl Log {
         at - first
     }
 
+    /// As [`Log::write`] and [`Log::note_map_change`] for one unit after another, up to the end of the program unit that
+    /// is being filled and to the next page of the journal. Returns how many were appended: none if each of them needs
+    /// those calls, or no block is left.
+    pub(crate) fn write_units(
+        &mut self,
+        units: &[u32],
+        now: Nanos,
+        full: &mut Vec<ProgramUnit>,
+    ) -> usize {
+        if self.heat.is_some() || self.map_cache.is_some() || self.checkpoint.is_some() {
+            return 0;
+        }
+        let open = self.host[Pool::Cold as usize].take();
+        let Some(mut stream) = open.or_else(|| self.open_host(now)) else {
+            return 0;
+        };
+        let fitting = self.room(&stream).min(self.entries_to_journal_page());
+        let units = &units[..units.len().min(fitting as usize)];
+        for unit in units {
+            let ppn = self.geometry.ppn(stream.superblock, stream.next);
+            let old = self.map.point(*unit, ppn);
+            if old != Ppn::UNMAPPED {
+                self.invalidated(self.geometry.superblock_of(old), 1);
+            }
+            self.advance_stream(&mut stream, ppn, 1);
+        }
+        let count = units.len() as u32;
+        stream.host_units += count;
+        self.programmed.host += u64::from(count);
+        self.gc_writes_since_host = 0;
+        full.extend(self.take_full_unit(&mut stream));
+        self.host[Pool::Cold as usize] = self.keep_or_close(stream);
+        self.note_journal_entries(count, now, full);
+        units.len()
+    }
+
     /// Closes the host's program units with padding, so that what they hold can be programmed.
     pub(crate) fn close_host_units(&mut self) -> impl Iterator<Item = ProgramUnit> + use<> {
         let units = Pool::ALL.map(|pool| {

@@ -27,6 +27,14 @@ impl Log {
         }
     }
 
+    /// Entries that fill the page of the journal.
+    pub(super) fn entries_to_journal_page(&self) -> u32 {
+        match self.layout.journal_entries {
+            0 => u32::MAX,
+            entries => entries - self.entries_pending,
+        }
+    }
+
     /// Notes for the checkpoint that the entries of units have changed.
     #[inline]
     pub(super) fn note_changed_pages(&mut self, first: u32, count: u32) {
