@@ -134,6 +134,16 @@ impl Completion {
     }
 }
 
+/// Appends what is done to the completions of the caller; copies nothing if there are none yet.
+#[inline]
+pub(crate) fn hand_over(done: &mut Vec<Completion>, completions: &mut Vec<Completion>) {
+    if completions.is_empty() {
+        std::mem::swap(done, completions);
+    } else {
+        completions.append(done);
+    }
+}
+
 /// The data that identify and health return.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Payload {

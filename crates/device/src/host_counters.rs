@@ -5,7 +5,7 @@ use crate::health::HealthLog;
 use crate::invariant::{Checked, check_sum};
 use crate::power::meter::Meter;
 use crate::power::thermal::Thermal;
-use nandscope_units::Nanos;
+use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// Kelvin at zero degrees Celsius.
@@ -50,14 +50,18 @@ impl HostCounters {
         self.unsafe_shutdowns += u64::from(!with_notice);
     }
 
+    /// A read has been done.
+    #[inline]
+    pub(crate) fn count_read(&mut self, bytes: Bytes) {
+        self.read_bytes += bytes.0;
+        self.read_commands += 1;
+    }
+
     /// A command has been done.
     pub(crate) fn count(&mut self, command: &Command) {
         let bytes = command.bytes().0;
         match command.kind {
-            CommandKind::Read => {
-                self.read_bytes += bytes;
-                self.read_commands += 1;
-            }
+            CommandKind::Read => self.count_read(command.bytes()),
             CommandKind::Write { .. } => {
                 self.written_bytes += bytes;
                 self.write_commands += 1;

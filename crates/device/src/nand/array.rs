@@ -503,12 +503,14 @@ impl Array {
     }
 
     /// Time of so many bytes in so many pages on a channel.
+    #[inline]
     pub(crate) fn transfer_time(&self, bytes: u32, pages: u32) -> Nanos {
         let data_ns = (u64::from(bytes) * self.times.picos_per_byte + 500) / 1000;
         let normal = data_ns + u64::from(pages) * self.times.overhead_ns;
         Nanos(normal * self.slowdown / 1024)
     }
 
+    #[inline]
     fn channel(&mut self, die: Die) -> &mut Channel {
         &mut self.channels[self.by_channels.remainder(die.0) as usize]
     }

@@ -26,7 +26,7 @@ mod unpersisted;
 pub(crate) use geometry::CardGeometry;
 
 use crate::attachment::{Attachment, RecentLinkTime};
-use crate::command::{Command, Completion, Status, SubmitError};
+use crate::command::{Command, Completion, Status, SubmitError, hand_over};
 use crate::error::AttachError;
 use crate::events::{Event, EventQueue, horizon};
 use crate::host_counters::HostCounters;
@@ -241,7 +241,7 @@ impl AuMapDevice {
         if self.done.is_empty() && until != Nanos::MAX {
             self.pass_time(until);
         }
-        completions.append(&mut self.done);
+        hand_over(&mut self.done, completions);
         self.now
     }
 

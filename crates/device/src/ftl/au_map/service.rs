@@ -63,7 +63,12 @@ impl AuMapDevice {
     fn in_transfers(&self, first: u64, sectors: u32) -> impl Iterator<Item = (u64, u32)> + use<> {
         let most = self.attachment.chain.max_transfer.0 / nandscope_units::SECTOR_BYTES;
         let most = most.clamp(1, u64::from(u32::MAX)) as u32;
-        (0..sectors.div_ceil(most)).map(move |i| {
+        let transfers = if sectors <= most {
+            u32::from(sectors > 0)
+        } else {
+            sectors.div_ceil(most)
+        };
+        (0..transfers).map(move |i| {
             let at = i * most;
             (first + u64::from(at), (sectors - at).min(most))
         })
@@ -392,6 +397,9 @@ impl AuMapDevice {
     /// Writes everything that is held back, and waits for it. What finds no AU is kept in RAM.
     pub(super) fn write_out_buffer(&mut self, begin: Nanos) -> Nanos {
         self.writing.unbroken = false;
+        if self.buffer.is_empty() {
+            return begin;
+        }
         let mut ops = OpCounts::default();
         let mut drained = self.buffer.drain();
         drained.retain(|held| {

@@ -9,7 +9,11 @@ use serde::{Deserialize, Serialize};
 /// When each core is free, and what is still on its way to them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Cores {
+    /// In order from `next` on, around the end: cores do not differ, and most work ends later than all that was
+    /// booked before.
     free_at: Vec<Nanos>,
+    /// The core that is free first.
+    next: usize,
     /// Relocation takes no time on them, so that commands are all of their work.
     commands_only: bool,
     /// Commands that are booked when they arrive.
@@ -20,6 +24,7 @@ impl Cores {
     pub(super) fn new(controller: &ControllerSection) -> Self {
         Cores {
             free_at: vec![Nanos::ZERO; controller.cores as usize],
+            next: 0,
             commands_only: controller.relocate_unit_us == 0.0,
             expected: 0,
         }
@@ -50,15 +55,50 @@ impl Cores {
         matches!(self.free_at[..], [at] if at <= now)
     }
 
+    /// When work that arrives at `from` would end if it were booked now.
+    #[inline]
+    pub(super) fn end_of(&self, from: Nanos, time: Nanos) -> Nanos {
+        self.free_at[self.next].max(from) + time
+    }
+
     /// Books the core that is free first for work that arrives at `from`; returns the end.
     #[inline]
     pub(super) fn book(&mut self, from: Nanos, time: Nanos) -> Nanos {
-        let core = (0..self.free_at.len())
-            .min_by_key(|core| self.free_at[*core])
-            .unwrap_or(0);
-        let done = self.free_at[core].max(from) + time;
-        self.free_at[core] = done;
+        let place = self.next;
+        let done = self.end_of(from, time);
+        self.free_at[place] = done;
+        self.next = self.after(place);
+        if self.free_at[self.before(place)] > done {
+            self.sort_in(place);
+        }
         done
+    }
+
+    #[inline]
+    fn after(&self, place: usize) -> usize {
+        if place + 1 < self.free_at.len() {
+            place + 1
+        } else {
+            0
+        }
+    }
+
+    #[inline]
+    fn before(&self, place: usize) -> usize {
+        place.checked_sub(1).unwrap_or(self.free_at.len() - 1)
+    }
+
+    /// Moves the last core before those that are free later.
+    #[cold]
+    fn sort_in(&mut self, mut place: usize) {
+        while place != self.next {
+            let before = self.before(place);
+            if self.free_at[before] <= self.free_at[place] {
+                break;
+            }
+            self.free_at.swap(before, place);
+            place = before;
+        }
     }
 
     /// Checks that these are the profile's cores, and that `expected` commands are on their way.
@@ -70,7 +110,9 @@ impl Cores {
     ) -> Checked {
         let fresh = Cores::new(controller);
         ensure!(
-            self.free_at.len() == fresh.free_at.len() && self.commands_only == fresh.commands_only,
+            self.free_at.len() == fresh.free_at.len()
+                && self.next < self.free_at.len()
+                && self.commands_only == fresh.commands_only,
             "the cores are not those of the profile"
         );
         ensure!(
@@ -78,9 +120,46 @@ impl Cores {
             "{expected} commands are on their way to the cores, {} were counted",
             self.expected
         );
+        ensure!(
+            self.free_at[self.next..]
+                .iter()
+                .chain(&self.free_at[..self.next])
+                .is_sorted(),
+            "the cores are not listed in the order in which they are free"
+        );
         for at in &self.free_at {
             check_near("the end of work", *at, now)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn work_gets_the_core_that_is_free_first() {
+        let mut random = Random::new(1);
+        for cores in 1..9 {
+            let mut ends = vec![Nanos::ZERO; cores];
+            let mut booked = Cores {
+                free_at: ends.clone(),
+                next: 0,
+                commands_only: true,
+                expected: 0,
+            };
+            let mut from = Nanos::ZERO;
+            for _ in 0..2_000 {
+                from = from + Nanos(random.below(40));
+                let time = Nanos(random.below(100));
+                let first = ends.iter_mut().min().expect("there is a core");
+                *first = from.max(*first) + time;
+                let end = *first;
+                assert_eq!(booked.end_of(from, time), end);
+                assert_eq!(booked.book(from, time), end);
+            }
+        }
     }
 }

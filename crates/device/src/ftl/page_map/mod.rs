@@ -31,7 +31,7 @@ mod victims;
 mod writes;
 
 use crate::attachment::Attachment;
-use crate::command::{Command, CommandKind, Completion, Status, SubmitError};
+use crate::command::{Command, CommandKind, Completion, Status, SubmitError, hand_over};
 use crate::error::AttachError;
 use crate::events::{Event, EventQueue, horizon};
 use crate::ftl::page_map::geometry::Geometry;
@@ -141,16 +141,6 @@ struct Scratch {
     map_waiters: Vec<MapWaiter>,
     written: Vec<ProgramUnit>,
     merges: Vec<PageRun>,
-}
-
-/// Appends what is done to the completions of the caller; copies nothing if there are none yet.
-#[inline]
-fn hand_over(done: &mut Vec<Completion>, completions: &mut Vec<Completion>) {
-    if completions.is_empty() {
-        std::mem::swap(done, completions);
-    } else {
-        completions.append(done);
-    }
 }
 
 /// Mapping units that the write buffer holds.
@@ -285,8 +275,12 @@ impl PageMapDevice {
     /// # Errors
     /// [`SubmitError`] if `at` is before the present or after the next event.
     pub(crate) fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
-        if self.plan.is_active() && at != self.now {
-            self.leave_plan();
+        if self.plan.is_active() {
+            if at != self.now {
+                self.leave_plan();
+            } else if self.submit_planned(&command) {
+                return Ok(());
+            }
         }
         self.events.admit(self.now, at)?;
         self.pass_time(at);
@@ -432,6 +426,7 @@ impl PageMapDevice {
         }
     }
 
+    #[inline]
     fn new_pending(&mut self, command: Command, at: Nanos) -> u32 {
         let (in_range, first, units) = self.range_of(&command);
         let pending = Pending {
@@ -449,6 +444,11 @@ impl PageMapDevice {
             to_arrive: units,
             link_done: at,
         };
+        self.add_pending(pending)
+    }
+
+    #[inline]
+    fn add_pending(&mut self, pending: Pending) -> u32 {
         if let Some(index) = self.free_pending.pop() {
             self.pending[index as usize] = pending;
             return index;
@@ -458,11 +458,14 @@ impl PageMapDevice {
     }
 
     /// The command leaves the host: stages of the path, then a core of the firmware.
+    #[inline]
     fn start(&mut self, index: u32) {
         let splits = self.time_of_splits(index);
         let arrival = self.awake_at(self.now + self.attachment.chain.command + splits);
         self.outstanding += 1;
-        self.note_busy();
+        if self.outstanding == 1 {
+            self.note_busy();
+        }
         let p = &self.pending[index as usize];
         self.writes.in_firmware += u32::from(p.command.kind.is_write());
         if self.cores.may_book(self.now, arrival, splits) {
@@ -482,21 +485,29 @@ impl PageMapDevice {
     }
 
     /// Gives a command that arrives at `arrival` its turn on a core.
+    #[inline]
     fn book_firmware(&mut self, index: u32, arrival: Nanos) {
         let p = &self.pending[index as usize];
-        let us = match p.command.kind {
-            CommandKind::Write { .. } => self.controller.write_us,
-            _ => self.controller.read_us,
-        };
-        let more = u64::from(p.units.saturating_sub(1).min(4096)) * self.controller.per_unit_ns;
-        let time = self.slowed((us * 1e3) as u64 + more);
+        let time = self.firmware_time(p.command.kind, p.units);
         let done = self.cores.book(arrival, time);
         if !self.plan_read(index, done) {
             self.events.push(done, Event::Firmware(index));
         }
     }
 
+    /// Time that firmware takes for a command of so many units.
+    #[inline]
+    fn firmware_time(&mut self, kind: CommandKind, units: u32) -> Nanos {
+        let us = match kind {
+            CommandKind::Write { .. } => self.controller.write_us,
+            _ => self.controller.read_us,
+        };
+        let more = u64::from(units.saturating_sub(1).min(4096)) * self.controller.per_unit_ns;
+        self.slowed((us * 1e3) as u64 + more)
+    }
+
     /// A command that the host's driver splits takes the path once more for each further transfer.
+    #[inline]
     fn time_of_splits(&self, index: u32) -> Nanos {
         let chain = &self.attachment.chain;
         let p = &self.pending[index as usize];
@@ -559,6 +570,7 @@ impl PageMapDevice {
     }
 
     /// A command is over for the host.
+    #[inline]
     fn complete(&mut self, index: u32) {
         let p = &self.pending[index as usize];
         let completion = Completion {
@@ -620,6 +632,7 @@ impl PageMapDevice {
     }
 
     /// Bytes of the command that lie in units `first..first + units`.
+    #[inline]
     fn bytes_in(&self, index: u32, first: u32, units: u32) -> u64 {
         let p = &self.pending[index as usize];
         let start = p.command.lba.0 * SECTOR_BYTES;

@@ -92,6 +92,7 @@ impl PageMapDevice {
     }
 
     /// The host hears of a command, or of all writes of a packed one when the last of them is done.
+    #[inline]
     pub(super) fn on_complete(&mut self, index: u32) {
         if self.packed.members == 0 {
             return self.complete(index);

@@ -12,14 +12,15 @@
 //! a decoder for each page and a link that carries both directions at once.
 
 mod leave;
+mod submit;
 #[cfg(test)]
 mod tests;
 mod timed;
 mod usage;
 
+use super::PageMapDevice;
 use super::readahead::ReadRange;
-use super::{PageMapDevice, hand_over};
-use crate::command::{CommandKind, Completion, Status};
+use crate::command::{CommandKind, Completion, Status, hand_over};
 use crate::nand::{FlashOp, Owner, Transfer};
 use nandscope_units::Nanos;
 use std::collections::VecDeque;
@@ -132,8 +133,9 @@ pub(super) struct ReadPlan {
     dies: Vec<DiePlan>,
     /// How many are under way.
     active: u32,
-    /// Commands in the order in which firmware looks at them.
+    /// Commands in the order in which firmware looks at them, and when it looks at the last one that was planned.
     firmware: VecDeque<u32>,
+    last_firmware: Nanos,
     /// Times and commands in order: ends of array reads whose transfer is not booked, ends of transfers that are
     /// not on the link, completions.
     arrays: TimedList,
@@ -177,20 +179,23 @@ impl ReadPlan {
         numbered.filter(|(_, read)| read.stage != Stage::None)
     }
 
-    fn add(&mut self, command: u32, op: FlashOp, now: Nanos, firmware: Nanos) {
+    #[inline]
+    fn add(&mut self, command: u32, now: Nanos, firmware: Nanos) {
         if command as usize >= self.reads.len() {
-            self.reads.resize(command as usize + 1, PlannedRead::of(op));
+            let unknown = FlashOp::host_read(command, 0);
+            let len = command as usize + 1;
+            self.reads.resize(len, PlannedRead::of(unknown));
         }
         let read = &mut self.reads[command as usize];
         read.stage = Stage::Firmware;
         read.next = NONE;
-        read.op = op;
         read.submitted = now;
         read.firmware = firmware;
         read.order = self.order;
         read.counted = Stage::None;
         self.order += 1;
         self.firmware.push_back(command);
+        self.last_firmware = firmware;
         self.active += 1;
     }
 
@@ -227,7 +232,7 @@ impl ReadPlan {
 
     /// The array read of a command starts at a time. Of array reads that end together, the one that starts first
     /// comes first.
-    #[inline]
+    #[inline(always)]
     fn start(&mut self, command: u32, start: Nanos, trigger: Trigger) {
         let read = &mut self.reads[command as usize];
         read.stage = Stage::Array;
@@ -277,22 +282,16 @@ impl PageMapDevice {
         let p = &self.pending[index as usize];
         let is_small = p.units == 1 && p.command.kind == CommandKind::Read;
         let may = is_small && p.status == Status::Ok && firmware > self.now;
-        let first = p.first;
         if !self.plan.is_active() {
             if !(may && self.may_plan_reads()) {
                 return false;
             }
             self.begin_plan();
-        } else {
-            let last = self.plan.firmware.back();
-            let last = last.map(|last| self.plan.reads[*last as usize].firmware);
-            if !may || self.plan.active >= MOST || last.is_some_and(|last| firmware < last) {
-                self.leave_plan();
-                return false;
-            }
+        } else if !may || self.plan.active >= MOST || firmware < self.plan.last_firmware {
+            self.leave_plan();
+            return false;
         }
-        let op = FlashOp::host_read(index, self.bytes_in(index, first, 1) as u32);
-        self.plan.add(index, op, self.now, firmware);
+        self.plan.add(index, self.now, firmware);
         true
     }
 
@@ -355,14 +354,15 @@ impl PageMapDevice {
     /// Lets everything up to a time before the horizon happen. Returns false if the plan was given up.
     #[inline]
     fn settle_plan(&mut self, to: Nanos) -> bool {
-        while let Some(command) = self.plan.firmware.front() {
-            let at = self.plan.reads[*command as usize].firmware;
+        while let Some(&command) = self.plan.firmware.front() {
+            let at = self.plan.reads[command as usize].firmware;
             if at > to {
                 break;
             }
+            self.plan.firmware.pop_front();
             self.plan.settled = at;
             self.now = at;
-            if !self.dispatch_planned() {
+            if !self.dispatch_planned(command) {
                 return false;
             }
         }
@@ -371,14 +371,13 @@ impl PageMapDevice {
         true
     }
 
-    /// Firmware has looked at the next read. Returns false if the plan was given up.
+    /// Firmware has looked at a read. Returns false if the plan was given up.
     #[inline]
-    fn dispatch_planned(&mut self) -> bool {
-        let Some(command) = self.plan.firmware.pop_front() else {
-            return true;
-        };
+    fn dispatch_planned(&mut self, command: u32) -> bool {
         let p = &self.pending[command as usize];
         let (first, from) = (p.first, p.command.lba.0);
+        // All of the command is in one unit.
+        let bytes = p.command.bytes().0 as u32;
         let range = ReadRange {
             command,
             sectors: (from, from + u64::from(p.command.sectors)),
@@ -389,7 +388,7 @@ impl PageMapDevice {
         let Some(run) = run.filter(|_| self.read_ahead.takes_alone(&range)) else {
             return self.dispatch_unplanned(command);
         };
-        let owner = self.plan.reads[command as usize].op.owner;
+        let owner = Owner::HostRead { command, bytes };
         let (op, _) = self.read_operation(run, true, owner, Some(command));
         self.plan.dispatch(command, op);
         if self.events.next_time().is_some() {
@@ -461,7 +460,32 @@ impl PageMapDevice {
             self.count_planned(command, Stage::Link);
             self.plan.reads[command as usize].stage = Stage::None;
             self.plan.active -= 1;
-            self.on_complete(command);
+            self.complete_read(command);
+        }
+    }
+
+    /// As [`PageMapDevice::on_complete`], of a read.
+    #[inline]
+    fn complete_read(&mut self, index: u32) {
+        debug_assert!(
+            self.host_queue.is_empty(),
+            "commands wait at the host while reads are planned"
+        );
+        let p = &self.pending[index as usize];
+        self.done.push(Completion {
+            tag: p.command.tag,
+            status: p.status,
+            submitted: p.submitted,
+            completed: self.now,
+            payload: None,
+        });
+        if p.status == Status::Ok {
+            self.counters.count_read(p.command.bytes());
+        }
+        self.free_pending.push(index);
+        self.outstanding -= 1;
+        if self.outstanding == 0 {
+            self.note_busy();
         }
     }
 }

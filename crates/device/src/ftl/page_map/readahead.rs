@@ -62,10 +62,7 @@ pub(crate) struct SegmentId {
 /// Reads that follow one another.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Stream {
-    next_sector: u64,
     streak: u32,
-    /// When it was used last, in reads.
-    used: u64,
     /// First unit of the first segment.
     start: u32,
     /// First unit after the last segment.
@@ -82,6 +79,9 @@ pub(crate) struct ReadAhead {
     window: u32,
     unit_sectors: u32,
     reads: u64,
+    /// Of each stream the sector after its last read, and when that was, in reads; 0 if it has none.
+    next_sectors: [u64; STREAMS],
+    used: [u64; STREAMS],
     streams: [Stream; STREAMS],
 }
 
@@ -101,16 +101,15 @@ impl ReadAhead {
         }
         self.reads += 1;
         let from = read.sectors.0;
-        let follows = |s: &Stream| s.next_sector == from && s.used > 0;
-        let Some(index) = self.streams.iter().position(follows) else {
+        let Some(index) = self.followed_by(from) else {
             self.begin_stream(read);
             return Covered::default();
         };
         let next_unit = (read.sectors.1 / u64::from(self.unit_sectors)) as u32;
+        self.used[index] = self.reads;
+        self.next_sectors[index] = read.sectors.1;
         let stream = &mut self.streams[index];
-        stream.used = self.reads;
         stream.streak = stream.streak.saturating_add(1);
-        stream.next_sector = read.sectors.1;
         Covered {
             stream: Some(index as u32),
             ..stream.take(read, next_unit)
@@ -124,9 +123,7 @@ impl ReadAhead {
         if self.window == 0 {
             return true;
         }
-        let from = read.sectors.0;
-        let follows = |s: &Stream| s.next_sector == from && s.used > 0;
-        match self.streams.iter().position(follows) {
+        match self.followed_by(read.sectors.0) {
             None => {
                 self.reads += 1;
                 self.begin_stream(read);
@@ -143,17 +140,34 @@ impl ReadAhead {
         }
     }
 
+    /// The stream that a read from a sector belongs to.
+    #[inline]
+    fn followed_by(&self, from: u64) -> Option<usize> {
+        (0..STREAMS).find(|i| self.next_sectors[*i] == from && self.used[*i] > 0)
+    }
+
     /// A read that follows no other may be the first of a stream: it takes the place of the one that
     /// was used least lately, and for whose segments no command waits.
+    #[inline]
     fn begin_stream(&mut self, read: &ReadRange) {
-        let free = self.streams.iter_mut().filter(|s| !s.is_waited_for());
-        let Some(stream) = free.min_by_key(|s| s.used) else {
-            return;
-        };
+        let mut oldest = 0;
+        for i in 1..STREAMS {
+            if self.used[i] < self.used[oldest] {
+                oldest = i;
+            }
+        }
+        if self.streams[oldest].is_waited_for() {
+            let free = (0..STREAMS).filter(|i| !self.streams[*i].is_waited_for());
+            let Some(free) = free.min_by_key(|i| self.used[*i]) else {
+                return;
+            };
+            oldest = free;
+        }
+        let stream = &mut self.streams[oldest];
         stream.drop_all();
         stream.streak = 0;
-        stream.used = self.reads;
-        stream.next_sector = read.sectors.1;
+        self.used[oldest] = self.reads;
+        self.next_sectors[oldest] = read.sectors.1;
     }
 
     /// The next range to read ahead in a stream, if any: first unit and most units. The streams that
@@ -161,8 +175,9 @@ impl ReadAhead {
     pub(crate) fn wanted(&self, stream: u32, user_units: u32) -> Option<(u32, u32)> {
         let is_ahead = |s: &&Stream| s.streak >= STREAK_MIN;
         let sharing = self.streams.iter().filter(is_ahead).count() as u32;
+        let next_sector = *self.next_sectors.get(stream as usize)?;
         let stream = self.streams.get(stream as usize).filter(is_ahead)?;
-        let next_unit = (stream.next_sector / u64::from(self.unit_sectors)) as u32;
+        let next_unit = (next_sector / u64::from(self.unit_sectors)) as u32;
         if !stream.segments.is_empty() && !(stream.start..=stream.end).contains(&next_unit) {
             // Segments of an older stream that commands still wait for.
             return None;
@@ -253,11 +268,12 @@ impl ReadAhead {
         let mut waiters = Vec::new();
         for (number, stream) in (0u32..).zip(&self.streams) {
             let all: u64 = stream.segments.iter().map(|s| u64::from(s.units)).sum();
+            let next_sector = self.next_sectors[number as usize];
             ensure!(
                 u64::from(stream.start) + all == u64::from(stream.end)
                     && stream.end <= user_units
-                    && stream.next_sector <= u64::from(user_units) * u64::from(unit_sectors)
-                    && stream.used <= self.reads,
+                    && next_sector <= u64::from(user_units) * u64::from(unit_sectors)
+                    && self.used[number as usize] <= self.reads,
                 "read-ahead has units {} to {} of {user_units}",
                 stream.start,
                 stream.end

@@ -271,10 +271,11 @@ impl PageMapDevice {
             return Some(run);
         }
         let ppn = self.unit_place(run.first)?;
-        Some(self.log.first_of_page(ppn).1)
+        Some(self.log.unit_run(ppn))
     }
 
     /// Nothing is written to the superblock of the run.
+    #[inline]
     pub(super) fn is_settled(&self, run: &PageRun) -> bool {
         let block = self.log.blocks.get(run.superblock);
         block.programs_pending == 0 && block.state != State::Open
@@ -285,7 +286,7 @@ impl PageMapDevice {
         let mut at = ppn;
         // A source may be the target of a move that is not over either; no more of them than jobs.
         for _ in 0..self.background.jobs() {
-            let run = self.log.first_of_page(at).1;
+            let run = self.log.unit_run(at);
             let (superblock, program) = (run.superblock, run.program);
             if self.is_settled(&run) {
                 return Some(at);
@@ -323,7 +324,7 @@ impl PageMapDevice {
     }
 
     /// The flash operation of an array read, and whether its data is not lost. The block has been read then.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read_operation(
         &mut self,
         run: PageRun,

@@ -136,15 +136,15 @@ impl Log {
     }
 
     /// The array read of one logical unit as [`Log::runs`] finds it; `None` if nothing is mapped.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run_of(&self, logical: u32) -> Option<PageRun> {
         let ppn = self.map.lookup(logical);
-        (ppn != Ppn::UNMAPPED).then(|| self.first_of_page(ppn).1)
+        (ppn != Ppn::UNMAPPED).then(|| self.unit_run(ppn))
     }
 
     /// Superblock and program unit of a logical unit that is mapped.
     pub(crate) fn program_of(&self, logical: u32) -> (u32, u32) {
-        let run = self.first_of_page(self.map.lookup(logical)).1;
+        let run = self.unit_run(self.map.lookup(logical));
         (run.superblock, run.program)
     }
 

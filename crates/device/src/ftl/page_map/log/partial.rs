@@ -119,7 +119,7 @@ impl Log {
     }
 
     fn run_at(&self, ppn: Ppn) -> PageRun {
-        self.first_of_page(ppn).1
+        self.unit_run(ppn)
     }
 
     /// Checks that parts are of units that exist, and no more than three program units hold.

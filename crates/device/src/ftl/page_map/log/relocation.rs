@@ -115,24 +115,31 @@ impl Log {
     }
 
     /// An array read of one unit, to be joined by others of its page, and where that page ends.
-    #[inline]
     pub(crate) fn first_of_page(&self, ppn: Ppn) -> (Ppn, PageRun) {
+        let g = &self.geometry;
+        let run = self.unit_run(ppn);
+        let offset = ppn - g.ppn(run.superblock, 0);
+        let stripe = offset - g.place_in_stripe(offset);
+        (g.ppn(run.superblock, stripe + g.stripe_units), run)
+    }
+
+    /// An array read of one unit.
+    #[inline(always)]
+    pub(crate) fn unit_run(&self, ppn: Ppn) -> PageRun {
         let g = &self.geometry;
         let superblock = g.superblock_of(ppn);
         let offset = ppn - g.ppn(superblock, 0);
         let slc = self.blocks.get(superblock).slc;
         let place = g.place(superblock, offset, slc);
-        let in_stripe = g.place_in_stripe(offset);
-        let run = PageRun {
+        PageRun {
             first: ppn,
             superblock,
             program: place.program,
             die: place.die,
             array_ns: g.read_ns(slc, place.program, place.stripe),
             units: 1,
-            planes: 1 << g.plane_in_stripe(in_stripe),
-        };
-        (g.ppn(superblock, offset - in_stripe + g.stripe_units), run)
+            planes: 1 << g.plane_of(offset),
+        }
     }
 
     /// Page of its word line that a run is read from.

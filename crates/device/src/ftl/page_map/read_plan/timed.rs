@@ -36,16 +36,28 @@ impl TimedList {
     /// it comes before such a command.
     #[inline]
     pub(super) fn insert(&mut self, at: Nanos, command: u32, is_before: impl Fn(u32) -> bool) {
+        let in_order = self.entries.last().is_none_or(|last| last.0 < at);
         self.entries.push((at, command));
-        let mut place = self.entries.len() - 1;
-        while place > self.gone {
-            let (other_at, other) = self.entries[place - 1];
-            if other_at < at || other_at == at && !is_before(other) {
+        if !in_order {
+            self.sort_last_in(is_before);
+        }
+    }
+
+    /// Moves the last entry before those that it comes before.
+    #[inline]
+    fn sort_last_in(&mut self, is_before: impl Fn(u32) -> bool) {
+        let Some((last, before)) = self.entries[self.gone..].split_last_mut() else {
+            return;
+        };
+        let (at, command) = *last;
+        let mut place = last;
+        for other in before.iter_mut().rev() {
+            if other.0 < at || other.0 == at && !is_before(other.1) {
                 break;
             }
-            self.entries[place] = (other_at, other);
-            place -= 1;
+            *place = *other;
+            place = other;
         }
-        self.entries[place] = (at, command);
+        *place = (at, command);
     }
 }

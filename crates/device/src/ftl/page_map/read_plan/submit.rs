@@ -1,0 +1,49 @@
+//! The short way of a small read into a plan that is followed: what [`PageMapDevice::submit`] does for any command, without
+//! what such a read cannot need.
+
+use super::MOST;
+use crate::command::{Command, CommandKind, Status};
+use crate::ftl::page_map::{PageMapDevice, Pending};
+use nandscope_units::Nanos;
+
+impl PageMapDevice {
+    /// Takes a command at the present if it is a small read that can be planned with those under way. Returns false,
+    /// with nothing changed, if it is not.
+    #[inline]
+    pub(in crate::ftl::page_map) fn submit_planned(&mut self, command: &Command) -> bool {
+        let (in_range, first, units) = self.range_of(command);
+        let chain = &self.attachment.chain;
+        let may = command.kind == CommandKind::Read
+            && in_range
+            && units == 1
+            && self.outstanding < chain.queue_depth
+            && self.plan.active < MOST
+            && command.bytes().0 <= chain.max_transfer.0;
+        // Reads are under way, so that no power state is left.
+        let arrival = (self.now + chain.command).max(self.awake);
+        if !may || !self.cores.may_book(self.now, arrival, Nanos::ZERO) {
+            return false;
+        }
+        let time = self.firmware_time(CommandKind::Read, 1);
+        let firmware = self.cores.end_of(arrival, time);
+        if firmware <= self.now || firmware < self.plan.last_firmware {
+            return false;
+        }
+        self.cores.book(arrival, time);
+        let index = self.add_pending(Pending {
+            command: *command,
+            submitted: self.now,
+            status: Status::Ok,
+            first,
+            units,
+            waits: 0,
+            to_admit: 0,
+            to_arrive: units,
+            link_done: self.now,
+        });
+        self.log.map.prefetch(first);
+        self.outstanding += 1;
+        self.plan.add(index, self.now, firmware);
+        true
+    }
+}
