@@ -6,7 +6,8 @@
 //!
 //! What is assumed of the firmware:
 //! - Maps are found again: from the journal and from tags beside the pages, as all such firmware does, which delays the
-//!   first command after the cut. A flush therefore need not write the map. A discard that completed is not undone. Old data that was moved or overwritten stays until the new is safe.
+//!   first command after the cut. A flush therefore need not write the map; with `ftl.journal_on_flush` it completes the
+//!   journal. A discard that completed is not undone. Old data that was moved or overwritten stays until the new is safe.
 //! - Where the translation is a page map, a page that was being programmed is known by its
 //!   checksum and its old data is used: lost, never torn. An AU map takes the page for good.
 //! - Programming a page of a word line endangers the pages that share the word line and were

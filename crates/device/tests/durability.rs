@@ -47,6 +47,31 @@ fn a_flush_completes_after_every_program_of_what_came_before() {
     sound(&d);
 }
 
+/// A flush with `ftl.journal_on_flush` programs the page of the journal that names what it makes durable, once.
+#[test]
+fn a_flush_completes_the_journal_where_it_is_said_to() {
+    for (on_flush, pages) in [(false, 0), (true, 1)] {
+        let mut p = plain();
+        let ftl = p.ftl.as_mut().expect("page-mapped");
+        (ftl.journal_entries, ftl.journal_on_flush) = (512, on_flush);
+        let mut d = device(&p, "direct");
+        let mut metadata = 0;
+        for i in 0..3 {
+            one(&mut d, write(1, i * 4096, 4096));
+            let data = one(&mut d, bare(2, CommandKind::Flush)).latency();
+            assert!(data >= PROGRAM);
+            metadata += pages;
+            assert_eq!(d.counters().metadata.0, metadata * 4096, "flush {i}");
+            // Nothing has changed since, so that there is nothing to write.
+            assert_eq!(one(&mut d, bare(3, CommandKind::Flush)).latency(), Nanos(0));
+            assert_eq!(d.counters().metadata.0, metadata * 4096, "flush {i}");
+        }
+        one(&mut d, fua(write(4, 1 << 20, 4096)));
+        assert_eq!(d.counters().metadata.0, (metadata + pages) * 4096, "FUA");
+        sound(&d);
+    }
+}
+
 #[test]
 fn a_plain_write_is_buffered_and_fua_waits_for_the_medium() {
     let mut d = device(&plain(), "direct");

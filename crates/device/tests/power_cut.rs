@@ -431,6 +431,15 @@ fn the_journal_is_replayed_after_a_power_cut() {
     assert_eq!(recovery(&journaled, 394), round * 4);
     // The journal has gone round, with a checkpoint, and has filled 4 pages since.
     assert_eq!(recovery(&journaled, 16 * 260), round);
+    // 22 pages of the journal and the tags of 4, where the flush does not complete the journal.
+    assert_eq!(recovery(&journaled, 367), round * 4);
+    let mut completed = journaled.clone();
+    completed
+        .ftl
+        .as_mut()
+        .expect("page-mapped")
+        .journal_on_flush = true;
+    assert_eq!(recovery(&completed, 367), round * 3);
     // Without a journal, the tags of 99 pages of four units.
     assert_eq!(recovery(&plain_drive(0), 394), round * 13);
     // With energy to hold up, nothing is read. 332 units are whole pages: none is left to program at the cut.

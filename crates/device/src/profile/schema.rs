@@ -254,6 +254,10 @@ pub struct FtlSection {
     /// Pages of the journal, in which it goes round; left out, 256. With a map in DRAM, a round also writes each page of
     /// the map that has changed (a rolling checkpoint); left out, such a map is never written.
     pub journal_pages: Option<u32>,
+    /// A flush, and a forced write, also program the journal page that is being filled: after a power cut, the journal names
+    /// everything that they made durable. Left out, they do not, and the tags beside the pages tell the rest.
+    #[serde(default)]
+    pub journal_on_flush: bool,
     /// Where the mapping table is.
     pub map: MapSection,
     /// SLC cache; left out where there is none.

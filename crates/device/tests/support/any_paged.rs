@@ -108,6 +108,7 @@ pub fn build(k: &Knobs) -> (Profile, &'static str) {
     p.ftl.as_mut().expect("page-mapped").journal_entries = if k.journal { 16 } else { 0 };
     let journal_pages = (k.journal && !k.word_lines.is_multiple_of(2)).then_some(8 * k.word_lines);
     p.ftl.as_mut().expect("page-mapped").journal_pages = journal_pages;
+    p.ftl.as_mut().expect("page-mapped").journal_on_flush = k.journal && k.word_lines % 3 == 1;
     p.ftl.as_mut().expect("page-mapped").map.location = [
         MapLocation::Dram,
         MapLocation::Window,

@@ -167,6 +167,8 @@ struct Layout {
     journal_base: u32,
     journal_units: u32,
     journal_entries: u32,
+    /// Flushes and forced writes complete the page of the journal that is being filled.
+    journal_on_flush: bool,
     policy: VictimPolicy,
     gc_start: u32,
     /// Free superblocks up to which garbage collection goes on in idle time.
@@ -206,6 +208,7 @@ impl Layout {
             journal_base: logical - journal_units,
             journal_units,
             journal_entries: ftl.journal_entries,
+            journal_on_flush: ftl.journal_on_flush,
             policy: ftl.collection,
             gc_start: geometry.collection_start(ftl),
             idle_free: ftl.idle_collection,

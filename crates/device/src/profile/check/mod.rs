@@ -364,6 +364,13 @@ fn capacity(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
             "remove the key, or set ftl.journal_entries",
         );
     }
+    if ftl.journal_on_flush && ftl.journal_entries == 0 {
+        faults.add(
+            "ftl.journal_on_flush",
+            "there is no journal".to_string(),
+            "remove the key, or set ftl.journal_entries",
+        );
+    }
     let geometry = Geometry::new(profile, ftl);
     let bytes = profile.device.capacity_bytes;
     if bytes == 0 || !bytes.is_multiple_of(u64::from(ftl.mapping_unit_bytes)) {

@@ -19,11 +19,7 @@ impl Log {
         self.entries_pending += count;
         while self.entries_pending >= self.layout.journal_entries {
             self.entries_pending -= self.layout.journal_entries;
-            let page = self.journal_next;
-            let unit = self.layout.journal_base + page;
-            self.journal_next = (self.journal_next + 1) % self.layout.journal_units;
-            self.write_metadata(unit, now, full);
-            self.checkpoint_with(page, now, full);
+            self.write_journal_page(now, full);
         }
     }
 
@@ -33,6 +29,22 @@ impl Log {
             0 => u32::MAX,
             entries => entries - self.entries_pending,
         }
+    }
+
+    /// Writes the page of the journal that is being filled, if flushes do so and it holds anything.
+    pub(crate) fn flush_journal(&mut self, now: Nanos, full: &mut Vec<ProgramUnit>) {
+        if self.layout.journal_on_flush && self.entries_pending > 0 {
+            self.entries_pending = 0;
+            self.write_journal_page(now, full);
+        }
+    }
+
+    fn write_journal_page(&mut self, now: Nanos, full: &mut Vec<ProgramUnit>) {
+        let page = self.journal_next;
+        let unit = self.layout.journal_base + page;
+        self.journal_next = (self.journal_next + 1) % self.layout.journal_units;
+        self.write_metadata(unit, now, full);
+        self.checkpoint_with(page, now, full);
     }
 
     /// Notes for the checkpoint that the entries of units have changed.

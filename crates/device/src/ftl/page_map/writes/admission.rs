@@ -204,7 +204,7 @@ impl PageMapDevice {
         }
         let fua = matches!(p.command.kind, CommandKind::Write { fua: true });
         if fua && !self.controller.power_fail_hold_up {
-            return self.complete_when_durable(index);
+            return self.complete_when_persisted(index);
         }
         match self.attachment.acknowledge {
             Acknowledge::Buffered => self.complete_at(index, self.now),

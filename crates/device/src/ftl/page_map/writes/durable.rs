@@ -7,6 +7,16 @@ impl PageMapDevice {
         if self.controller.power_fail_hold_up {
             return self.complete_at(index, self.now);
         }
+        self.complete_when_persisted(index);
+    }
+
+    /// Completes a flush or a forced write when what came before it is in the flash, with the journal that names it
+    /// where `ftl.journal_on_flush` says so.
+    pub(super) fn complete_when_persisted(&mut self, index: u32) {
+        let mut full = std::mem::take(&mut self.scratch.full);
+        self.log.flush_journal(self.now, &mut full);
+        self.submit_host_programs(full.drain(..));
+        self.scratch.full = full;
         self.complete_when_durable(index);
     }
 
