@@ -99,6 +99,31 @@ fn a_discard_takes_effect_in_its_turn() {
     sound(&d);
 }
 
+/// A discard does not pass a write that came before it and waits for room in the buffer. Its turn comes when the last page of
+/// the write is on the link, with which it is not ordered.
+#[test]
+fn a_discard_does_not_pass_a_write_that_waits() {
+    let mut p = windowed();
+    p.ftl.as_mut().expect("page-mapped").map.location = MapLocation::Dram;
+    p.ftl.as_mut().expect("page-mapped").map.window_kib = None;
+    p.controller.as_mut().expect("page-mapped").write_buffer_kib = 64;
+    let mut d = device(&p, "direct");
+    let now = d.now();
+    let bytes = 1 << 20;
+    d.submit(write(0, 0, bytes), now).expect("in order");
+    d.submit(discard(1, 0, u64::from(bytes)), now)
+        .expect("in order");
+    let mut done = Vec::new();
+    while done.len() < 2 {
+        d.advance(Nanos::MAX, &mut done);
+    }
+    one(&mut d, bare(2, CommandKind::Flush));
+    one(&mut d, support::read(3, 0, bytes));
+    let left = u64::from(bytes) - d.counters().unmapped_read.0;
+    assert!(left <= 4096, "{left} bytes of the write");
+    sound(&d);
+}
+
 #[test]
 fn discards_with_the_map_in_dram_cost_their_record() {
     let mut p = windowed();

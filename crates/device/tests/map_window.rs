@@ -88,6 +88,39 @@ fn a_map_in_host_memory_costs_its_fetch() {
     assert_eq!(c.latency(), Nanos(flash_read() + 4_000));
 }
 
+/// What the controller keeps of it is not fetched again, until another page has taken its place.
+#[test]
+fn a_fetch_from_host_memory_is_paid_once_where_the_controller_keeps_it() {
+    let mut p = plain();
+    let map = &mut p.ftl.as_mut().expect("page-mapped").map;
+    map.location = MapLocation::HostMemory;
+    (map.window_kib, map.host_memory_us, map.sram_kib) = (Some(4096), Some(4.0), Some(8));
+    let mut d = filled(&p);
+    let reach = 1024 * 4096;
+    let mut latency = |at: u64| one(&mut d, read(0, at, 4096)).latency().0;
+    // The first look-up of each brings the page from flash to host memory, and to the controller.
+    for page in 0..4 {
+        latency(page * reach);
+    }
+    let fetched = flash_read() + 4_000;
+    assert_eq!(
+        latency(3 * reach + 4096),
+        flash_read(),
+        "two pages are kept"
+    );
+    assert_eq!(latency(2 * reach + 4096), flash_read());
+    assert_eq!(latency(4096), fetched);
+    assert_eq!(latency(8192), flash_read(), "it is kept now");
+    // Writes look up like reads: the page that a write needs is kept as well.
+    let misses = d.counters().map_misses;
+    one(&mut d, write(1, reach + 4096, 4096));
+    support::rest(&mut d, Nanos::from_millis(1));
+    let after = one(&mut d, read(0, reach + 8192, 4096)).latency().0;
+    assert_eq!(after, flash_read());
+    assert_eq!(d.counters().map_misses, misses);
+    sound(&d);
+}
+
 /// A map with `kib` in RAM, and a buffer of a single place.
 fn one_place(kib: u32, read_us: f64, program_us: f64) -> Profile {
     let mut p = plain();

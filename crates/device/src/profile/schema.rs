@@ -284,8 +284,12 @@ pub struct MapSection {
     pub location: MapLocation,
     /// Bytes of map held near the controller, KiB (not for `dram`): a look-up of any other page of it reads the flash.
     pub window_kib: Option<u32>,
-    /// Time to fetch a page of the map from host memory, µs, for every look-up of one that is there (only `host-memory`).
+    /// Time to fetch a page of the map from host memory, µs, for every look-up of one that is there and not in the
+    /// controller's own memory (only `host-memory`).
     pub host_memory_us: Option<f64>,
+    /// Bytes of map that the controller keeps in its own memory of what is in host memory, KiB (only `host-memory`); left
+    /// out, none: every look-up fetches.
+    pub sram_kib: Option<u32>,
 }
 
 /// Where the mapping table is.

@@ -116,6 +116,7 @@ pub fn build(k: &Knobs) -> (Profile, &'static str) {
     ][usize::from(k.map)];
     p.ftl.as_mut().expect("page-mapped").map.window_kib = (k.map > 0).then_some(8);
     p.ftl.as_mut().expect("page-mapped").map.host_memory_us = (k.map == 2).then_some(3.0);
+    p.ftl.as_mut().expect("page-mapped").map.sram_kib = (k.map == 2 && k.journal).then_some(4);
 
     let separated = flag(15) && k.map == 0 && (bits == 1 || k.slc_cache == 0);
     p.ftl.as_mut().expect("page-mapped").separate_by_heat = separated;

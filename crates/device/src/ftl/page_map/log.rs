@@ -162,8 +162,10 @@ struct Layout {
     map_pages: u32,
     /// Pages of the map that are at hand, where not all of them are.
     map_cache_slots: Option<u32>,
-    /// These are in host memory: the controller fetches a page for every look-up.
+    /// These are in host memory: the controller fetches a page for every look-up that its own memory does not answer.
     map_is_remote: bool,
+    /// Pages of the map in the controller's own memory, where it keeps any of what is in host memory.
+    near_map_slots: Option<u32>,
     journal_base: u32,
     journal_units: u32,
     journal_entries: u32,
@@ -185,10 +187,10 @@ impl Layout {
         let logical = geometry.user_units + geometry.metadata_units(ftl);
         let journal_units = geometry.journal_units(ftl);
         let map_pages = geometry.map_units();
-        let map_cache_slots = ftl.map.window_kib.map(|kib| {
+        let slots = |kib: u32| {
             let slots = u64::from(kib) * 1024 / u64::from(geometry.unit_bytes);
             slots.min(u64::from(map_pages)) as u32
-        });
+        };
         let spare = superblocks.saturating_sub(logical.div_ceil(geometry.native.superblock_units));
         let slc = ftl
             .slc_cache
@@ -203,8 +205,9 @@ impl Layout {
             logical,
             map_base: geometry.user_units,
             map_pages,
-            map_cache_slots,
+            map_cache_slots: ftl.map.window_kib.map(slots),
             map_is_remote: ftl.map.location == MapLocation::HostMemory,
+            near_map_slots: ftl.map.sram_kib.map(slots),
             journal_base: logical - journal_units,
             journal_units,
             journal_entries: ftl.journal_entries,
@@ -239,6 +242,8 @@ pub(crate) struct Log {
     /// Superblocks without valid data that wait for their erasure.
     to_erase: Vec<u32>,
     map_cache: Option<MapCache>,
+    /// What the controller keeps of a map in host memory. A page is there only if it is in `map_cache`, too.
+    near_map: Option<MapCache>,
     /// Only of a map in DRAM that is written to flash.
     checkpoint: Option<Checkpoint>,
     /// Units gathered in the host's stream of which only a part has come.
@@ -284,6 +289,9 @@ impl Log {
             victims: Victims::new(superblocks),
             map_cache: layout
                 .map_cache_slots
+                .map(|slots| MapCache::new(slots, layout.map_pages)),
+            near_map: layout
+                .near_map_slots
                 .map(|slots| MapCache::new(slots, layout.map_pages)),
             checkpoint: checkpoints(ftl)
                 .then(|| Checkpoint::new(layout.map_pages, layout.journal_units)),

@@ -235,6 +235,13 @@ fn ftl(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
         ),
         _ => {}
     }
+    if ftl.map.sram_kib.is_some() && ftl.map.location != MapLocation::HostMemory {
+        faults.add(
+            "ftl.map.sram_kib",
+            "the map is not in host memory".to_string(),
+            "remove the key (window_kib is the memory of `window`), or set location to `host-memory`",
+        );
+    }
     if ftl.slc_cache.is_some() && profile.nand.cell == Cell::Slc {
         faults.add(
             "ftl.slc_cache",

@@ -115,14 +115,24 @@ impl Log {
         );
         let units = self.geometry.native.superblock_units;
         self.victims.audit(superblocks, units)?;
-        match (&self.map_cache, self.layout.map_cache_slots) {
-            (Some(map_cache), Some(slots)) => map_cache.audit(slots, self.layout.map_pages),
-            (None, None) => Ok(()),
-            _ => {
-                ensure!(false, "the map cache does not match the profile");
-                Ok(())
+        for (map_cache, slots) in [
+            (&self.map_cache, self.layout.map_cache_slots),
+            (&self.near_map, self.layout.near_map_slots),
+        ] {
+            ensure!(
+                map_cache.is_some() == slots.is_some(),
+                "the map cache does not match the profile"
+            );
+            if let (Some(map_cache), Some(slots)) = (map_cache, slots) {
+                map_cache.audit(slots, self.layout.map_pages)?;
             }
         }
+        let mut coming = self.near_map.iter().flat_map(MapCache::coming);
+        ensure!(
+            coming.next().is_none(),
+            "a page waits for its fetch into the controller's own memory"
+        );
+        Ok(())
     }
 
     fn streams(&self) -> impl Iterator<Item = &Stream> {

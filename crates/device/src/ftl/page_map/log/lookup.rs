@@ -101,7 +101,10 @@ impl Log {
         };
         let lookup = map_cache.touch(page, change);
         let absent = matches!(lookup, Lookup::Miss { .. });
-        if lookup != Lookup::Hit || self.layout.map_is_remote {
+        // What has left host memory counts as absent here, too.
+        let near = self.near_map.as_mut();
+        let is_near = near.is_some_and(|near| near.touch(page, false) == Lookup::Hit);
+        if lookup != Lookup::Hit || (self.layout.map_is_remote && !is_near) {
             self.wanted.push(WantedPage { page, absent });
         }
         if let Lookup::Miss {
