@@ -3,6 +3,7 @@
 
 use crate::end_of_life::tight;
 use crate::support::any_paged::{Knobs, build, knobs};
+use crate::support::plain::Flash;
 use crate::support::{Draw, bare, closed_loop, device_on, one, plain, read, rest, sound, write};
 use nandscope_device::profile::{Profile, check_profile};
 use nandscope_device::{CommandKind, Counters, Fill, Status};
@@ -86,6 +87,47 @@ fn refreshes_end_where_moving_a_block_reads_it_to_its_limit() {
         retire: false,
     };
     collection_ends(tight(&k, 2, 1_000_000).expect("a valid profile"), 0);
+}
+
+/// A checkpoint of a map that is large beside a superblock writes several superblocks with one page of the journal.
+#[test]
+fn collection_makes_room_for_checkpoints() {
+    let flash = Flash {
+        dies_per_channel: 1,
+        blocks: 40_000,
+        pages_per_block: 4,
+        ..plain::FOUR_DIES
+    };
+    let mut p = flash.profile(4_000);
+    let ftl = p.ftl.as_mut().expect("page-mapped");
+    (ftl.journal_entries, ftl.journal_pages) = (64, Some(16));
+    let mut d = device_on(&p, plain::FAST_LINK);
+    assert!(d.precondition(1.0, Fill::Random { seed: 1 }));
+    let units = d.capacity().0 / UNIT;
+    let mut draw = Draw(1);
+    for i in 0..20_000 {
+        let done = one(&mut d, write(i, draw.below(units) * UNIT, UNIT as u32));
+        assert_eq!(done.status, Status::Ok);
+    }
+    sound(&d);
+}
+
+/// A write buffer that is larger than the spare area lets the host run ahead of the erasures. It waits for them then.
+#[test]
+fn the_host_waits_for_erasures() {
+    let flash = Flash {
+        pages_per_block: 4,
+        ..plain::FOUR_DIES
+    };
+    let p = flash.profile(8);
+    let mut d = device_on(&p, plain::FAST_LINK);
+    assert!(d.precondition(1.0, Fill::Sequential));
+    let units = d.capacity().0 / UNIT;
+    let run = closed_loop(&mut d, 64, |i| {
+        (i < 4 * units).then(|| write(i, i % units * UNIT, UNIT as u32))
+    });
+    assert_eq!(run.operations, 4 * units);
+    sound(&d);
 }
 
 proptest! {

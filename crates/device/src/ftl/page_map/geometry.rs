@@ -196,14 +196,27 @@ impl Geometry {
     pub fn collection_start(&self, ftl: &FtlSection) -> u32 {
         if ftl.map.location == MapLocation::Dram {
             // Each stream that is kept apart may open a superblock before it gives one back.
-            let more = open_superblocks(ftl) - OPEN_SUPERBLOCKS;
-            return ftl.collection_start.saturating_add(more as u32);
+            let more =
+                (open_superblocks(ftl) - OPEN_SUPERBLOCKS) as u32 + self.checkpoint_burst(ftl);
+            return ftl.collection_start.saturating_add(more);
         }
         let copies = self
             .map_units()
             .div_ceil(self.native.superblock_units.max(1));
         ftl.collection_start
             .max(copies.saturating_add(OPEN_SUPERBLOCKS as u32))
+    }
+
+    /// Superblocks that journal and checkpoint of a map in DRAM fill at once, when the host has written what is admitted
+    /// together.
+    pub fn checkpoint_burst(&self, ftl: &FtlSection) -> u32 {
+        if !checkpoints(ftl) {
+            return 0;
+        }
+        let journal_pages = self.stripe_units.div_ceil(ftl.journal_entries.max(1));
+        let due = self.map_units().div_ceil(self.journal_units(ftl).max(1));
+        let units = u64::from(journal_pages) * (1 + u64::from(due));
+        units.div_ceil(u64::from(self.native.superblock_units.max(1))) as u32
     }
 
     /// Superblocks in the native mode that so many GB fill whole.

@@ -173,6 +173,8 @@ struct Layout {
     journal_on_flush: bool,
     policy: VictimPolicy,
     gc_start: u32,
+    /// Free superblocks of these that journal and checkpoint may take at once.
+    checkpoint_burst: u32,
     /// Free superblocks up to which garbage collection goes on in idle time.
     idle_free: u32,
     slc: SlcPolicy,
@@ -214,6 +216,7 @@ impl Layout {
             journal_on_flush: ftl.journal_on_flush,
             policy: ftl.collection,
             gc_start: geometry.collection_start(ftl),
+            checkpoint_burst: geometry.checkpoint_burst(ftl),
             idle_free: ftl.idle_collection,
             slc,
             spare,

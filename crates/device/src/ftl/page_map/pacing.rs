@@ -50,18 +50,21 @@ impl Pace {
 impl PageMapDevice {
     /// Units that may be admitted for the host now.
     pub(super) fn host_allowance(&mut self) -> u32 {
-        if !self.note_pace() {
-            return u32::MAX;
-        }
-        if self.background.keeps_host_waiting() {
+        let is_paced = self.note_pace();
+        if is_paced && self.background.keeps_host_waiting() {
             return 0;
         }
+        // Superblocks that wait for their erasure need no relocation, and are no room yet.
         let space = self
             .log
             .host_space_units()
             .saturating_sub(u64::from(self.writes.in_transit));
-        let affordable = self.pace.credit.max(0) / price(self.log.cost_of_host_unit());
-        (affordable as u64).min(space).min(u64::from(u32::MAX)) as u32
+        let affordable = if is_paced {
+            (self.pace.credit.max(0) / price(self.log.cost_of_host_unit())) as u64
+        } else {
+            u64::MAX
+        };
+        affordable.min(space).min(u64::from(u32::MAX)) as u32
     }
 
     /// The host has been given places for `units`.

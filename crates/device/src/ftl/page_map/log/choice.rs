@@ -190,16 +190,18 @@ impl Log {
             return 0;
         }
         let native = u64::from(self.geometry.native.superblock_units);
-        let least = OPEN_SUPERBLOCKS * native;
+        let least = (OPEN_SUPERBLOCKS + u64::from(self.layout.checkpoint_burst)) * native;
         let start = u64::from(self.gc_low_watermark()) * native;
         let lent = self.free_room().min(start).saturating_sub(least);
         self.mean_yield / start.saturating_sub(least).max(1) * lent
     }
 
-    /// The room at which garbage collection begins, and that of the last superblock, which is for relocation.
+    /// The room at which garbage collection begins, and that of the last superblocks, which are for relocation and
+    /// checkpoints.
     pub(crate) fn room_at_gc(&self) -> (u64, u64) {
         let native = u64::from(self.geometry.native.superblock_units);
-        (u64::from(self.gc_low_watermark()) * native, native)
+        let last = 1 + u64::from(self.layout.checkpoint_burst);
+        (u64::from(self.gc_low_watermark()) * native, last * native)
     }
 
     /// A refresh has waited long enough, and there is room for a superblock that gains none.

@@ -103,11 +103,12 @@ impl Log {
     }
 
     /// Units that the host can write before an erase must end: the last free superblock is kept
-    /// for relocation.
+    /// for relocation, those before it for what a checkpoint writes at once.
     pub(crate) fn host_space_units(&self) -> u64 {
         let mode = |slc: bool| self.geometry.mode(slc).superblock_units;
         let left = |s: &Option<Stream>| s.map_or(0, |s| mode(s.slc) - s.next);
-        let mut fresh = self.blocks.free_count().saturating_sub(1);
+        let kept = 1 + self.layout.checkpoint_burst;
+        let mut fresh = self.blocks.free_count().saturating_sub(kept);
         let mut open = left(&self.host[Pool::Cold as usize]);
         if self.is_separated() {
             // Each stream of relocation may need one, and all that comes may go to one stream of the host or end
