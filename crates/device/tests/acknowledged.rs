@@ -11,6 +11,8 @@ use nandscope_device::{Device, Fill};
 use nandscope_units::Nanos;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 /// Superblocks and word lines of a device of the library that is made small.
 const BLOCKS: u32 = 80;
@@ -129,15 +131,29 @@ fn survives_cuts(what: &str, device: &Device, says: Acknowledged, cuts: u64) {
     }
 }
 
+/// Each device and host of the library, the devices on as many threads as there are processors.
 fn library_survives(cuts: u64) {
-    for entry in library::DEVICES {
-        let p = made_small(entry.profile().expect("valid"));
-        for (host, mut device, says) in attachments(&p) {
-            let what = format!("{} on {host}", entry.name);
-            survives_cuts(&what, &device, says, cuts);
-            device.precondition(1.0, Fill::Random { seed: 1 });
-            survives_cuts(&format!("{what}, full"), &device, says, cuts);
+    let next = AtomicUsize::new(0);
+    let entries = || library::DEVICES.get(next.fetch_add(1, Ordering::Relaxed));
+    let threads = thread::available_parallelism().map_or(1, |count| count.get());
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(entry) = entries() {
+                    device_survives(entry, cuts);
+                }
+            });
         }
+    });
+}
+
+fn device_survives(entry: &library::Entry, cuts: u64) {
+    let p = made_small(entry.profile().expect("valid"));
+    for (host, mut device, says) in attachments(&p) {
+        let what = format!("{} on {host}", entry.name);
+        survives_cuts(&what, &device, says, cuts);
+        device.precondition(1.0, Fill::Random { seed: 1 });
+        survives_cuts(&format!("{what}, full"), &device, says, cuts);
     }
 }
 
