@@ -76,6 +76,8 @@ FAULTS = [
      "timing: what is nearly done is suspended, and nothing else", "arithmetic"),
     ("ftl/page_map/packing.rs", "        if self.packed.done.len() < self.packed.members as usize {", "        if false {",
      "link: each packed write ends on its own", "card_commands"),
+    ("attachment.rs", "if is_card && host.host.cache_off {", "if is_card && host.host.cache_off && false {",
+     "cards: the cache is on although the host leaves it off", "card_commands the_host_decides"),
     ("ftl/page_map/packing.rs", "        self.receive(SECTOR_BYTES, sent);", "        let _ = sent;",
      "link: the list of packed writes takes no time", "card_commands"),
     ("ftl/page_map/log/journal.rs", "            return u64::from(written) + unnamed;", "            return u64::from(written);",

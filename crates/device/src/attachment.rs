@@ -57,7 +57,11 @@ impl Attachment {
             .reduce(f64::min);
         Ok(Attachment {
             chain,
-            acknowledge: interface.acknowledge,
+            acknowledge: if is_card && host.host.cache_off {
+                Acknowledge::Programmed
+            } else {
+                interface.acknowledge
+            },
             active_dies: within_power(interface, granted_mw, profile),
             clock_share: interface.clock_share,
             active_w: interface.active_mw / 1e3,
@@ -106,7 +110,8 @@ impl Attachment {
             )));
         };
         ensure!(
-            self.acknowledge == interface.acknowledge
+            (self.acknowledge == interface.acknowledge
+                || (self.acknowledge == Acknowledge::Programmed && is_card(chain.link.protocol)))
                 && (1..=interface.active_dies).contains(&self.active_dies)
                 && self.clock_share == interface.clock_share
                 && self.active_w == interface.active_mw / 1e3

@@ -219,10 +219,15 @@ fn ssr(profile: &Profile, stated: &RegistersSection, attachment: &Attachment) ->
     // PERFORMANCE_ENHANCE: depth of the queue, and a cache.
     let queue = queue_code(profile, attachment);
     put(&mut r, 331, 5, queue.into());
-    let cache = queue > 0 && attachment.acknowledge == Acknowledge::Buffered;
+    let cache = queue > 0 && has_cache(profile, attachment);
     put(&mut r, 330, 1, cache.into());
     put(&mut r, 313, 1, attachment.chain.discard.into());
     r
+}
+
+/// Whether the interface has a volatile cache, which the host may have left off.
+fn has_cache(profile: &Profile, attachment: &Attachment) -> bool {
+    interface(profile, attachment).is_some_and(|i| i.acknowledge == Acknowledge::Buffered)
 }
 
 /// Version 5.1 of eMMC.
@@ -241,11 +246,11 @@ fn ext_csd(profile: &Profile, attachment: &Attachment, health: &HealthLog) -> [u
         _ => (0, 2),
     };
     if let Some(controller) = &profile.controller
-        && attachment.acknowledge == Acknowledge::Buffered
+        && has_cache(profile, attachment)
     {
-        // In kilobits. It is on: an acknowledged write may be in it.
+        // In kilobits. While it is on, an acknowledged write may be in it.
         b[249..253].copy_from_slice(&(controller.write_buffer_kib * 8).to_le_bytes());
-        b[33] = 1;
+        b[33] = u8::from(attachment.acknowledge == Acknowledge::Buffered);
     }
     // CMDQ_DEPTH, CMDQ_SUPPORT and CMDQ_MODE_EN.
     b[307] = queue_code(profile, attachment);

@@ -193,6 +193,40 @@ fn registers_state_queue_and_cache() {
     }
 }
 
+/// A host that leaves the cache off gets each write acknowledged when it is programmed.
+#[test]
+fn the_host_decides_about_the_cache() {
+    for (name, on) in [
+        ("sandisk-extreme-a2-64gb", "mmc-queue-board"),
+        ("samsung-emmc51-64gb", "emmc-board"),
+    ] {
+        let p = profile(name);
+        let longest = p.nand.native.as_ref().expect("not SLC").program_us.iter();
+        let program = Nanos::from_micros_f64(longest.copied().fold(f64::MAX, f64::min));
+        for cache_off in [false, true] {
+            let mut board = host(on);
+            board.host.cache_off = cache_off;
+            let mut d = Device::new(&p, &board, 1).expect("attaches");
+            let took = one(&mut d, write(0, 0, 4096)).latency();
+            assert_eq!(took > program, cache_off, "{name}: {took}");
+            let (size, is_on) = match d.registers().expect("a card") {
+                CardRegisters::Sd { ssr, .. } => (u32::from(ssr[22] >> 2 & 1), !cache_off),
+                CardRegisters::Mmc { ext_csd, .. } => (
+                    ext_csd[249..253].iter().map(|b| u32::from(*b)).sum(),
+                    ext_csd[33] == 1,
+                ),
+            };
+            assert!(size > 0, "{name} has a cache");
+            assert_eq!(is_on, !cache_off, "{name}");
+            d.track_writes();
+            one(&mut d, write(1, 1 << 20, 4096));
+            let damage = d.cut_power().damage;
+            assert_eq!(damage.is_empty(), cache_off, "{name}: {damage:?}");
+            sound(&d);
+        }
+    }
+}
+
 /// A plain eMMC that takes eight writes in one command, and a board that packs.
 fn packing() -> (Profile, HostProfile) {
     let mut p = plain(None);

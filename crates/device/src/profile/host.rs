@@ -64,6 +64,10 @@ pub struct HostSection {
     /// queue.
     #[serde(default)]
     pub packed_writes: bool,
+    /// The driver leaves the volatile cache of SD cards and eMMC off, as Linux before 5.14 does with SD cards: writes are
+    /// acknowledged when they are programmed.
+    #[serde(default)]
+    pub cache_off: bool,
     /// Time of the stop command (CMD12) after each transfer of several blocks where the device does not know
     /// SET_BLOCK_COUNT, µs; left out where it is part of the stages.
     pub stop_us: Option<f64>,

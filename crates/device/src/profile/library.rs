@@ -77,6 +77,7 @@ pub const HOSTS: &[Entry] = &[
     entry!("profiles/hosts/", "nvme-laptop"),
     entry!("profiles/hosts/", "odroid-xu3"),
     entry!("profiles/hosts/", "raspberry-pi"),
+    entry!("profiles/hosts/", "raspberry-pi-4"),
     entry!("profiles/hosts/", "recorded-laptop-slot"),
     entry!("profiles/hosts/", "recorded-usb-reader"),
     entry!("profiles/hosts/", "recorded-usb-reader-slow"),
