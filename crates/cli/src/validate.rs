@@ -195,6 +195,14 @@ fn by_device(all: Vec<Measured>) -> Result<Vec<(String, Comparison)>, Failure> {
     Ok(devices)
 }
 
+/// Text above the list of parameters without a known mechanism.
+const UNEXPLAINED_CAPS: &str = "\
+When the SLC cache is full, these drives write more slowly than their flash programs, and what limits them is not published. A
+parameter caps the data under way instead. Rows that it was chosen by are calibrated; bursts, flushes and mixed loads of these drives
+follow from the cap, not from a mechanism.
+
+";
+
 /// Text above the table of closed forms.
 const CLOSED_FORMS: &str = "\
 Geometries whose result is known without a measurement. Every time, error and policy but the one in question is zero, so there
@@ -206,9 +214,10 @@ fn whole_page(devices: &[(String, Comparison)], interrupt: &Interrupt) -> Result
     let coverage = facts::coverage().map_err(|e| suite_failure(&e))?;
     let theory = closed_forms(&|| interrupt.asked()).map_err(|e| suite_failure(&e))?;
     Ok(format!(
-        "{INTRODUCTION}## Scores\n\n{}\n## What is not met\n\n{}\n## Closed forms\n\n{CLOSED_FORMS}{}\n## Measurements without a check\n\n{} of {} published facts, and {} of {} measurements, are compared with a figure. The others, by reason:\n\n{}",
+        "{INTRODUCTION}## Scores\n\n{}\n## What is not met\n\n{}\n## Unexplained caps\n\n{UNEXPLAINED_CAPS}{}\n## Closed forms\n\n{CLOSED_FORMS}{}\n## Measurements without a check\n\n{} of {} published facts, and {} of {} measurements, are compared with a figure. The others, by reason:\n\n{}",
         page::all_scores(devices),
         page::misses(devices.iter().flat_map(|(_, c)| &c.rows)),
+        page::unexplained_caps(),
         page::closed_forms(&theory),
         coverage.checked,
         coverage.facts,

@@ -3,6 +3,7 @@
 
 use super::{Basis, Comparison, Coverage, Row};
 use crate::closed_forms::ClosedForm;
+use nandscope_device::profile::{explain, library};
 use nandscope_result::{Relation, ToleranceKind};
 use nandscope_units::number::significant;
 use std::collections::BTreeSet;
@@ -296,6 +297,31 @@ pub fn misses<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
     reasons.into_iter().map(line).collect()
 }
 
+/// How the remark of such a parameter begins, after its source.
+const UNEXPLAINED_CAP: &str = "an unexplained cap, not a size: ";
+
+/// The parameters of the library that represent no known mechanism, with their remarks: what they were chosen by, they
+/// do not explain.
+pub fn unexplained_caps() -> String {
+    let mut text = String::new();
+    for entry in library::DEVICES {
+        for row in explain(entry.text) {
+            let Some((_, remark)) = row.provenance() else {
+                continue;
+            };
+            if let Some(remark) = remark.strip_prefix(UNEXPLAINED_CAP) {
+                // Writing to a string cannot fail.
+                let _ = writeln!(
+                    text,
+                    "- `{}`: `{}.{} = {}`: {remark}",
+                    entry.name, row.table, row.key, row.value
+                );
+            }
+        }
+    }
+    text
+}
+
 /// Theory beside simulation; rows of one theory that differ in one number share a line.
 pub fn closed_forms(rows: &[ClosedForm]) -> String {
     let mut text = String::from(
@@ -412,6 +438,22 @@ mod tests {
             | D-4 | Write | 50 MB/s | 50 | 0 | predicted |\n";
         assert_eq!(table(&rows), expected);
         assert_eq!(misses(&rows), "- D-2: it differs\n");
+    }
+
+    #[test]
+    fn caps_without_a_known_cause_are_named() {
+        let text = unexplained_caps();
+        let names = text.lines().map(|line| line.split('`').nth(1));
+        let drives = ["hp-ex900-pro-1tb", "hp-ex920-1tb", "kingston-a2000-1tb"];
+        let expected = drives.into_iter().chain(["sm2262en-2tb"]).map(Some);
+        assert!(names.eq(expected), "{text}");
+        // Wherever a profile says so, it says it in these words.
+        for entry in library::DEVICES {
+            for row in explain(entry.text) {
+                let says = row.remark.contains("unexplained");
+                assert_eq!(says, row.remark.contains(UNEXPLAINED_CAP), "{}", row.key);
+            }
+        }
     }
 
     #[test]
