@@ -465,7 +465,7 @@ def compared(documents):
 
 def test_of(document):
     quick = any(n["text"].startswith("Quick ") for n in document.data["notices"])
-    return ("quick " if quick else "") + document.data["procedure"]
+    return document.data["procedure"] + (", quick" if quick else "")
 
 
 def shelf_rivals(document):
@@ -512,7 +512,7 @@ def library_rivals(document):
     """Lines of the table for the same test and kind, without the device itself."""
     with open(library_table(document), encoding="utf-8") as file:
         head, *lines = [line.rstrip("\n").split("\t") for line in file]
-    run = "quick" if test_of(document).startswith("quick ") else "whole"
+    run = "quick" if test_of(document).endswith(", quick") else "whole"
     found = []
     for cells in lines:
         line = dict(zip(head, cells))

@@ -144,7 +144,7 @@ fn with_whole_names(table: &mut comfy_table::Table) {
 }
 
 fn list(console: &Console) -> Result<String, Failure> {
-    let mut table = console.table(&["NAME", "TITLE", "CAPACITY", "INTERFACES"]);
+    let mut table = console.list_table(&["NAME", "TITLE", "CAPACITY", "INTERFACES"]);
     for entry in library::DEVICES {
         let profile = target::device_source(entry.name, console)?.profile;
         table.add_row([
@@ -167,7 +167,7 @@ fn links(profile: &Profile) -> String {
 }
 
 fn hosts(console: &Console) -> Result<String, Failure> {
-    let mut table = console.table(&["NAME", "TITLE", "LINKS"]);
+    let mut table = console.list_table(&["NAME", "TITLE", "LINKS"]);
     for entry in library::HOSTS {
         let host = target::host_source(entry.name, console)?.profile;
         let links = host.links().join(", ");

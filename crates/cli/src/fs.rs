@@ -167,9 +167,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         .collect::<Result<_, _>>()?;
     if let Some(page) = &arguments.page {
         output::check_file(page)?;
-        if arguments.cuts.is_none() {
-            output::check_file(&page.with_extension("csv"))?;
-        }
+        output::check_file(&page.with_extension("csv"))?;
     }
     if let Some(points) = arguments.cuts {
         return cut(&arguments, points, &kernel, &subjects, &chosen, console);
@@ -330,7 +328,12 @@ fn cut(
     }
     if let Some(path) = &arguments.page {
         let text = cuts::page(subject, &rows, points, &kernel.version);
+        let rows_path = path.with_extension("csv");
         kept.push(output::write_or_keep(path, text.as_bytes()));
+        kept.push(output::write_or_keep(
+            &rows_path,
+            cuts::csv(&rows).as_bytes(),
+        ));
     }
     output::all(kept)?;
     let complaints: Vec<String> = rows.iter().filter_map(cuts::Row::complaint).collect();

@@ -65,7 +65,7 @@ fn of_command(mut root: clap::Command, words: &[String]) -> Result<String, Failu
             names.extend(TOPICS.iter().map(|t| t.name.to_string()));
             let others = names.iter().map(String::as_str).filter(|name| name != word);
             let meant = match nandscope_units::nearest(word, others, MISSPELT).first() {
-                Some(name) => format!("; did you mean `{name}`?"),
+                Some(name) => format!(" (did you mean `{name}`?)"),
                 None => String::new(),
             };
             return Err(Failure::usage(format!(

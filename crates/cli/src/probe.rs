@@ -13,6 +13,7 @@ use nandscope_infer::probe::{Options, Report, from_flashbench, probe, step};
 use nandscope_infer::timed::ProbeError;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Load, Target};
+use nandscope_report::place_of_answer;
 use nandscope_result::{ResultDocument, StopReason, TargetInfo, TargetKind, WallClock, procedure};
 use nandscope_suite::blind::wide;
 use nandscope_units::{Bytes, Nanos, ParseQuantityError, SizeBase, parse_duration, parse_size};
@@ -126,7 +127,8 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
                 model: name,
                 ..TargetInfo::default()
             };
-            let document = document(info, &arguments.how, &report, SystemTime::now());
+            let title = info.model.clone();
+            let document = document(title, info, &arguments.how, &report, SystemTime::now());
             (report, document)
         }
         None => {
@@ -157,6 +159,7 @@ pub(crate) fn measured(
     let (simulated, device) =
         target::open(name, arguments.host.as_deref(), arguments.seed, console)?;
     let info = simulated.info(&device);
+    let title = simulated.device_source.profile.device.title.clone();
     let registers = target::registers(&device);
     let report = probed(
         SimTarget::new(device),
@@ -164,7 +167,7 @@ pub(crate) fn measured(
         &interrupt,
         Line::new("probe"),
     )?;
-    let mut document = document(info, arguments, &report, started);
+    let mut document = document(title, info, arguments, &report, started);
     let card = card_environment(registers.as_ref());
     document.environment.extend(card);
     Ok((report, document))
@@ -197,7 +200,7 @@ fn on_real(
     let (info, environment) = (opened.info(), opened.environment());
     let line = Line::new("probe").in_real_time();
     let report = probed(opened.target, arguments, interrupt, line)?;
-    let mut document = document(info, arguments, &report, started);
+    let mut document = document(info.model.clone(), info, arguments, &report, started);
     document.environment = environment;
     Ok((report, document))
 }
@@ -242,6 +245,7 @@ fn probed<T: Target>(
 }
 
 fn document(
+    title: String,
     target: TargetInfo,
     arguments: &How,
     report: &Report,
@@ -254,12 +258,7 @@ fn document(
         },
         complete: report.cut_short.is_none(),
         steps: vec![step(report)],
-        ..ResultDocument::begin(
-            procedure::PROBE,
-            target.model.clone(),
-            arguments.seed,
-            target,
-        )
+        ..ResultDocument::begin(procedure::PROBE, title, arguments.seed, target)
     }
 }
 
@@ -293,7 +292,8 @@ fn finish(
     })
 }
 
-/// The answers on one screen of 24 lines: those that were given one by one, the questions without one together.
+/// The answers on one screen of 24 lines: those that were given one by one, in the order in which readers ask for them, the
+/// questions without one together.
 fn screen(report: &Report, document: &ResultDocument, console: &Console) -> String {
     let target = &document.target;
     let mut text = format!("{}\n", document.title);
@@ -309,7 +309,8 @@ fn screen(report: &Report, document: &ResultDocument, console: &Console) -> Stri
         ),
     };
     text.push_str(&console.paragraph(&about, ""));
-    let (told, not): (Vec<_>, Vec<_>) = report.findings.iter().partition(|f| f.value.is_some());
+    let (mut told, not): (Vec<_>, Vec<_>) = report.findings.iter().partition(|f| f.value.is_some());
+    told.sort_by_key(|f| place_of_answer(&format!("probe.{}", f.id)));
     for f in told {
         let line = format!(
             "{}: {} ({:.0} %)",

@@ -254,14 +254,30 @@ fn options_are_those_of_the_program() {
 }
 
 /// The definition that a property refers to, as a link; nothing for a plain value.
-fn reference(schema: &Value) -> String {
+fn reference(schema: &Value, types: &Value) -> String {
     if let Some(path) = schema["$ref"].as_str() {
         let name = path.rsplit('/').next().unwrap();
-        return format!("[{name}](#{})", name.to_lowercase());
+        return match small(&types[name]) {
+            Some(fields) => fields.join(", "),
+            None => format!("[{name}](#{})", name.to_lowercase()),
+        };
     }
     let choices = schema["anyOf"].as_array().into_iter().flatten();
-    let mut links = choices.chain(schema.get("items")).map(reference);
+    let mut links = choices
+        .chain(schema.get("items"))
+        .map(|s| reference(s, types));
     links.find(|link| !link.is_empty()).unwrap_or_default()
+}
+
+/// Fields of a type that are named where it is used, instead of in a section: few, of no other type, and without a list
+/// of values.
+fn small(definition: &Value) -> Option<Vec<String>> {
+    const MOST: usize = 4;
+    let fields = definition["properties"].as_object()?;
+    let is_plain =
+        |field: &Value| reference(field, &Value::Null).is_empty() && !cell(field).contains("`, `");
+    let small = fields.len() <= MOST && fields.values().all(is_plain);
+    small.then(|| fields.keys().map(|name| format!("`{name}`")).collect())
 }
 
 /// A description in one line, as the text of a cell.
@@ -273,7 +289,7 @@ fn cell(schema: &Value) -> String {
         .replace("`]", "`")
 }
 
-fn fields(schema: &Value, out: &mut String) {
+fn fields(schema: &Value, types: &Value, out: &mut String) {
     let Some(properties) = schema["properties"].as_object() else {
         let choices = schema["enum"].as_array().or(schema["oneOf"].as_array());
         for choice in choices.into_iter().flatten() {
@@ -288,7 +304,7 @@ fn fields(schema: &Value, out: &mut String) {
     };
     let mut plain = Vec::new();
     for (name, property) in properties {
-        let link = reference(property);
+        let link = reference(property, types);
         if link.is_empty() && says_its_name(&cell(property)) {
             plain.push(format!("`{name}`"));
             continue;
@@ -317,10 +333,12 @@ fn the_result_document_is_that_of_the_schema() {
     let mut text = "# The result document\n\nGenerated from the schema, [result.schema.json](result.schema.json), which has every type and description. Every measurement \
         writes one such JSON document; reports, comparisons and the shelf read nothing else.\n\n## ResultDocument\n\n"
         .to_string();
-    fields(&schema, &mut text);
-    for (name, definition) in schema["$defs"].as_object().unwrap() {
+    let types = &schema["$defs"];
+    fields(&schema, types, &mut text);
+    let sections = types.as_object().unwrap().iter();
+    for (name, definition) in sections.filter(|(_, d)| small(d).is_none()) {
         text.push_str(&format!("## {name}\n\n{}\n\n", cell(definition)));
-        fields(definition, &mut text);
+        fields(definition, types, &mut text);
     }
     is_current("result.md", &format!("{}\n", text.trim_end()));
 }

@@ -110,12 +110,12 @@ fn unknown(kind: &'static str, place: &str, entries: &[library::Entry]) -> Sourc
     }
 }
 
-/// Suggestions for a misspelt name, as the end of a message; empty if nothing is similar.
+/// Suggestions for a misspelt name, in brackets for a message; empty if nothing is similar.
 pub(crate) fn meant(place: &str, names: &[&str]) -> String {
     match suggestions(place, names).as_slice() {
         [] => String::new(),
-        [one] => format!("; did you mean `{one}`?"),
-        some => format!("; it may be {}", some.join(", ")),
+        [one] => format!(" (did you mean `{one}`?)"),
+        some => format!(" (one of {}?)", some.join(", ")),
     }
 }
 

@@ -116,9 +116,11 @@
     if (row.answer) return "";
     if (row.unit === "%" || row.unit === "°C") {
       var sign = second < first ? "−" : second > first ? "+" : "±";
-      return sign + nandscope.short(Math.abs(second - first)) + (row.unit === "%" ? " points" : "\u202fK");
+      return sign + nandscope.short(Math.abs(second - first)) + (row.unit === "%" ? " points" : "\u202f°C");
     }
-    return first > 0 && second >= 0 ? nandscope.short(second / first) + "×" : "";
+    if (!(first > 0 && second >= 0)) return "";
+    var ratio = second / first;
+    return ratio > 0 && ratio < 0.01 ? "1/" + nandscope.short(1 / ratio) : nandscope.short(ratio) + "×";
   }
   function value(row, v) { return row.answer ? (v > 0 ? "yes" : "no") : nandscope.withUnit(v, row.unit).trim(); }
   /* 0 where the first is better, 1 where the second is, -1 where neither. */

@@ -35,3 +35,4 @@ mod view;
 pub use drawings::{Drawing, drawings};
 pub use error::{ReportError, Result};
 pub use files::{write_all, write_among, write_pictures};
+pub use view::answer::place_of_answer;

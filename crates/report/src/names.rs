@@ -1,6 +1,7 @@
 //! Names that are valid for files, anchors and element ids, whatever the document contains. Two
 //! different names never become the same one within a [`Unique`] set.
 
+use nandscope_result::ResultDocument;
 use std::collections::BTreeSet;
 
 /// Longest name that is made; the rest is cut.
@@ -45,6 +46,18 @@ impl Unique {
         }
         name
     }
+}
+
+/// Whether a result is of a quick run, whose figures are not those of a whole one.
+pub fn is_quick(document: &ResultDocument) -> bool {
+    let notices = &document.notices;
+    notices.iter().any(|n| n.text.starts_with("Quick "))
+}
+
+/// The test that a result is of: `card review, quick`.
+pub fn test(document: &ResultDocument) -> String {
+    let quick = if is_quick(document) { ", quick" } else { "" };
+    format!("{}{quick}", document.procedure)
 }
 
 /// The first letter in upper case.

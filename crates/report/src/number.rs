@@ -2,6 +2,18 @@
 
 pub use nandscope_units::number::{bytes, count, duration, latency, short, with_unit};
 
+/// Ratios below this are shown as a fraction: `1/10 300` is read at once, `0.0000968×` is not.
+const LEAST_DECIMAL: f64 = 0.01;
+
+/// A ratio as a multiple, or as a fraction if it is small.
+pub fn ratio(value: f64) -> String {
+    if value > 0.0 && value < LEAST_DECIMAL {
+        format!("1/{}", short(1.0 / value))
+    } else {
+        format!("{}×", short(value))
+    }
+}
+
 /// A step of 1, 2 or 5 times a power of ten, such that about `count` of them cover `span`.
 pub fn tick_step(span: f64, count: usize) -> f64 {
     if !(span.is_finite() && span > 0.0) {
@@ -22,6 +34,15 @@ pub fn tick_step(span: f64, count: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_ratios_are_fractions() {
+        let of = |value: f64| ratio(value).replace('\u{202f}', " ");
+        assert_eq!(of(2.5), "2.50×");
+        assert_eq!(of(0.053), "0.0530×");
+        assert_eq!(of(9.68e-5), "1/10 331");
+        assert_eq!(of(0.0), "0×");
+    }
 
     #[test]
     fn ticks_are_one_two_or_five() {

@@ -24,6 +24,9 @@ const SCREEN: usize = 40;
 const MOST_FIGURES: usize = 12;
 /// Rows of key figures, however few lines are left.
 const FEWEST_FIGURES: usize = 3;
+/// Columns of the table of figures, and those of figures without a published value.
+const COLUMNS: [&str; 5] = ["Figure", "Value", "Published", "Error", ""];
+const UNPUBLISHED_COLUMNS: usize = 2;
 /// Courses that are drawn.
 const MOST_COURSES: usize = 2;
 
@@ -67,6 +70,13 @@ pub fn summary(document: &ResultDocument, options: &Options) -> String {
     notices(&mut out, document, width);
     out.push('\n');
     for p in overview::of(document).paragraphs {
+        // Each verdict begins a line, where the command colours it.
+        if p.lead == overview::TESTS {
+            for part in p.text.trim_end_matches('.').split("; ") {
+                paragraph(&mut out, &format!("{}.", capital(part)), "  ", width);
+            }
+            continue;
+        }
         paragraph(&mut out, &format!("{}: {}", p.lead, p.text), "  ", width);
     }
     answers(&mut out, document, width);
@@ -123,11 +133,11 @@ fn conditions(out: &mut String, document: &ResultDocument, width: usize) {
     }
 }
 
-/// Answers of all steps; the evidence of tests and of unanswered questions is in the report.
+/// Answers of all steps but those that were passed or failed, which are in the verdict; the evidence is in the report.
 fn answers(out: &mut String, document: &ResultDocument, width: usize) {
     let several = document.target.modes.len() > 1;
     let conclusions = document.steps.iter().flat_map(|s| &s.conclusions);
-    for c in conclusions {
+    for c in conclusions.filter(|c| c.passed.is_none()) {
         let answer = Answer::of(c, several);
         paragraph(
             out,
@@ -194,10 +204,16 @@ fn figure_table(chosen: &[Placed], count: usize, options: &Options, width: usize
         return out;
     }
     let mut table = table(width, options.ascii);
-    table.set_header(["Figure", "Value", "Published", "Error", ""]);
+    let shown = &chosen[..count.min(chosen.len())];
+    let columns = match shown.iter().any(|p| p.figure.published.is_some()) {
+        true => COLUMNS.len(),
+        false => UNPUBLISHED_COLUMNS,
+    };
+    table.set_header(COLUMNS.iter().take(columns));
     let modes: BTreeSet<_> = chosen.iter().map(|p| p.figure.mode.as_deref()).collect();
-    for placed in chosen.iter().take(count) {
-        table.add_row(row(placed, modes.len() > 1, options.ascii));
+    for placed in shown {
+        let cells = row(placed, modes.len() > 1, options.ascii).into_iter();
+        table.add_row(cells.take(columns));
     }
     let _ = writeln!(out, "\n{table}");
     let left = chosen.len().saturating_sub(count);
@@ -207,7 +223,10 @@ fn figure_table(chosen: &[Placed], count: usize, options: &Options, width: usize
         .fold((0, 0), |(met, all), p| (met + usize::from(p.met), all + 1));
     let mut end = Vec::new();
     if all > 0 {
-        end.push(format!("Of the published figures {met} of {all} are met."));
+        end.push(match all {
+            1 => format!("{met} of 1 published figure is met."),
+            _ => format!("{met} of {all} published figures are met."),
+        });
         let predicted = chosen
             .iter()
             .filter_map(|p| p.figure.published.as_ref())

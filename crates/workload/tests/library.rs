@@ -60,9 +60,9 @@ fn value(option: &JobOption) -> String {
     }
 }
 
-/// The tables and lists of docs/jobs.md under the names of their places there.
-fn tables() -> [(&'static str, String); 5] {
-    let table = |options: Vec<&JobOption>| -> String {
+/// The lists of docs/jobs.md under the names of their places there.
+fn lists() -> [(&'static str, String); 2] {
+    let list = |options: Vec<&JobOption>| -> String {
         let (fios, others): (Vec<&JobOption>, Vec<_>) =
             options.into_iter().partition(|o| o.meaning == AS_IN_FIO);
         let items = others.iter();
@@ -77,62 +77,67 @@ fn tables() -> [(&'static str, String); 5] {
     };
     let (ours, fios): (Vec<_>, Vec<_>) =
         supported().partition(|o| o.name.starts_with("nandscope_"));
-    let mut accepted: Vec<(&str, Vec<String>)> = Vec::new();
+    [("supported", list(fios)), ("extensions", list(ours))]
+}
+
+/// docs/job-options.csv: the options of fio that are not among those lists, each with what nandscope does with it.
+fn other_options() -> String {
+    let quoted = |text: &str| match text.contains([',', '"']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_string(),
+    };
+    let mut csv = String::from("option,treatment,reason or remedy\n");
+    let mut row = |option: &str, treatment: &str, text: &str| {
+        csv.push_str(&format!(
+            "{},{treatment},{}\n",
+            quoted(option),
+            quoted(text)
+        ));
+    };
+    for (alias, main) in ALIASES {
+        row(alias, "second name", &format!("of {main}"));
+    }
     for group in ACCEPTED {
-        let names = group.names().map(|name| match group.values {
-            [] => format!("`{name}`"),
-            values => format!("`{name}={}`", values.join("|")),
-        });
-        match accepted
-            .iter_mut()
-            .find(|(reason, _)| *reason == group.reason)
-        {
-            Some((_, known)) => known.extend(names),
-            None => accepted.push((group.reason, names.collect())),
+        for name in group.names() {
+            let option = match group.values {
+                [] => name.to_string(),
+                values => format!("{name}={}", values.join("|")),
+            };
+            row(&option, "without effect", group.reason);
         }
     }
-    let refused = REFUSED.iter().map(|group| {
-        let names: Vec<String> = group.names().map(|name| format!("`{name}`")).collect();
-        (group.remedy, names)
-    });
-    let list = |groups: Vec<(&str, Vec<String>)>| -> String {
-        let items = groups.iter();
-        items
-            .map(|(text, names)| format!("- {}: {text}\n", names.join(", ")))
-            .collect()
-    };
-    let aliases: Vec<String> = ALIASES
-        .iter()
-        .map(|(alias, main)| format!("`{alias}` (`{main}`)"))
-        .collect();
-    [
-        ("supported", table(fios)),
-        ("extensions", table(ours)),
-        ("aliases", format!("{}\n", aliases.join(", "))),
-        ("accepted", list(accepted)),
-        ("refused", list(refused.collect())),
-    ]
+    for group in REFUSED {
+        for name in group.names() {
+            row(name, "refused", group.remedy);
+        }
+    }
+    csv
 }
 
 #[test]
-fn the_tables_of_the_book_are_up_to_date() {
-    let path = root().join("docs/jobs.md");
+fn the_lists_of_the_book_are_up_to_date() {
+    let (path, csv) = (
+        root().join("docs/jobs.md"),
+        root().join("docs/job-options.csv"),
+    );
     let committed = std::fs::read_to_string(&path).expect("docs/jobs.md");
     let mut book = committed.clone();
-    for (name, table) in tables() {
+    for (name, list) in lists() {
         let begin = format!("<!-- options: {name} -->\n\n");
-        let start = book.find(&begin).expect("the place of the table") + begin.len();
+        let start = book.find(&begin).expect("the place of the list") + begin.len();
         let length = book[start..]
             .find("\n<!-- end -->")
-            .expect("the end of the table");
-        book.replace_range(start..start + length, &table);
+            .expect("the end of the list");
+        book.replace_range(start..start + length, &list);
     }
     if std::env::var_os("UPDATE").is_some() {
-        return std::fs::write(&path, &book).expect("writable");
+        std::fs::write(&path, &book).expect("writable");
+        return std::fs::write(&csv, other_options()).expect("writable");
     }
+    let is_current = std::fs::read_to_string(csv).is_ok_and(|text| text == other_options());
     assert!(
-        book == committed,
-        "docs/jobs.md is out of date; run `UPDATE=1 cargo test -p nandscope-workload tables`"
+        book == committed && is_current,
+        "docs/jobs.md or docs/job-options.csv is out of date; run `UPDATE=1 cargo test -p nandscope-workload lists`"
     );
 }
 

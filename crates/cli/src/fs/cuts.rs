@@ -215,7 +215,10 @@ pub fn table(subject: &Subject, rows: &[Row], console: &Console) -> String {
     format!("{}\n{}\n\n", subject.title(), lines_of(&table))
 }
 
-/// The page docs/power-cuts.md.
+/// Columns of the page; the file beside it has all.
+const SHOWN: [usize; 5] = [0, 1, 4, 6, 7];
+
+/// The page docs/power-cuts.md: the honest card in a sentence if it loses nothing, the others in a table.
 pub fn page(subject: &Subject, rows: &[Row], points: u32, version: &str) -> String {
     let mut page = format!(
         "# What a power cut leaves\n\n\
@@ -226,13 +229,38 @@ pub fn page(subject: &Subject, rows: &[Row], points: u32, version: &str) -> Stri
          - The **honest** card flushes, and uses the previous copy of a page whose programming was interrupted.\n\
          - The **tearing** card flushes, but takes an interrupted page for good; what it overwrote is lost.\n\
          - The **lying** card ignores flushes and takes interrupted pages for good.\n\n\
-         \"Repair said\" has the exit codes of the repair (0: nothing to do, or done; 1: repaired; others: see its manual).\n\n| {} |\n|{}\n",
+         [power-cuts.csv](power-cuts.csv) also has the exit codes of the repair (0: nothing to do, or done; 1: repaired; others: see its\n\
+         manual), and how many were not clean at the end.\n\n",
         subject.title(),
-        COLUMNS.join(" | "),
-        "---|".repeat(COLUMNS.len())
     );
-    for row in rows {
-        let _ = writeln!(page, "| {} |", row.cells().join(" | "));
+    let honest = |row: &&Row| row.flush == FlushSemantics::Honest;
+    let keeps = rows
+        .iter()
+        .filter(honest)
+        .all(|row| row.complaint().is_none());
+    if keeps && rows.iter().any(|row| honest(&row)) {
+        page.push_str(
+            "On the honest card no file system loses a confirmed line or file, and each is mounted and clean at the end.\n\n",
+        );
+    }
+    let _ = writeln!(page, "| {} |", SHOWN.map(|c| COLUMNS[c]).join(" | "));
+    let _ = writeln!(page, "|{}", "---|".repeat(SHOWN.len()));
+    for row in rows.iter().filter(|row| !(keeps && honest(row))) {
+        let cells = row.cells();
+        let _ = writeln!(page, "| {} |", SHOWN.map(|c| cells[c].as_str()).join(" | "));
     }
     page
+}
+
+/// The file docs/power-cuts.csv: every row with all columns.
+pub fn csv(rows: &[Row]) -> String {
+    let mut text = format!("{}\n", COLUMNS.join(","));
+    for row in rows {
+        let cells = row.cells().map(|cell| match cell.contains(',') {
+            true => format!("\"{cell}\""),
+            false => cell,
+        });
+        let _ = writeln!(text, "{}", cells.join(","));
+    }
+    text
 }

@@ -113,8 +113,8 @@ pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> (Str
         "# Which file system for which card\n\n\
          Made by `make fs`; do not edit. File systems of Linux {version} on the simulated cards of the talk \
          \"Which SD card?\" (P. Chubb, linux.conf.au 2015), in virtual time; processor time is zero. \
-         [fs.md](fs.md) explains the workloads, and how to run other cards.\n\n\
-         WA: bytes in flash per byte to the card. Reopened: AUs reopened with those that the card keeps open. `a/b`: in the two cases. Further columns and \
+         [fs.md](fs.md) explains the workloads.\n\n\
+         WA: bytes in flash per byte to the card. Reopened: AUs reopened with those that the card keeps open. Seconds, further columns and \
          variants: [filesystems.csv](filesystems.csv).\n\n"
     );
     tables(&mut page, subjects, measured);
@@ -123,13 +123,15 @@ pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> (Str
     traces::fat_creation(&mut page, measured);
     traces::ext4_late_writes(&mut page, measured);
     open_units(&mut page, subjects, measured);
+    let mut ratios = String::new();
     let mut pairs = |page: &mut String, comparison: &Pair| {
-        pairs(page, &mut rows, measured, comparison);
+        pairs(page, &mut ratios, &mut rows, measured, comparison);
     };
     pairs(
         &mut page,
         &Pair {
             title: "The same card with more open allocation units",
+            name: "more open AUs",
             text: "Postmark on the first card, in use, on an aged partition of 512 MiB, 70 % full; and on the same card with 8 open AUs. \
                    A file system that causes as much writing either way pays for pages out of order inside its AUs, not for interleaved AUs.",
             groups: [OWN_OPEN, MORE_OPEN],
@@ -141,6 +143,7 @@ pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> (Str
         &mut page,
         &Pair {
             title: "Full file systems",
+            name: "80 % full",
             text: "The talk: all file systems get worse when the card is full. Here: the file server's load of two clients on a partition of 512 MiB, \
                    filled to 10 % and to 80 % with files of all sizes, a third of them deleted and replaced, on a fully written card without discards. \
                    (On a fresh card scattered writes into fresh AUs cost more.) NILFS2's cleaner frees deleted data at once.\n\n\
@@ -154,6 +157,7 @@ pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> (Str
         &mut page,
         &Pair {
             title: "Partitions off the erase-block boundary",
+            name: "tree off the boundary",
             text: "The talk: partitions must begin with an erase block. A tree is extracted to a partition that begins with an AU, and to one that begins \
                    63 sectors later, on a card in use. Structures of the file system then lie in two pages or AUs, and the card copies the rest.",
             groups: [ALIGNED, MISALIGNED],
@@ -165,11 +169,13 @@ pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> (Str
         &mut page,
         &Pair {
             title: "Folders of photos off the erase-block boundary",
+            name: "photos off the boundary",
             text: "Four folders are copied at once; files of megabytes fill whole AUs if they begin with one.",
             groups: [COPY_ALIGNED, COPY_MISALIGNED],
             cases: ["aligned", "63 sectors off"],
         },
     );
+    comparisons(&mut page, &ratios, measured);
     sweep::section(&mut page, &mut rows, subjects, measured);
     failures(&mut page, measured);
     (page, rows)
@@ -187,16 +193,24 @@ fn of<'a>(measured: &'a [Measured], group: &'a str, fs: FileSystem) -> Option<&'
     ok(measured, group).find_map(|(plan, cell)| (plan.fs == fs).then_some(cell))
 }
 
+/// The file systems of the table, in its order.
+fn systems(measured: &[Measured]) -> Vec<FileSystem> {
+    let mut systems: Vec<FileSystem> = Vec::new();
+    for m in measured.iter().filter(|m| m.plan.group.is_empty()) {
+        if !systems.contains(&m.plan.fs) {
+            systems.push(m.plan.fs);
+        }
+    }
+    systems
+}
+
 /// A table for each workload, the fastest of each card in bold, and the reasons below.
 fn tables(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
     let mut workloads: Vec<&str> = Vec::new();
-    let mut systems: Vec<FileSystem> = Vec::new();
+    let systems = systems(measured);
     for m in measured.iter().filter(|m| m.plan.group.is_empty()) {
         if !workloads.contains(&m.plan.workload.name.as_str()) {
             workloads.push(&m.plan.workload.name);
-        }
-        if !systems.contains(&m.plan.fs) {
-            systems.push(m.plan.fs);
         }
     }
     for name in workloads {
@@ -392,29 +406,32 @@ fn over(cell: &Cell, other: &Cell) -> f64 {
 /// Two groups of cells that differ in one condition.
 struct Pair<'a> {
     title: &'a str,
+    /// In the table of all comparisons.
+    name: &'a str,
     text: &'a str,
     groups: [&'a str; 2],
     /// The condition of each.
     cases: [&'a str; 2],
 }
 
-/// Two groups of cells side by side, the second over the first.
-fn pairs(page: &mut String, rows: &mut Rows, measured: &[Measured], pair: &Pair) {
-    let [first, second] = pair.cases;
-    let _ = writeln!(
-        page,
-        "### {}\n\n{}\n\n| file system | {first}, s | {second}, s | ratio | WA |\n|---|---|---|---|---|",
-        pair.title, pair.text,
-    );
-    for (plan, before) in ok(measured, pair.groups[0]) {
-        let fs = plan.fs.title();
-        let after = of(measured, pair.groups[1], plan.fs);
-        for (case, cell) in [(first, Some(before)), (second, after)] {
+/// The text about two groups of cells, and the second over the first as a row of the table of all comparisons.
+fn pairs(
+    page: &mut String,
+    ratios: &mut String,
+    rows: &mut Rows,
+    measured: &[Measured],
+    pair: &Pair,
+) {
+    let _ = writeln!(page, "### {}\n\n{}\n", pair.title, pair.text);
+    let _ = write!(ratios, "| {} |", pair.name);
+    for fs in systems(measured) {
+        let cells = pair.groups.map(|group| of(measured, group, fs));
+        for (case, cell) in pair.cases.into_iter().zip(cells) {
             if let Some(cell) = cell {
                 rows.push(&[
                     pair.title,
                     case,
-                    fs,
+                    fs.title(),
                     &seconds(cell),
                     &format!("{:.0}", megabytes(cell)),
                     &format!("{:.2}", cell.counters.write_amplification()),
@@ -424,21 +441,30 @@ fn pairs(page: &mut String, rows: &mut Rows, measured: &[Measured], pair: &Pair)
                 ]);
             }
         }
-        let Some(after) = after else {
-            let _ = writeln!(page, "| {fs} | {} | failed | - | - |", seconds(before));
-            continue;
+        let _ = match cells {
+            [Some(before), Some(after)] => write!(
+                ratios,
+                " {:.2} ({:.2}/{:.2}) |",
+                over(after, before),
+                before.counters.write_amplification(),
+                after.counters.write_amplification(),
+            ),
+            _ => write!(ratios, " failed |"),
         };
-        let _ = writeln!(
-            page,
-            "| {fs} | {} | {} | {:.2} | {:.2}/{:.2} |",
-            seconds(before),
-            seconds(after),
-            over(after, before),
-            before.counters.write_amplification(),
-            after.counters.write_amplification(),
-        );
     }
-    page.push('\n');
+    ratios.push('\n');
+}
+
+/// The table of all comparisons.
+fn comparisons(page: &mut String, ratios: &str, measured: &[Measured]) {
+    let heads: Vec<&str> = systems(measured).iter().map(|fs| fs.title()).collect();
+    let _ = writeln!(
+        page,
+        "### The four comparisons in numbers\n\n\
+         Time in the second case / in the first (WA in the first/second).\n\n| case | {} |\n|{}\n{ratios}",
+        heads.join(" | "),
+        "---|".repeat(heads.len() + 1),
+    );
 }
 
 fn failures(page: &mut String, measured: &[Measured]) {

@@ -1,6 +1,6 @@
 //! One figure of several documents, and how its values compare with the baseline's.
 
-use crate::number::{short, with_unit};
+use crate::number::{self, short, with_unit};
 use crate::view::bars::{Better, better};
 use crate::view::matrix::answer;
 use nandscope_result::figure_id;
@@ -58,7 +58,7 @@ impl Row {
     /// Ratio or difference to the baseline, as text; empty where there is none.
     pub fn change(&self, i: usize) -> String {
         if let Some(ratio) = self.ratio(i) {
-            return format!("{}×", short(ratio));
+            return number::ratio(ratio);
         }
         match self.pair(i) {
             Some((base, value)) if self.is_difference() => {

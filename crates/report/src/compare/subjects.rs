@@ -1,11 +1,18 @@
 //! Names of the documents of a comparison: the title, and what distinguishes it from the others.
 
+use crate::names::is_quick;
 use nandscope_result::ResultDocument;
 use std::collections::BTreeMap;
 
-/// A name for each document; two documents have the same one only where they differ in nothing that a name can say.
+/// A name for each document; two documents have the same one only where they differ in nothing that a name can say. Beside
+/// whole runs a quick one is called so, because its figures are not theirs.
 pub fn names(documents: &[&ResultDocument], modes: &[Option<String>]) -> Vec<String> {
-    let mut names: Vec<String> = documents.iter().map(|d| d.title.clone()).collect();
+    let quick = documents.iter().filter(|d| is_quick(d)).count();
+    let title = |document: &&ResultDocument| match is_quick(document) {
+        true if quick < documents.len() => format!("{}, quick run", document.title),
+        _ => document.title.clone(),
+    };
+    let mut names: Vec<String> = documents.iter().map(title).collect();
     let parts: [&dyn Fn(usize) -> String; 7] = [
         &|i| modes.get(i).cloned().flatten().unwrap_or_default(),
         &|i| documents[i].target.name.clone(),
@@ -75,6 +82,16 @@ mod tests {
         let mut other = a.clone();
         other.title = "Other".into();
         assert_eq!(names(&[&a, &other], &[None, None]), ["Card", "Other"]);
+        let mut quick = a.clone();
+        quick.notices.push(nandscope_result::Notice {
+            text: "Quick review: a tenth".into(),
+            ..Default::default()
+        });
+        assert_eq!(
+            names(&[&a, &quick], &[None, None]),
+            ["Card", "Card, quick run"]
+        );
+        assert_eq!(names(&[&quick, &quick], &[None, None]), ["Card", "Card"]);
         let modes = [Some("UHS-I".to_string()), Some("SD".to_string())];
         assert_eq!(names(&[&a, &a], &modes), ["Card, UHS-I", "Card, SD"]);
     }

@@ -5,6 +5,7 @@ use super::letter;
 use super::price::Price;
 use super::row::{PRICE, Row};
 use super::rows::{Alignment, rows};
+use super::selection::charted;
 use super::subjects;
 use crate::error::Result;
 use crate::number::short;
@@ -17,6 +18,8 @@ use std::fmt::Write as _;
 const TITLE: usize = 28;
 /// Figures that are charted on a terminal; the page has all.
 const MOST_CHARTS: usize = 12;
+/// Figures of one kind that are charted: CrystalDiskMark has eight rates.
+const MOST_OF_A_KIND: usize = 8;
 /// Longest bar.
 const MOST_SIGNS: usize = 40;
 
@@ -89,11 +92,10 @@ fn table(rows: &[Row], documents: usize, options: &Options) -> String {
     format!("{table}\n")
 }
 
-/// A chart for each of the first figures that are quantities.
+/// A chart for each of the figures that the page charts first, and for prices.
 fn charts(out: &mut String, rows: &[Row], options: &Options, width: usize) {
-    let (prices, others): (Vec<&Row>, Vec<&Row>) = rows
-        .iter()
-        .filter(|r| !r.answer)
+    let (prices, others): (Vec<&Row>, Vec<&Row>) = charted(rows, MOST_OF_A_KIND)
+        .into_iter()
         .partition(|r| r.id == PRICE);
     let charted = others.into_iter().take(MOST_CHARTS).chain(prices);
     let charted: Vec<&Row> = charted.collect();

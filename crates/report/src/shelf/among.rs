@@ -1,8 +1,8 @@
 //! Among which drives a single result is ranked: those of a shelf, or without one the simulated devices of the library.
 
-use super::tests_of::is_quick;
 use super::{Drive, library, ranks, titles, unusual};
 use crate::compare::rows::all_rows;
+use crate::names::{is_quick, test};
 use crate::view::around::{Around, Rivals};
 use nandscope_result::ResultDocument;
 
@@ -102,10 +102,4 @@ fn unranked(reason: String) -> Around {
         }),
         ..Around::default()
     }
-}
-
-/// `quick card review`.
-fn test(document: &ResultDocument) -> String {
-    let quick = if is_quick(document) { "quick " } else { "" };
-    format!("{quick}{}", document.procedure)
 }

@@ -1,8 +1,9 @@
 //! A chart of each test over all drives, sorted with the best first.
 
 use super::Drive;
-use super::tests_of::{TestSet, is_quick};
+use super::tests_of::TestSet;
 use crate::compare::selection::charted;
+use crate::names::is_quick;
 use crate::view::bars::{self, Subject};
 
 /// Charts of one kind of figure of a procedure; the comparison of two drives has all figures.

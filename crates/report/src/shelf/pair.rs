@@ -3,13 +3,14 @@
 
 use super::Drive;
 use super::index::{SHELF_SCRIPT, SHELF_STYLE};
-use super::tests_of::{TestSet, is_quick};
+use super::tests_of::TestSet;
 use crate::compare::Row;
 use crate::compare::plots;
 use crate::compare::selection::charted;
 use crate::encode;
 use crate::error::Result;
 use crate::html::{SCRIPT, STYLE, THEME_SCRIPT};
+use crate::names::is_quick;
 use crate::number;
 use crate::view::bars::Better;
 use crate::view::{fill, percentile};

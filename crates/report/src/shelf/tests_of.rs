@@ -56,14 +56,6 @@ fn modes(documents: &[&ResultDocument]) -> Vec<Option<String>> {
     all.map(|(d, mode)| mode.filter(|_| several(d))).collect()
 }
 
-/// Whether a result is of a quick run, whose figures are not those of a whole one.
-pub(super) fn is_quick(document: &ResultDocument) -> bool {
-    document
-        .notices
-        .iter()
-        .any(|n| n.text.starts_with("Quick "))
-}
-
 impl TestSet<'_> {
     /// Place of a drive's result in the set.
     pub fn place_of(&self, drive: usize) -> Option<usize> {

@@ -1,7 +1,8 @@
 //! The drawings of a sweep: where lines, dots and ticks are. Lengths are in units of the view box.
 
 use super::SweepReport;
-use crate::number::short;
+use crate::number::{short, tick_step};
+use nandscope_units::number::round_significant;
 use std::fmt::Write as _;
 
 /// Height of the axes of the parallel coordinates, and the room above and below them.
@@ -134,6 +135,24 @@ impl Scale {
             }
             _ => self.texts.iter().map(|t| (self.at(t), t.clone())).collect(),
         }
+    }
+}
+
+/// Ticks of an axis of metrics at round numbers; as [`Scale::ticks`] if there are fewer than two.
+fn round_ticks(scale: &Scale) -> Vec<(f64, String)> {
+    let Some((low, high)) = scale.range.filter(|(low, high)| high > low) else {
+        return scale.ticks();
+    };
+    let step = tick_step(high - low, TICKS);
+    let first = libm::ceil(low / step - 1e-9);
+    let places = (0..=2 * TICKS).map(|n| round_significant((first + n as f64) * step, 12));
+    let ticks: Vec<(f64, String)> = places
+        .take_while(|at| *at <= high + 1e-9 * step)
+        .map(|at| (scale.at_number(at), short(at)))
+        .collect();
+    match ticks.len() {
+        0 | 1 => scale.ticks(),
+        _ => ticks,
     }
 }
 
@@ -271,7 +290,8 @@ pub fn effects(report: &SweepReport) -> Vec<Effect> {
 }
 
 fn effect(report: &SweepReport, (p, x): (usize, &Scale), (m, y): (usize, &Scale)) -> Effect {
-    let longest = y.ticks().iter().map(|(_, t)| t.chars().count()).max();
+    let y_ticks = round_ticks(y);
+    let longest = y_ticks.iter().map(|(_, t)| t.chars().count()).max();
     let left = MARGIN.0.max(longest.unwrap_or(0) as f64 * CHARACTER + 10.0);
     let bottom = PANEL.1 - MARGIN.1;
     let (width, tall) = (PANEL.0 - left - 24.0, bottom - 12.0);
@@ -317,7 +337,7 @@ fn effect(report: &SweepReport, (p, x): (usize, &Scale), (m, y): (usize, &Scale)
         .into_iter()
         .map(|(at, t)| (across(at), t))
         .collect(),
-        y_ticks: y.ticks().into_iter().map(|(at, t)| (up(at), t)).collect(),
+        y_ticks: y_ticks.into_iter().map(|(at, t)| (up(at), t)).collect(),
         parameter,
         metric,
         dots,
@@ -333,6 +353,19 @@ mod tests {
         let scale = Scale::of_texts(values.iter().map(|v| v.to_string()));
         let clear = clear(scale.ticks(), length, |text| text.len() as f64);
         clear.into_iter().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn metrics_have_ticks_at_round_numbers() {
+        let texts = |low: f64, high: f64| -> Vec<String> {
+            let scale = Scale::of_numbers([low, high].into_iter());
+            let ticks = round_ticks(&scale).into_iter();
+            ticks.map(|(_, t)| t.replace('\u{202f}', " ")).collect()
+        };
+        assert_eq!(texts(14_379.0, 555_033.0), ["200 000", "400 000"]);
+        assert_eq!(texts(79.3, 343.0), ["100", "200", "300"]);
+        assert_eq!(texts(5.0, 5.0), ["5.00"]);
+        assert!(texts(1.0, 1.0 + 1e-9).len() >= 2);
     }
 
     #[test]

@@ -17,6 +17,8 @@ const ACROSS: usize = 7;
 const UP: usize = 5;
 /// Decades with a text on a logarithmic axis.
 const MOST_DECADES: i32 = 7;
+/// Exponent of the greatest power of ten that is written with all of its zeros.
+const LONGEST_PLAIN: i32 = 4;
 /// From so many ticks on, a narrow plot names every second one.
 const MANY: usize = 4;
 /// Least room around temperatures, kelvins.
@@ -204,7 +206,7 @@ fn decades(least: f64, greatest: f64) -> Scale {
     let ticks = (low..=high).map(|e| Tick {
         at: ten_to(e),
         text: match (e - low) % every {
-            0 => decade(e),
+            0 => decade(e, high),
             _ => String::new(),
         },
         in_narrow: true,
@@ -221,15 +223,17 @@ fn ten_to(exponent: i32) -> f64 {
     round_significant(libm::pow(10.0, f64::from(exponent)), 3)
 }
 
-/// A power of ten; a long one as such, or it would not fit.
-fn decade(exponent: i32) -> String {
-    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-    if exponent < 4 {
-        return format!("{}", ten_to(exponent));
-    }
-    let digits = exponent.to_string();
-    let raised = digits.bytes().map(|b| DIGITS[usize::from(b - b'0') % 10]);
-    format!("10{}", raised.collect::<String>())
+/// A power of ten on an axis that ends at another: in one style for the whole axis, as short as its largest requires.
+fn decade(exponent: i32, last: i32) -> String {
+    let (less, suffix) = match exponent {
+        _ if last <= LONGEST_PLAIN => (0, ""),
+        12.. => return format!("1e{exponent}"),
+        9.. => (9, " G"),
+        6.. => (6, " M"),
+        3.. => (3, " k"),
+        _ => (0, ""),
+    };
+    format!("{}{suffix}", ten_to(exponent - less))
 }
 
 /// The start of a name up to its colon where there is room, or else the place alone, or else nothing.
@@ -339,7 +343,8 @@ mod tests {
     fn latencies_have_whole_decades() {
         let y = decades(7.5, 23_000.0);
         assert!(y.is_logarithmic);
-        assert_eq!(shown(&y), ["1", "10", "100", "1000", "10⁴", "10⁵"]);
+        assert_eq!(shown(&y), ["1", "10", "100", "1 k", "10 k", "100 k"]);
+        assert_eq!(shown(&decades(900.0, 1200.0)), ["100", "1000", "10000"]);
         let y = decades(1e-3, 1e12);
         assert_eq!(y.ticks.len(), 16);
         let named = shown(&y).iter().filter(|t| !t.is_empty()).count();

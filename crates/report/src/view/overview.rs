@@ -30,6 +30,9 @@ fn verdict(document: &ResultDocument) -> Overview {
     }
 }
 
+/// Lead of the paragraph of passed and failed tests, which a semicolon parts.
+pub const TESTS: &str = "Tests";
+
 /// Passed and failed tests; `None` without tests.
 fn tests(document: &ResultDocument, several: bool) -> Option<Paragraph> {
     let conclusions = document.steps.iter().flat_map(|s| &s.conclusions);
@@ -42,7 +45,7 @@ fn tests(document: &ResultDocument, several: bool) -> Option<Paragraph> {
     let parts = [with("pass", "passed"), with("fail", "failed")];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let text = || format!("{}.", capital(&parts.join("; ")));
-    (!parts.is_empty()).then(|| Paragraph::new("Tests", text()))
+    (!parts.is_empty()).then(|| Paragraph::new(TESTS, text()))
 }
 
 /// The file systems of each workload, the fastest first.

@@ -63,13 +63,17 @@ pub struct Placed<'a> {
     pub step: Option<&'a str>,
     /// Figure of the document.
     pub figure: &'a Figure,
+    /// The title begins as that of the step does, and no other figure of the mode has it: it needs no step before it.
+    pub speaks_alone: bool,
 }
 
 impl Placed<'_> {
     /// Title with the step, as the same figure may occur in several steps.
     pub fn title(&self) -> String {
         match self.step {
-            Some(step) if !step.is_empty() && !says(&self.figure.title, step) => {
+            Some(step)
+                if !step.is_empty() && !self.speaks_alone && !says(&self.figure.title, step) =>
+            {
                 format!("{step}: {}", self.figure.title)
             }
             _ => self.figure.title.clone(),
@@ -83,6 +87,19 @@ impl Placed<'_> {
             None => self.title(),
         }
     }
+}
+
+/// True if two titles begin with the same two words, in singular or plural: `Updates of the file system` and `Update of
+/// the file system, longest`.
+fn begin_alike(title: &str, step: &str) -> bool {
+    let start = |text: &str| -> Vec<String> {
+        let words = text.split_whitespace().take(2);
+        words
+            .map(|w| w.trim_end_matches([',', 's']).to_lowercase())
+            .collect()
+    };
+    let words = start(title);
+    words.len() == 2 && words == start(step)
 }
 
 /// True if a title already contains what the step's title would add: the state after its comma.
@@ -102,19 +119,26 @@ fn says(title: &str, step: &str) -> bool {
 /// A figure in both places counts at the first.
 pub fn all_figures(document: &ResultDocument) -> Vec<Placed<'_>> {
     let mut seen = std::collections::BTreeSet::new();
-    let own = document
-        .figures
+    let own = document.figures.iter().map(|figure| (None, figure));
+    let of_steps = document
+        .steps
         .iter()
-        .map(|figure| Placed { step: None, figure });
-    let of_steps = document.steps.iter().flat_map(|s| {
-        s.figures.iter().map(|figure| Placed {
-            step: Some(s.title.as_str()),
+        .flat_map(|s| s.figures.iter().map(|f| (Some(s.title.as_str()), f)));
+    let all: Vec<(Option<&str>, &Figure)> = own
+        .chain(of_steps)
+        .filter(|(_, f)| f.id.is_empty() || seen.insert((f.id.as_str(), f.mode.as_deref())))
+        .collect();
+    let name = |f: &'_ Figure| (f.title.clone(), f.mode.clone());
+    let mut times = std::collections::BTreeMap::new();
+    for (_, figure) in &all {
+        *times.entry(name(figure)).or_insert(0usize) += 1;
+    }
+    all.into_iter()
+        .map(|(step, figure)| Placed {
+            step,
             figure,
-        })
-    });
-    own.chain(of_steps)
-        .filter(|p| {
-            p.figure.id.is_empty() || seen.insert((p.figure.id.as_str(), p.figure.mode.as_deref()))
+            speaks_alone: step.is_some_and(|step| begin_alike(&figure.title, step))
+                && times.get(&name(figure)) == Some(&1),
         })
         .collect()
 }
@@ -255,6 +279,7 @@ mod tests {
         let placed = |step| Placed {
             step,
             figure: &figure,
+            speaks_alone: false,
         };
         assert_eq!(
             placed(Some("used")).title_with_mode(),
@@ -262,6 +287,38 @@ mod tests {
         );
         assert_eq!(placed(Some("SEQ1M")).title(), "SEQ1M read");
         assert_eq!(placed(None).title(), "SEQ1M read");
+    }
+
+    #[test]
+    fn a_title_that_begins_as_its_step_does_needs_no_step() {
+        let figure = |id: &str, title: &str| Figure {
+            id: id.into(),
+            title: title.into(),
+            ..Figure::default()
+        };
+        let step = |title: &str, figures: Vec<Figure>| nandscope_result::StepResult {
+            title: title.into(),
+            figures,
+            ..Default::default()
+        };
+        let mut document = crate::blank::document();
+        document.steps = vec![
+            step(
+                "Updates of the file system",
+                vec![figure("u", "Update of the file system, longest")],
+            ),
+            step(
+                "Sustained random read, queue depth 32",
+                vec![figure("s", "Sustained random read, mean of three")],
+            ),
+            // One title in two steps needs the name of each.
+            step("First pass", vec![figure("a", "First pass, mean")]),
+            step("First pass again", vec![figure("b", "First pass, mean")]),
+        ];
+        let titles: Vec<String> = all_figures(&document).iter().map(Placed::title).collect();
+        assert_eq!(titles[0], "Update of the file system, longest");
+        assert_eq!(titles[1], "Sustained random read, mean of three");
+        assert_eq!(titles[3], "First pass again: First pass, mean");
     }
 
     #[test]

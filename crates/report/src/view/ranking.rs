@@ -19,19 +19,20 @@ const ORDER: [&[&str]; 9] = [
 /// Place of the extremes: after the tests, before power.
 const EXTREMES: usize = 6;
 
-/// Last parts of figures that compare a test with that of another mode; they follow those of the test.
-const COMPARED: [&str; 2] = ["difference", "loss"];
+/// Last parts of figures that follow the rates of their test: the same in other words, its latency, or its comparison with
+/// another mode.
+const SECONDARY: [&str; 4] = ["iops", "latency", "difference", "loss"];
 
 /// Place of a figure; the lower, the earlier.
 pub fn rank(id: &str) -> usize {
     let parts: Vec<&str> = id.split('.').collect();
-    let is_compared = parts.last().is_some_and(|last| COMPARED.contains(last));
+    let is_secondary = parts.last().is_some_and(|last| SECONDARY.contains(last));
     let found = ORDER
         .iter()
         .position(|words| parts.iter().any(|part| words.contains(part)));
     match found {
         Some(0) => EXTREMES * 2 - 1,
-        Some(group) => group * 2 + usize::from(is_compared),
+        Some(group) => group * 2 + usize::from(is_secondary),
         // A figure of a run of jobs, which has no others of these.
         None => 9,
     }
@@ -61,6 +62,7 @@ mod tests {
             "e.power.min",
             "e.fio.fresh.write.low",
             "e.fio.fresh.write",
+            "e.cdm.fresh.rnd4k-q1t1.read.iops",
             "e.cdm.fresh.seq1m-q8t1.read",
             "u.iometer.read.difference",
             "u.iometer.read",
@@ -71,6 +73,7 @@ mod tests {
             ids,
             [
                 "e.cdm.fresh.seq1m-q8t1.read",
+                "e.cdm.fresh.rnd4k-q1t1.read.iops",
                 "u.iometer.read",
                 "u.iometer.read.difference",
                 "e.fio.fresh.write",

@@ -125,7 +125,7 @@ pub struct Job {
     /// `ignore_error`: numbers of the errors after which reads, writes and verification go on, in place
     /// of those of an input or output error.
     pub ignored_errors: [Vec<u32>; 3],
-    /// Options that were accepted without effect, as written; docs/jobs.md gives the reasons.
+    /// Options that were accepted without effect, as written; docs/job-options.csv gives the reasons.
     pub without_effect: BTreeMap<String, String>,
     /// Position of the job in its file.
     pub origin: Origin,

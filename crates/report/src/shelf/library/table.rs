@@ -3,7 +3,7 @@
 
 use super::host::{Kind, widest};
 use crate::compare::rows::test_id;
-use crate::shelf::tests_of::is_quick;
+use crate::names::is_quick;
 use crate::view::published::{self, Placed};
 use nandscope_result::{ResultDocument, figure_id};
 use nandscope_units::number::round_significant;
