@@ -26,6 +26,8 @@ kinds() {
     page verify/report.html verify
     "$nandscope" fs sim:samsung-evo-16gb --fs ext4,f2fs --workload log --set LOG_LINES=20 -o "$work/fs" >/dev/null
     page fs/report.html fs
+    "$nandscope" review sim:kingston-8gb --suite fill -o "$work/fill" >/dev/null
+    page fill/report.html fill
     review samsung-evo-16gb other
     review kingston-8gb third
 }

@@ -88,7 +88,8 @@ def fastest(document, mode, kind):
     for step in document.of_mode(mode):
         for figure in step["figures"]:
             parts = figure["id"].split(".")
-            if figure["unit"] == "MB/s" and kind in parts and parts[-1] not in ("high", "low"):
+            is_of_kind = kind in parts or (kind == "write" and "fill" in parts)
+            if figure["unit"] == "MB/s" and is_of_kind and parts[-1] not in ("high", "low"):
                 speeds.append(figure["value"])
         for job in step["jobs"]:
             for direction in job["directions"]:
@@ -370,7 +371,11 @@ def fullness(document, text):
 def inside(document, text):
     names = {"allocation unit": "probe.unit", "page": "probe.page", "open allocation units": "probe.open-linear",
              "write buffer": "probe.buffer", "slc cache": "probe.slc", "pattern to avoid": "probe.worst"}
-    answers = {c["id"]: c["answer"] for s in document.steps for c in s["conclusions"]}
+    if document.data["procedure"].startswith("flashbench"):
+        names = {"allocation unit": "align.allocation-unit", "page": "align.page",
+                 "open allocation units": "open-au.linear", "open in random order": "open-au.random"}
+    modes = [re.sub(r"[^a-z0-9]+", "-", (m or "").lower()).strip("-") + "." for m in document.modes]
+    answers = {c["id"].removeprefix(modes[0]): c["answer"] for s in document.steps for c in s["conclusions"]}
     told, _, unknown = re.sub("^C(?=annot tell)", "c", text).partition("cannot tell: ")
     faults = []
     for name, key in names.items():

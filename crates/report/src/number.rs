@@ -1,6 +1,15 @@
 //! Numbers as text, and the steps of axes.
 
-pub use nandscope_units::number::{bytes, count, duration, latency, short, with_unit};
+use nandscope_units::number;
+pub use nandscope_units::number::{bytes, count, duration, latency, short};
+
+/// A value with its unit: `878 MB/s`, `4.58 W`, `1.2×`. A whole number without a unit is a count: `23`, not `23.0`.
+pub fn with_unit(value: f64, unit: &str) -> String {
+    match unit {
+        "" if value.fract() == 0.0 && value.abs() < 1000.0 => format!("{value}"),
+        _ => number::with_unit(value, unit),
+    }
+}
 
 /// Ratios below this are shown as a fraction: `1/10 300` is read at once, `0.0000968×` is not.
 const LEAST_DECIMAL: f64 = 0.01;
@@ -34,6 +43,15 @@ pub fn tick_step(span: f64, count: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_have_no_decimals() {
+        assert_eq!(
+            (with_unit(23.0, ""), with_unit(1.15, "")),
+            ("23".into(), "1.15".into())
+        );
+        assert_eq!(with_unit(23.0, "W"), "23.0\u{202f}W");
+    }
 
     #[test]
     fn small_ratios_are_fractions() {

@@ -314,7 +314,7 @@ fn curves(out: &mut String, document: &ResultDocument, options: &Options, width:
             capital(&curve.y_name),
             curve.x_name,
             curve.name,
-            short(from),
+            with_unit(from, ""),
             with_unit(to, &curve.y_unit)
         );
         paragraph(out, &text, "  ", width);
@@ -477,6 +477,6 @@ mod tests {
     fn an_unfinished_run_says_so() {
         let mut document = crate::blank::document();
         document.complete = false;
-        assert!(summary(&document, &Options::default()).contains("did not come to its end"));
+        assert!(summary(&document, &Options::default()).contains("The run is incomplete"));
     }
 }

@@ -213,7 +213,7 @@ fn nothing_measured_is_a_page_all_the_same() {
     document.complete = false;
     let page = html::render(&document).unwrap();
     assert!(page.contains("no figures from which a verdict could follow"));
-    assert!(page.contains("did not come to its end"));
+    assert!(page.contains("The run is incomplete"));
 }
 
 #[test]

@@ -38,18 +38,30 @@ impl Answer {
     }
 }
 
-/// Answers of a probe that say what a device is, and how they are called in a sentence.
-pub(super) const INSIDE: [(&str, &str); 6] = [
+/// Answers of a probe and of flashbench that say what a device is, and how they are called in a sentence.
+pub(super) const INSIDE: [(&str, &str); 10] = [
     ("probe.unit", "allocation unit"),
     ("probe.page", "page"),
     ("probe.open-linear", "open allocation units"),
     ("probe.buffer", "write buffer"),
     ("probe.slc", "SLC cache"),
     ("probe.worst", "pattern to avoid"),
+    ("align.allocation-unit", "allocation unit"),
+    ("align.page", "page"),
+    ("open-au.linear", "open allocation units"),
+    ("open-au.random", "open in random order"),
 ];
+
+/// Whether a conclusion answers one of these; its identifier may begin with the mode.
+pub(super) fn is_answer_to(id: &str, inside: &str) -> bool {
+    let rest = id.strip_suffix(inside);
+    rest.is_some_and(|mode| mode.is_empty() || mode.ends_with('.'))
+}
 
 /// Place of an answer among those that readers ask for first; the same for all others.
 pub fn place_of_answer(id: &str) -> usize {
-    let place = INSIDE.iter().position(|(inside, _)| *inside == id);
+    let place = INSIDE
+        .iter()
+        .position(|(inside, _)| is_answer_to(id, inside));
     place.unwrap_or(INSIDE.len())
 }

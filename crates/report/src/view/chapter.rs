@@ -16,6 +16,9 @@ use nandscope_result::{Conclusion, JobResult, Operation, ResultDocument, StepRes
 /// Steps with plots that a mode's part of a chapter shows unfolded; more are folded, and their
 /// time line is drawn in one piece above them.
 const UNFOLDED: usize = 3;
+/// Plots of the only chapter of a document that are shown unfolded, and therefore printed: two to three fill a page of paper,
+/// and a report should have at most twelve.
+const UNFOLDED_PLOTS: usize = 12;
 /// Values over all plots of a page, at about eight bytes each: a page must stay light enough for
 /// a phone, below 3 MB.
 pub const VALUES_OF_A_PAGE: usize = 250_000;
@@ -154,6 +157,11 @@ pub fn within(document: &ResultDocument, most_values: usize) -> Vec<Chapter> {
     number_series(&mut chapters, document, &modes);
     if let [only] = chapters.as_mut_slice() {
         only.open = true;
+        let mut plots = 0;
+        for step in only.parts.iter_mut().flat_map(|p| &mut p.steps) {
+            plots += step.plots.len();
+            step.open &= plots <= UNFOLDED_PLOTS;
+        }
     }
     let rank = document.procedure == procedure::FILE_SYSTEMS;
     for chapter in chapters
@@ -542,6 +550,28 @@ mod tests {
         let crowded = &chapters[1].parts[1];
         assert!(crowded.steps.iter().all(|s| !s.open));
         assert_eq!(crowded.time_lines[0].marks.len(), 5);
+    }
+
+    #[test]
+    fn a_long_only_chapter_shows_its_first_plots() {
+        let mut long = step("A", "E", 0);
+        long.series = (0..7)
+            .map(|n| Series {
+                name: format!("quantity {n}"),
+                unit: format!("unit {n}"),
+                ..long.series[0].clone()
+            })
+            .collect();
+        let mut second = long.clone();
+        second.mode = Some("U".into());
+        let chapters = all(&document(vec![long, second]));
+        let open: Vec<bool> = chapters[0]
+            .parts
+            .iter()
+            .flat_map(|p| p.steps.iter().map(|s| s.open))
+            .collect();
+        assert!(chapters[0].open);
+        assert_eq!(open, [true, false]);
     }
 
     #[test]

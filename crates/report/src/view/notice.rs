@@ -42,7 +42,7 @@ pub fn all(document: &ResultDocument) -> Vec<Notice> {
         }
     }
     if !document.complete {
-        let text = "The run did not come to its end; steps that are not shown were not measured.";
+        let text = "The run is incomplete; steps that are not shown were not measured.";
         add(&mut out, "error", "Unfinished", text, None);
     }
     out.sort_by_key(|n| {

@@ -2,7 +2,7 @@
 //! reader looks for first. Every sentence follows from values that the document holds; where they
 //! are missing the sentence is left out.
 
-use super::answer::{Answer, CANNOT_TELL, INSIDE};
+use super::answer::{Answer, CANNOT_TELL, INSIDE, is_answer_to};
 use super::curves;
 use super::modes::modes;
 use super::power_and_heat;
@@ -83,12 +83,12 @@ fn file_systems(document: &ResultDocument) -> Overview {
 /// Workloads of which all file systems are named in the verdict; of more, the two fastest.
 const MOST_WHOLE: usize = 3;
 
-/// Internals of a device, from the answers of a probe; names the unanswered questions.
+/// Internals of a device, from the answers of a probe or of flashbench; names the unanswered questions.
 fn inside(document: &ResultDocument) -> Option<Paragraph> {
     let conclusions: Vec<_> = document.steps.iter().flat_map(|s| &s.conclusions).collect();
     let (mut told, mut unknown) = (Vec::new(), Vec::new());
     for (id, name) in INSIDE {
-        let Some(conclusion) = conclusions.iter().find(|c| c.id == id) else {
+        let Some(conclusion) = conclusions.iter().find(|c| is_answer_to(&c.id, id)) else {
             continue;
         };
         // The confidence of an answer is in the table.
@@ -320,6 +320,16 @@ mod tests {
         assert_eq!(
             first.text,
             "Allocation unit 4 MiB, page 16 KiB, open allocation units 6; cannot tell: write buffer."
+        );
+        document.steps[0].conclusions = vec![
+            conclusion("slot.align.page", "64 KiB"),
+            conclusion("slot.align.allocation-unit", "8 MiB"),
+            conclusion("slot.open-au.linear", "2"),
+            conclusion("slot.open-au.random", "none"),
+        ];
+        assert_eq!(
+            of(&document).paragraphs[0].text,
+            "Allocation unit 8 MiB, page 64 KiB, open allocation units 2, open in random order none."
         );
     }
 

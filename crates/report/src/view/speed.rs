@@ -11,6 +11,9 @@ const AS_FAST: f64 = 0.995;
 /// Last parts of identifiers of figures that are extremes of single intervals, not speeds of a test.
 const EXTREMES: [&str; 2] = ["high", "low"];
 
+/// Part of identifiers of figures of fills, which are writes.
+const FILL: &str = "fill";
+
 /// A speed, and what ran at it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fastest {
@@ -72,10 +75,8 @@ fn greatest(all: Vec<(f64, String)>) -> Option<Fastest> {
 fn is_speed(figure: &Figure, kind: &Operation) -> bool {
     let names = |part: &str| figure.id.split('.').any(|p| p == part);
     let last = figure.id.rsplit('.').next().unwrap_or_default();
-    figure.unit == "MB/s"
-        && figure.value.is_finite()
-        && names(kind.as_str())
-        && !EXTREMES.contains(&last)
+    let is_of_kind = names(kind.as_str()) || (*kind == Operation::Write && names(FILL));
+    figure.unit == "MB/s" && figure.value.is_finite() && is_of_kind && !EXTREMES.contains(&last)
 }
 
 /// A figure's title, after the title of its chapter where it does not name it.
@@ -200,6 +201,21 @@ mod tests {
             in_words(&[speeds]).unwrap().replace('\u{202f}', " "),
             "Reads at up to 904 MB/s (Sustained, e.sustained.read.qd32) and writes at up to 402 MB/s (Sustained, queue depth 32)."
         );
+    }
+
+    #[test]
+    fn a_fill_writes() {
+        let step = StepResult {
+            figures: vec![
+                figure("sde.fill.pass-1", 75.0),
+                figure("sde.fill.pass-1.plateau-1", 411.0),
+                figure("sde.fill.pass-1.high", 500.0),
+            ],
+            ..StepResult::default()
+        };
+        let speeds = of(None, &[&step]);
+        assert_eq!(speeds.write.unwrap().mb_s, 411.0);
+        assert!(speeds.read.is_none());
     }
 
     #[test]
