@@ -168,16 +168,6 @@ impl Console {
         }
         table
     }
-
-    /// A table of which each row is an entry of a list. In a pipe a row is one line, however long, so that `grep` finds
-    /// entries.
-    pub fn list_table(&self, header: &[&str]) -> comfy_table::Table {
-        let mut table = self.table(header);
-        if !io::stdout().is_terminal() {
-            table.set_content_arrangement(comfy_table::ContentArrangement::Disabled);
-        }
-        table
-    }
 }
 
 /// Words that end a line with a verdict, or begin one, and whether they are good.

@@ -144,14 +144,19 @@ fn with_whole_names(table: &mut comfy_table::Table) {
 }
 
 fn list(console: &Console) -> Result<String, Failure> {
-    let mut table = console.list_table(&["NAME", "TITLE", "CAPACITY", "INTERFACES"]);
+    let mut table = console.table(&["NAME", "CAPACITY", "FASTEST LINK", "TITLE"]);
     for entry in library::DEVICES {
         let profile = target::device_source(entry.name, console)?.profile;
         table.add_row([
             entry.name.to_string(),
-            profile.device.title.clone(),
             format!("{:.0} GB", Bytes(profile.device.capacity_bytes).as_gb()),
-            links(&profile),
+            // A profile has the best link first.
+            profile
+                .interface
+                .first()
+                .map_or("", |i| i.link.as_str())
+                .to_string(),
+            profile.device.title.clone(),
         ]);
     }
     with_whole_names(&mut table);
@@ -161,13 +166,8 @@ fn list(console: &Console) -> Result<String, Failure> {
     ))
 }
 
-fn links(profile: &Profile) -> String {
-    let links: Vec<_> = profile.interface.iter().map(|i| i.link.as_str()).collect();
-    links.join(", ")
-}
-
 fn hosts(console: &Console) -> Result<String, Failure> {
-    let mut table = console.list_table(&["NAME", "TITLE", "LINKS"]);
+    let mut table = console.table(&["NAME", "TITLE", "LINKS"]);
     for entry in library::HOSTS {
         let host = target::host_source(entry.name, console)?.profile;
         let links = host.links().join(", ");

@@ -68,8 +68,8 @@ pub struct Arguments {
     /// Page with all tables and the findings of the talk; more rows in a .csv file beside it
     #[arg(long, value_name = "FILE.md")]
     page: Option<PathBuf>,
-    /// Test power cuts at this many moments of a program that calls fsync, on an
-    /// honest, a tearing and a lying card; --page writes the table, --output each cut
+    /// Cut the power at this many moments of a program that calls fsync, on an
+    /// honest, a tearing and a lying card
     #[arg(long, value_name = "POINTS", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with_all = ["trace", "workload", "script"])]
     cuts: Option<u32>,
     /// Cells in parallel [default: one per processor]
@@ -408,9 +408,7 @@ fn result_document(
     for group in sweep::groups(measured.iter().copied()) {
         figures.extend(swept(&group, &mut steps));
     }
-    let hint = format!(
-        "Linux {version} in virtual time; processor time counts as `--cpu` says, nothing by default."
-    );
+    let hint = format!("Linux {version} in virtual time; processor time is zero without `--cpu`.");
     let complaints = measured.iter().filter_map(|m| m.complaint());
     let errors = complaints.map(Notice::error);
     let info = subject

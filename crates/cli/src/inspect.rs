@@ -84,7 +84,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
 }
 
 fn simulated(name: &str, console: &Console) -> Result<Report, Failure> {
-    let (_, device) = target::open(name, None, 1, console)?;
+    let (source, device) = target::open(name, None, 1, console)?;
     let (identity, health) = (device.identity(), device.health());
     Ok(Report {
         target: name.to_string(),
@@ -102,7 +102,7 @@ fn simulated(name: &str, console: &Console) -> Result<Report, Failure> {
             read_only: health.is_read_only(),
             power_states: identity.power_states,
         }),
-        registers: target::registers(&device),
+        registers: target::registers(&device, &source.device_source.profile),
         ..Report::default()
     })
 }

@@ -160,7 +160,7 @@ pub(crate) fn measured(
         target::open(name, arguments.host.as_deref(), arguments.seed, console)?;
     let info = simulated.info(&device);
     let title = simulated.device_source.profile.device.title.clone();
-    let registers = target::registers(&device);
+    let registers = target::registers(&device, &simulated.device_source.profile);
     let report = probed(
         SimTarget::new(device),
         arguments,
@@ -236,10 +236,9 @@ fn probed<T: Target>(
     });
     line.clear();
     report.map_err(|e| match e {
-        ProbeError::Stopped => Failure::new(
-            Exit::Interrupted,
-            "interrupted before anything was found out",
-        ),
+        ProbeError::Stopped => {
+            Failure::new(Exit::Interrupted, "interrupted before the first answer")
+        }
         ProbeError::Failed(why) => Failure::file(why),
     })
 }

@@ -22,8 +22,7 @@ pub struct Arguments {
     /// A stored result
     #[arg(value_name = "RESULT.json", required_unless_present = "recover")]
     result: Option<PathBuf>,
-    /// Make the result of the finished steps of a measurement that was cut off, from the journal beside its
-    /// place, and write it to DIR/result.json with its report
+    /// Make an incomplete result and its report from the journal of an interrupted measurement
     #[arg(
         long,
         value_name = "JOURNAL",

@@ -192,7 +192,7 @@ fn show(list: &List, console: &Console) -> Result<Exit, Failure> {
         console.print_json(&json)?;
         return Ok(Exit::Done);
     }
-    let mut table = console.list_table(&["NAME", "TITLE", "KIND", "CAPACITY", "RESULTS", "PRICE"]);
+    let mut table = console.table(&["NAME", "TITLE", "KIND", "CAPACITY", "RESULTS", "PRICE"]);
     for entry in &entries {
         let kind = if entry.simulated {
             "simulated"

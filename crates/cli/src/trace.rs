@@ -114,7 +114,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
 }
 
 fn list(console: &Console) -> String {
-    let mut table = console.list_table(&["NAME", "TITLE"]);
+    let mut table = console.table(&["NAME", "TITLE"]);
     for trace in library() {
         table.add_row([trace.name, trace.title]);
     }

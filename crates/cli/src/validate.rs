@@ -50,8 +50,7 @@ pub struct Arguments {
     /// Compare with this page and its rows instead: exit code 1 if they are out of date
     #[arg(long, value_name = "FILE.md")]
     check: Option<PathBuf>,
-    /// Compare simulated cards with recorded flashbench runs: the cards of this table, such as facts/cards.toml,
-    /// with the recorded tables in the folder `flashbench` beside it
+    /// Compare simulated cards with recorded flashbench runs, by a table such as facts/cards.toml
     #[arg(long, value_name = "FILE.toml", conflicts_with = "sensitivity")]
     cards: Option<PathBuf>,
     /// Move assumed parameters through their ranges; print which figures change

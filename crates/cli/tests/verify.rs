@@ -157,7 +157,7 @@ fn a_killed_verification_is_made_good_by_the_next_one() {
         let output = verify(&folder, &restore).output().unwrap();
         // Where no journal was begun there is none to be found, which is not the same as that the data is back.
         done(&output, if journal { 0 } else { 3 });
-        restored += u32::from(text(&output.stderr).contains("were put back"));
+        restored += u32::from(text(&output.stderr).contains("were restored"));
         assert!(
             std::fs::read(&device.file).unwrap() == before,
             "round {round}"

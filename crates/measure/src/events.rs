@@ -4,6 +4,7 @@
 use crate::runner::GroupOutcome;
 use nandscope_result::throughput_profile;
 use nandscope_result::{Event, EventKind, Series, StepResult, series};
+use nandscope_units::number::significant;
 
 /// Most stretches of throttling that are listed.
 const MOST_STRETCHES: usize = 8;
@@ -134,10 +135,20 @@ fn exhausted(step: &StepResult) -> Option<Event> {
         t_s: step.start_s + seconds,
         until_s: None,
         text: format!(
-            "after {gb:.2} GB the speed of writing falls from {:.1} to {:.1} MB/s: consistent with an exhausted write cache",
-            course.burst_mb_s, course.sustained_mb_s
+            "after {gb:.2} GB the speed of writing falls from {} to {} MB/s: consistent with an exhausted write cache",
+            rate(course.burst_mb_s),
+            rate(course.sustained_mb_s)
         ),
     })
+}
+
+/// MB/s with one decimal, a low rate with three significant digits: random writes of a card are below 0.05 MB/s.
+fn rate(mb_s: f64) -> String {
+    if mb_s < 10.0 {
+        significant(mb_s, 3, 6)
+    } else {
+        format!("{mb_s:.1}")
+    }
 }
 
 /// From where on the rest of the step is steady.
@@ -155,7 +166,8 @@ fn steady(step: &StepResult, series: &Series) -> Option<Event> {
         t_s: step.start_s + skipped,
         until_s: Some(step.start_s + total),
         text: format!(
-            "steady at {mean:.1} MB/s: five rounds of {:.0} s each within 20 % of each other, with a slope of less than 10 %",
+            "steady at {} MB/s: five rounds of {:.0} s each within 20 % of each other, with a slope of less than 10 %",
+            rate(mean),
             (total - skipped) / ROUNDS as f64
         ),
     })

@@ -171,7 +171,7 @@ impl Cell {
                 c.units_needed - 1
             )
         } else {
-            format!("; {open} open allocation units are enough ({reopened} were reopened)")
+            format!("; the card's {open} open allocation units are enough ({reopened} were reopened)")
         });
         text.push_str(&format!(
             "; the card wrote {:.1} bytes for each",

@@ -63,17 +63,10 @@ fn value(option: &JobOption) -> String {
 /// The lists of docs/jobs.md under the names of their places there.
 fn lists() -> [(&'static str, String); 2] {
     let list = |options: Vec<&JobOption>| -> String {
-        let (fios, others): (Vec<&JobOption>, Vec<_>) =
-            options.into_iter().partition(|o| o.meaning == AS_IN_FIO);
-        let items = others.iter();
-        let mut text: String = items
+        let options = options.iter().filter(|o| o.meaning != AS_IN_FIO);
+        options
             .map(|o| format!("- `{}` ({}): {}\n", o.name, value(o), o.meaning))
-            .collect();
-        let names: Vec<String> = fios.iter().map(|o| format!("`{}`", o.name)).collect();
-        if !names.is_empty() {
-            text.push_str(&format!("- As in fio: {}\n", names.join(", ")));
-        }
-        text
+            .collect()
     };
     let (ours, fios): (Vec<_>, Vec<_>) =
         supported().partition(|o| o.name.starts_with("nandscope_"));
@@ -94,6 +87,9 @@ fn other_options() -> String {
             quoted(text)
         ));
     };
+    for option in supported().filter(|o| o.meaning == AS_IN_FIO) {
+        row(option.name, "as in fio", "");
+    }
     for (alias, main) in ALIASES {
         row(alias, "second name", &format!("of {main}"));
     }

@@ -57,7 +57,7 @@ impl Device {
             let target = SimTarget::new(device);
             let report = probe(target, &options, &|| watch.stops(), &mut tell);
             let report = report.map_err(|error| match error {
-                ProbeError::Stopped => Failure::input("interrupted before anything was found out"),
+                ProbeError::Stopped => Failure::input("interrupted before the first answer"),
                 ProbeError::Failed(why) => Failure::Input(why),
             })?;
             Ok(ResultDocument {

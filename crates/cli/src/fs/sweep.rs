@@ -197,6 +197,8 @@ fn card(page: &mut String, rows: &mut Rows, subject: &Subject, groups: &[&Group]
         page,
         "### {title}\n\n| file system | default, s | fastest variant | s | WA |\n|---|---|---|---|---|"
     );
+    // A reason that another card has, too, is not repeated.
+    let known = page.clone();
     let mut remarks = String::new();
     for group in groups {
         let fs = group.fs.title();
@@ -225,11 +227,10 @@ fn card(page: &mut String, rows: &mut Rows, subject: &Subject, groups: &[&Group]
             None => writeln!(page, "| {fs} | {default} | the same | | |"),
         };
         if let Some(row) = best.filter(|row| !row.variant.mkfs.is_empty()) {
-            let _ = writeln!(
-                remarks,
-                "- {fs}, {}: {}.",
-                row.variant.name, row.variant.purpose
-            );
+            let remark = format!("- {fs}, {}: {}.\n", row.variant.name, row.variant.purpose);
+            if !known.contains(&remark) {
+                remarks.push_str(&remark);
+            }
         }
     }
     let _ = writeln!(page, "\n{remarks}");

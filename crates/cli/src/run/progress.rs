@@ -31,7 +31,8 @@ impl Line {
             ProgressDrawTarget::hidden()
         };
         let bar = ProgressBar::with_draw_target(Some(STEPS), target);
-        let style = ProgressStyle::with_template("{prefix} {bar:24} {percent:>3} % {msg}");
+        // The message is cut where the line ends: a line that wraps would not be drawn over.
+        let style = ProgressStyle::with_template("{prefix} {bar:12} {percent:>3} % {wide_msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_prefix(on_one_line(title));
         Line {

@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
             return Err(Failure::new(
                 Exit::Interrupted,
                 format!(
-                    "interrupted at {:.0} %; the same command goes on from there",
+                    "interrupted at {:.0} %; the same command continues",
                     100.0 * full.share()
                 ),
             ));

@@ -67,7 +67,7 @@ pub fn open(target: &Target, place: &Path) -> Result<Journal, Failure> {
         JournalError::Io(e) => Failure::file(format!("cannot read {shown}: {e}")),
         JournalError::Damaged => Failure::new(
             Exit::Unrestored,
-            format!("{shown}: {error}; the data of the device cannot be put back from it, and it is left as it is"),
+            format!("{shown}: {error}; the data of the device cannot be restored from it, and it is left as it is"),
         ),
         JournalError::Foreign(_) | JournalError::Version(_) | JournalError::TooLong => Failure::usage(format!(
             "{shown} is {error}; it is left as it is: name another file with --journal, or move it away"
@@ -110,7 +110,7 @@ pub fn put_back(
     let restored = restore_left(arguments, target, &mut journal)?;
     if restored.unrecognized.is_none() {
         console.note(&format!(
-            "an earlier run was interrupted or left its tagged blocks: {} of {} blocks were put back",
+            "an earlier run was interrupted or left its tagged blocks: {} of {} blocks were restored",
             restored.written, restored.blocks
         ));
     }
@@ -125,11 +125,11 @@ fn none_found(arguments: &Arguments, place: &Path) -> Failure {
     let place = place.display();
     Failure::file(if arguments.journal.is_some() {
         format!(
-            "no journal found at {place}, and nothing was put back; name the journal of the run with --journal"
+            "no journal found at {place}, and nothing was restored; name the journal of the run with --journal"
         )
     } else {
         format!(
-            "no journal of this device found (neither {place} nor another one beside it), and nothing was put back; if another user made the run, or it was made with --journal, name its journal with --journal"
+            "no journal of this device found (neither {place} nor another one beside it), and nothing was restored; if another user made the run, or it was made with --journal, name its journal with --journal"
         )
     })
 }
@@ -227,7 +227,7 @@ pub fn ended(arguments: &Arguments, error: VerifyError, journal: Journal) -> Fai
 /// Blocks that were not restored, and why.
 fn missing(restored: &Restored) -> String {
     if let Some(evidence) = &restored.unrecognized {
-        return format!("nothing was put back: {evidence}");
+        return format!("nothing was restored: {evidence}");
     }
     let mut parts = Vec::new();
     let mut add = |blocks: &[u64], what: &str| {
@@ -242,7 +242,7 @@ fn missing(restored: &Restored) -> String {
     );
     add(
         &restored.damaged,
-        "blocks cannot be put back, since their records in the journal are damaged",
+        "blocks cannot be restored, since their records in the journal are damaged",
     );
     add(
         &restored.unrecorded,

@@ -25,7 +25,7 @@ use target::Target;
 
 const EXAMPLES: &str = "\
 Examples:
-  nandscope verify /dev/sdb                 seconds; the data on it is put back
+  nandscope verify /dev/sdb                 seconds; restores the data
   nandscope verify /dev/sdb --yes SERIAL --json
   nandscope verify /dev/sdb --full --destroy-data=sdb       every block; hours
   nandscope verify /dev/sdb --leave-tagged-blocks           then unplug it, and
@@ -167,11 +167,11 @@ fn marks_of(registers: &nandscope_inspect::registers::Registers, target: &Target
 /// Name of a stage, in a word or two.
 fn words(stage: Stage) -> &'static str {
     match stage {
-        Stage::Tagging => "tagged blocks are written",
-        Stage::Reading => "tagged blocks are read",
-        Stage::Searching => "the beginning is searched",
-        Stage::Narrowing => "the end is narrowed down",
-        Stage::Restoring => "the data is put back",
+        Stage::Tagging => "writing tagged blocks",
+        Stage::Reading => "reading tagged blocks",
+        Stage::Searching => "searching the start",
+        Stage::Narrowing => "searching the end",
+        Stage::Restoring => "restoring the data",
     }
 }
 

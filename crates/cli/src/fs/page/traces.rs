@@ -1,7 +1,7 @@
 //! What single file systems write, compared with the talk: the places of a file, FAT32's two, ext4's late ones. Each
 //! is told from the trace of one cell.
 
-use super::{CREATE, CREATE_FSYNC, ok};
+use super::{CREATE, CREATE_FSYNC, of, ok};
 use crate::fs::cells::Measured;
 use nandscope_uml::cell::Cell;
 use nandscope_uml::filesystem::FileSystem;
@@ -11,15 +11,18 @@ use std::fmt::Write;
 pub(super) fn per_file(page: &mut String, measured: &[Measured]) {
     page.push_str(
         "### Minimum writes for a file\n\n\
-         Files of 4 KiB, with `sync` or `fsync` after each; medians. Writes within 64 KiB of each other are one place.\n\n\
-         | file system | after each | writes | places | KiB | what is written | talk |\n|---|---|---|---|---|---|---|\n",
+         Files of 4 KiB, with `sync`/`fsync` after each; medians. Writes within 64 KiB of each other are one place.\n\n\
+         | file system | writes | places | KiB | `fsync` writes | `sync` adds | talk |\n|---|---|---|---|---|---|---|\n",
     );
-    let with = |group, call| ok(measured, group).map(move |(plan, cell)| (plan, cell, call));
-    for (plan, cell, call) in with(CREATE, "sync").chain(with(CREATE_FSYNC, "fsync")) {
-        let Some(file) = &cell.pattern.per_file else {
+    for (plan, cell) in ok(measured, CREATE) {
+        let with_fsync =
+            of(measured, CREATE_FSYNC, plan.fs).and_then(|c| c.pattern.per_file.as_ref());
+        let (Some(sync), Some(fsync)) = (&cell.pattern.per_file, with_fsync) else {
             continue;
         };
-        let kinds: Vec<_> = file.kinds.iter().map(|kind| kind.name()).collect();
+        let own: Vec<_> = fsync.kinds.iter().map(|kind| kind.name()).collect();
+        let added = sync.kinds.iter().map(|kind| kind.name());
+        let added: Vec<_> = added.filter(|name| !own.contains(name)).collect();
         let talk = match plan.fs {
             FileSystem::Ext4 => "4",
             FileSystem::Nilfs2 | FileSystem::F2fs => "1",
@@ -28,18 +31,23 @@ pub(super) fn per_file(page: &mut String, measured: &[Measured]) {
         };
         let _ = writeln!(
             page,
-            "| {} | {call} | {:.0} | {:.0} | {:.0} | {} | {talk} |",
+            "| {} | {:.0}/{:.0} | {:.0}/{:.0} | {:.0}/{:.0} | {} | {} | {talk} |",
             plan.fs.title(),
-            file.writes,
-            file.places,
-            file.bytes / 1024.0,
-            kinds.join(", ")
+            sync.writes,
+            fsync.writes,
+            sync.places,
+            fsync.places,
+            sync.bytes / 1024.0,
+            fsync.bytes / 1024.0,
+            own.join(", "),
+            if added.is_empty() {
+                "-".to_string()
+            } else {
+                added.join(", ")
+            }
         );
     }
-    page.push_str(
-        "\nThe talk counts what a file needs in the long run: `sync` adds the superblock on ext4, a checkpoint and its map on \
-         F2FS, directory and count of free clusters on FAT32.\n\n",
-    );
+    page.push_str("\nThe talk counts what a file needs in the long run.\n\n");
 }
 
 pub(super) fn fat_creation(page: &mut String, measured: &[Measured]) {

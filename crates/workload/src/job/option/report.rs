@@ -60,7 +60,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "write_bw_log",
-        "Logs of bandwidth, and of the next two, go to `--log-dir`",
+        "Goes to `--log-dir`, as do `write_iops_log` and `write_lat_log`",
         Other("prefix of the file, or nothing", |j, v| {
             j.logs.bandwidth = prefix(v);
             Ok(())
