@@ -152,7 +152,7 @@ mod tests {
             };
             let mut from = Nanos::ZERO;
             for _ in 0..2_000 {
-                from = from + Nanos(random.below(40));
+                from += Nanos(random.below(40));
                 let time = Nanos(random.below(100));
                 let first = ends.iter_mut().min().expect("there is a core");
                 *first = from.max(*first) + time;
