@@ -20,7 +20,9 @@ pub struct Metered<T> {
     pub end: Nanos,
     /// Cause of the last refused operation, if there was one.
     pub refused: Option<Refused>,
+    /// The longest that the target took for one operation, without the time that it waited for others.
     longest: Nanos,
+    last_completed: Nanos,
     began: Nanos,
     outstanding: u32,
     completed: u64,
@@ -51,6 +53,7 @@ impl<T: Target> Metered<T> {
             end: Nanos::MAX,
             refused: None,
             longest: Nanos::ZERO,
+            last_completed: Nanos::ZERO,
             replies: Vec::new(),
         }
     }
@@ -72,10 +75,12 @@ impl<T: Target> Metered<T> {
 
     fn note(&mut self, replies: &[Reply]) {
         self.completed += replies.len() as u64;
-        let times = replies
-            .iter()
-            .map(|r| r.completed.saturating_sub(r.submitted));
-        self.longest = times.fold(self.longest, Nanos::max);
+        for reply in replies {
+            // Of many under way at once one waits for the others: a stall delays all of them, and happens once.
+            let began = reply.submitted.max(self.last_completed);
+            self.longest = self.longest.max(reply.completed.saturating_sub(began));
+            self.last_completed = self.last_completed.max(reply.completed);
+        }
     }
 
     /// Shows the beginning only, or all of it.
@@ -332,6 +337,21 @@ mod tests {
         target.submit(request).unwrap();
         assert!(target.submit(request).is_err());
         assert_eq!(target.refused, Some(Refused::Time));
+    }
+
+    #[test]
+    fn the_longest_operation_is_told_from_a_long_queue() {
+        let mut target = Metered::new(Log::default());
+        let reply = |submitted, completed| Reply {
+            tag: 0,
+            submitted: Nanos::from_secs(submitted),
+            completed: Nanos::from_secs(completed),
+            outcome: Outcome::Done,
+        };
+        target.note(&[reply(0, 10), reply(0, 20), reply(0, 30)]);
+        assert_eq!(target.longest, Nanos::from_secs(10));
+        target.note(&[reply(40, 55)]);
+        assert_eq!(target.longest, Nanos::from_secs(15));
     }
 
     #[test]
