@@ -90,6 +90,9 @@ const NOISE_US: f64 = 0.5;
 /// counts only where it shows this share of the strongest step.
 const FULL: f64 = 0.7;
 
+/// A step of a small page with less than this share of the rise at a large one is noise beside it.
+const SMALL: f64 = 0.1;
+
 /// One row for each boundary, from the largest down, with the median of all its rows in every cell;
 /// a time that is missing in all of them is NaN.
 pub fn medians(rows: &[AlignRow]) -> Vec<AlignRow> {
@@ -137,25 +140,54 @@ pub fn boundaries(families: &[Vec<AlignRow>]) -> Boundaries {
     let Some(powers) = families.first() else {
         return Boundaries::default();
     };
-    let page = page_size(powers);
-    let mut steps: Vec<CardStep> = allocation_unit(powers).into_iter().collect();
+    Boundaries {
+        page: page_size(powers),
+        unit: smallest_in_full(families, allocation_unit(powers), PAGE_MAX),
+    }
+}
+
+/// The same for a card whose pages may be as long as `page_max`: what rises up to there is the page where nothing rises
+/// below 128 KiB, and the unit is what rises above it.
+pub fn boundaries_above(families: &[Vec<AlignRow>], page_max: u64) -> Boundaries {
+    let Some(powers) = families.first() else {
+        return Boundaries::default();
+    };
+    let rise = |s: &CardStep| s.to_us - s.from_us;
+    let large = largest_step(powers, PAGE_MAX + 1, page_max);
+    let larger = |s: &CardStep| large.is_none_or(|l| rise(s) >= SMALL * rise(&l));
+    let small = page_size(powers).filter(|s| s.certainty() != Certainty::None);
+    let unit = largest_step(powers, page_max + 1, UNIT_MAX);
+    Boundaries {
+        page: small.filter(larger).or(large),
+        unit: smallest_in_full(families, unit, page_max),
+    }
+}
+
+/// The smallest boundary that shows the step in full: that of the powers of two, or one of their odd multiples. Up to
+/// `page_max` rise pages.
+fn smallest_in_full(
+    families: &[Vec<AlignRow>],
+    of_powers: Option<CardStep>,
+    page_max: u64,
+) -> Option<CardStep> {
+    let mut steps: Vec<CardStep> = of_powers.into_iter().collect();
     // What rises up to the last page-like step of the powers of two rises at its multiples too.
-    let page_like = last_step(powers, PAGE_MAX);
+    let page_like = last_step(families.first()?, page_max);
     let odd = families.iter().skip(1).filter_map(|rows| {
-        let factor = rows
-            .first()
-            .map_or(1, |r| r.align >> r.align.trailing_zeros().min(63));
-        let from = UNIT_MIN.max(factor.saturating_mul(page_like) + 1);
+        let from = UNIT_MIN.max(factor_of(rows).saturating_mul(page_like) + 1);
         largest_step(rows, from, UNIT_MAX)
     });
     steps.extend(odd.filter(|s| s.certainty() == Certainty::Clear));
     let rise = |s: &CardStep| s.to_us - s.from_us;
     let strongest = steps.iter().map(rise).fold(0.0, f64::max);
     let full = steps.into_iter().filter(|s| rise(s) >= FULL * strongest);
-    Boundaries {
-        page,
-        unit: full.min_by_key(|s| s.at),
-    }
+    full.min_by_key(|s| s.at)
+}
+
+/// The odd number whose products with powers of two a family has.
+fn factor_of(rows: &[AlignRow]) -> u64 {
+    rows.first()
+        .map_or(1, |r| r.align >> r.align.trailing_zeros().min(63))
 }
 
 /// A rise must be this many times the scatter of the rows on either side of it.
@@ -165,16 +197,13 @@ const SCATTER_US: f64 = 0.3;
 
 /// A unit whose step is small beside that of the page, but large beside the scatter of the rows: the rows
 /// below it lie on one level, those from it on lie on another. For tables of many tries only; the answer
-/// counts the same families as [`boundaries`].
-pub fn faint_unit(families: &[Vec<AlignRow>]) -> Option<CardStep> {
+/// counts the same families as [`boundaries`]. Up to `page_max` rise pages.
+pub fn faint_unit(families: &[Vec<AlignRow>], page_max: u64) -> Option<CardStep> {
     let powers = families.first()?;
-    let page = last_step(powers, PAGE_MAX).max(UNIT_MIN / 2);
-    let all = families.iter().filter_map(|rows| {
-        let factor = rows
-            .first()
-            .map_or(1, |r| r.align >> r.align.trailing_zeros().min(63));
-        level(rows, factor.saturating_mul(page))
-    });
+    let page = last_step(powers, page_max).max(UNIT_MIN / 2);
+    let all = families
+        .iter()
+        .filter_map(|rows| level(rows, factor_of(rows).saturating_mul(page)));
     let steps: Vec<CardStep> = all.collect();
     let rise = |s: &CardStep| s.to_us - s.from_us;
     let strongest = steps.iter().map(rise).fold(0.0, f64::max);
@@ -346,6 +375,25 @@ mod tests {
         let found = boundaries(&[table(1, extra)]);
         assert_eq!(found.page.unwrap().at, 128 << 10);
         assert_eq!(found.unit.unwrap().at, 4 << 20);
+    }
+
+    #[test]
+    fn a_unit_above_a_page_of_512_kib_is_seen() {
+        let extra = |a: u64| match a {
+            a if a < 512 << 10 => 2.0,
+            a if a < 4 << 20 => 200.0,
+            _ => 260.0,
+        };
+        let tables = [table(1, extra)];
+        assert_eq!(boundaries(&tables).unit.unwrap().at, 512 << 10);
+        let found = boundaries_above(&tables, 512 << 10);
+        assert_eq!(found.page.unwrap().at, 512 << 10);
+        assert_eq!(found.unit.unwrap().at, 4 << 20);
+        // A small page beside which nothing rises stays one.
+        let small = |a: u64| if a < 16 << 10 { 2.0 } else { 200.0 };
+        let found = boundaries_above(&[table(1, small)], 512 << 10);
+        assert_eq!(found.page.unwrap().at, 16 << 10);
+        assert_eq!(found.unit.unwrap().certainty(), Certainty::None);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub use crate::quantile::median;
 pub use align::{AlignPlan, align};
 pub use boundary::{
     AlignRow, Boundaries, CLEAR, CardStep, Certainty, VISIBLE, allocation_unit, boundaries,
-    explains, faint_unit, medians, page_size, visible_steps,
+    boundaries_above, explains, faint_unit, medians, page_size, visible_steps,
 };
 pub use find_fat::{Treatment, confirmed, find_fat, lengths, treatments};
 pub use knee::{Knee, OpenUnits, SHORTEST, knee, open_units};

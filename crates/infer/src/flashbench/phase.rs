@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 /// A read across a boundary: a sector on either side.
 const ACROSS: Bytes = Bytes(1024);
 const SECTOR: u64 = 512;
-/// Range in which every sector is looked at for pages.
-const PAGE_WINDOW: u64 = 1 << 20;
+/// Range in which every sector is looked at for pages: three boundaries of the largest one.
+const PAGE_WINDOW: u64 = 2 << 20;
 /// Range in which every page is looked at for units, and the most pages.
 const UNIT_WINDOW: u64 = 128 << 20;
 const PAGES_MAX: u64 = 8192;
@@ -27,8 +27,11 @@ const CONTROLS: usize = 256;
 /// time.
 const SCATTER: f64 = 8.0;
 const SHARE: f64 = 0.002;
-/// Boundaries that must be seen.
+/// Boundaries that must be seen, and of distances that are no small multiple of a power of two.
 const LEAST: usize = 3;
+const MANY: usize = 8;
+/// So many distances are tried.
+const DISTANCES: usize = 4096;
 
 /// Boundaries that lie equally far apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -191,7 +194,7 @@ fn period_among<T: Target>(
     }))
 }
 
-/// Odd factors of distances.
+/// Odd factors of distances that are tried first.
 const FACTORS: [u64; 5] = [1, 3, 5, 7, 9];
 
 /// Distance and first of the outliers, if they are equally far apart, hardly one is missing, and few are elsewhere. Of
@@ -203,19 +206,29 @@ fn equal_distances(high: &[u64], places: &[u64]) -> Option<(u64, u64)> {
     let powers = (0..40).map(|k| SECTOR << k);
     let periods = powers.flat_map(|p| FACTORS.map(|f| p * f));
     let mut periods: Vec<u64> = periods
-        .filter(|p| p.is_multiple_of(step) && *p > step && *p <= range / (LEAST as u64 - 1))
+        .filter(|p| p.is_multiple_of(step) && *p > step)
         .collect();
     periods.sort_unstable();
-    periods.into_iter().find_map(|period| {
-        let mut phases: BTreeMap<u64, usize> = BTreeMap::new();
-        for at in high {
-            *phases.entry(at % period).or_default() += 1;
+    let fit = |least: usize| {
+        move |period: u64| {
+            let mut phases: BTreeMap<u64, usize> = BTreeMap::new();
+            for at in high {
+                *phases.entry(at % period).or_default() += 1;
+            }
+            let (first, hits) = phases.into_iter().max_by_key(|(_, hits)| *hits)?;
+            let expected = places.iter().filter(|p| *p % period == first).count();
+            let fits = hits >= least && hits * 3 >= high.len() * 2 && hits * 10 >= expected * 8;
+            fits.then_some((period, first))
         }
-        let (first, hits) = phases.into_iter().max_by_key(|(_, hits)| *hits)?;
-        let expected = places.iter().filter(|p| *p % period == first).count();
-        let fits = hits >= LEAST && hits * 3 >= high.len() * 2 && hits * 10 >= expected * 8;
-        fits.then_some((period, first))
-    })
+    };
+    let most = |least: usize| range / (least as u64 - 1);
+    let round = periods.into_iter().filter(|p| *p <= most(LEAST));
+    // Any other number of steps asks for more boundaries: among so many distances a few places fit one by chance.
+    let others = (2..=most(MANY) / step.max(1)).map(|n| n * step);
+    round
+        .into_iter()
+        .find_map(fit(LEAST))
+        .or_else(|| others.take(DISTANCES).find_map(fit(MANY)))
 }
 
 #[cfg(test)]
@@ -247,6 +260,14 @@ mod tests {
         // At three times a power of two.
         let odd = boundaries(24 << 10, 4096);
         assert_eq!(equal_distances(&odd, &places), Some((24 << 10, 4096)));
+        // At no small multiple of a power of two: many of them are needed.
+        let pages: Vec<u64> = (1..2700).map(|i| i * (48 << 10)).collect();
+        let units = |count: usize| -> Vec<u64> {
+            let at = pages.iter().copied();
+            at.filter(|p| p % (4128 << 10) == 0).take(count).collect()
+        };
+        assert_eq!(equal_distances(&units(40), &pages), Some((4128 << 10, 0)));
+        assert_eq!(equal_distances(&units(5), &pages[..500]), None);
         assert_eq!(equal_distances(&[], &places), None);
         assert_eq!(equal_distances(&[512, 1024], &places), None);
     }

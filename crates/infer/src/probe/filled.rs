@@ -7,6 +7,8 @@ use crate::quantile::median;
 pub(super) struct Filled {
     /// Bytes per second of each [`BATCH`](super::writes::BATCH).
     pub(super) rates: Vec<f64>,
+    /// Time between the ends of one [`PIECE`](super::writes::PIECE) and the next, from the beginning of the target on, s.
+    pub(super) gaps: Vec<f64>,
     /// The number of batches after which the first plateau is over, where it is.
     pub(super) end: Option<usize>,
     /// Size of the cache, bytes.

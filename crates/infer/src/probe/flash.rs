@@ -9,8 +9,9 @@ use super::layout::{Layout, MAPPED, PAGE_MAX};
 use super::opened::{self, Opened};
 use super::{CARD_MAX, Probing};
 use crate::flashbench::{
-    AlignPlan, AlignRow, BoundaryPeriod, CardStep, Certainty, align, boundaries as judge,
-    every_one, explains, faint_unit, page_period, unit_period, visible_steps,
+    AlignPlan, AlignRow, Boundaries, BoundaryPeriod, CardStep, Certainty, align,
+    boundaries as judge, boundaries_above, every_one, explains, faint_unit, page_period,
+    unit_period, visible_steps,
 };
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
@@ -18,7 +19,7 @@ use nandscope_result::Curve;
 use nandscope_units::{Bytes, Nanos};
 
 /// Odd factors of boundaries.
-const FACTORS: [u64; 4] = [1, 3, 5, 9];
+const FACTORS: [u64; 5] = [1, 3, 5, 7, 9];
 /// Tries of each place in the first pass and in the second.
 const TRIES: [u32; 2] = [5, 20];
 /// Page size if it is not known, bytes.
@@ -32,7 +33,7 @@ pub(super) fn boundaries<T: Target>(
 ) -> Result<Layout, ProbeError> {
     probing.target.show(span);
     let overlaps = probing.overlaps();
-    let found = at_multiples(probing)?;
+    let found = at_multiples(probing, overlaps.is_some())?;
     let known = found.page.filter(|s| s.certainty() != Certainty::None);
     let step = probing.clock.as_micros_f64();
     let mut phase = known.map(|s| (s.at, 0));
@@ -69,6 +70,9 @@ pub(super) fn boundaries<T: Target>(
         }
         match units {
             Some(units) => {
+                if page.value.is_none() {
+                    page = page_below(&found, Some(units.period), false, step);
+                }
                 let layout = Layout {
                     unit: Some(units.period),
                     first: units.first,
@@ -96,8 +100,16 @@ pub(super) fn boundaries<T: Target>(
         };
         let larger = |(page, first): (u64, u64)| (page.max(larger), first);
         let phase_or_none = larger(phase.unwrap_or((SMALLEST_PAGE, 0)));
-        if let Some(opened) = opened::units(probing, span.0, phase_or_none)? {
-            (unit, offset, layout) = with_writes((unit, offset, layout), &opened, phase);
+        let opened = opened::units(probing, span.0, phase_or_none, &filled.gaps)?;
+        // Units consist of whole pages.
+        let whole = |o: &Opened| phase.is_none_or(|(page, _)| o.unit.is_multiple_of(page));
+        if let Some(opened) = opened.filter(whole) {
+            let known = layout.unit.is_some();
+            let first = match phase.filter(|_| !known) {
+                Some(phase) => first_of(probing, &opened, phase)?,
+                None => None,
+            };
+            (unit, offset, layout) = with_writes((unit, offset, layout), &opened, first);
             page = page_beside(page, &found, &opened, step);
         }
     }
@@ -108,12 +120,28 @@ pub(super) fn boundaries<T: Target>(
     Ok(layout)
 }
 
-/// The unit that reads show, or none, together with the one that writing in order shows; `phase` is the page with the place
-/// of the first one.
+/// Where the first unit begins: at the page that is slow each time, and at a multiple of what partitions begin at where pages
+/// do so too; `None` if these disagree.
+fn first_of<T: Target>(
+    probing: &mut Probing<'_, T>,
+    opened: &Opened,
+    (page, first): (u64, u64),
+) -> Result<Option<u64>, ProbeError> {
+    let exact = opened::first_page(probing, opened, (page, first))?;
+    let aligned = first.is_multiple_of(page);
+    let round = opened.first(PAGE_MAX).filter(|_| aligned);
+    Ok(match (exact, round) {
+        (Some(exact), Some(round)) => (exact == round).then_some(exact),
+        (exact, round) => exact.or(round),
+    })
+}
+
+/// The unit that reads show, or none, together with the one that writing in order shows, which begins at `first`, where that
+/// is known.
 fn with_writes(
     (unit, offset, layout): (Finding, Finding, Layout),
     opened: &Opened,
-    phase: Option<(u64, u64)>,
+    first: Option<u64>,
 ) -> (Finding, Finding, Layout) {
     let said = format!(
         "of writes in order {} took {:.1} ms longer, all {} apart",
@@ -142,9 +170,6 @@ fn with_writes(
     let bytes = Value::Bytes(opened.unit);
     let answer = size(opened.unit);
     let unit = Finding::new("unit", UNIT, bytes, answer, Strength::Fair, said.clone());
-    // Where pages begin at multiples of their size from the beginning on, units do at one of them.
-    let aligned = phase.filter(|(page, first)| first.is_multiple_of(*page));
-    let first = aligned.and_then(|_| opened.first(PAGE_MAX));
     let offset = match first {
         Some(first) => offset_of(first, opened.unit).resting_on(Strength::Weak),
         None => {
@@ -216,6 +241,9 @@ fn page_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64
         .steps
         .iter()
         .filter(|s| s.at > step.at && s.at <= PAGE_MAX && s.at < unit);
+    // Of multiples of a power of two some are boundaries of a unit that is none, from the largest that divides it on.
+    let divides = |s: &&CardStep| unit.is_power_of_two() || unit.is_multiple_of(2 * s.at);
+    let larger = larger.filter(divides);
     // A page that is not a power of two shows a part of its step at one; at five times that it shows none.
     let fivefold = |s: &&CardStep| found.fivefold.iter().any(|f| f.at == 5 * s.at);
     let larger = larger
@@ -223,7 +251,7 @@ fn page_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64
         .filter(fivefold)
         .max_by_key(|s| s.at);
     match larger {
-        None if step.at == PAGE_LARGEST_STEP && unit == 0 => {
+        None if step.at >= PAGE_LARGEST_STEP && unit == 0 => {
             cannot("the largest page that is looked for; it may be an allocation unit")
         }
         None => finding,
@@ -255,6 +283,8 @@ struct AtMultiples {
     judged: Option<CardStep>,
     /// The same where everything agrees with it, and whether its step is a faint one.
     unit: Option<(CardStep, bool)>,
+    /// Whether it is not the largest step of all: below it rises a larger page.
+    beside_larger: bool,
     /// All visible steps at powers of two.
     steps: Vec<CardStep>,
     /// The same at five times powers of two.
@@ -262,12 +292,17 @@ struct AtMultiples {
 }
 
 /// Reads before, across and after multiples, as flashbench does.
-fn at_multiples<T: Target>(probing: &mut Probing<'_, T>) -> Result<AtMultiples, ProbeError> {
+fn at_multiples<T: Target>(
+    probing: &mut Probing<'_, T>,
+    drive: bool,
+) -> Result<AtMultiples, ProbeError> {
     // Two passes, so that a stall in one of them makes no boundary.
     let first = families(probing, TRIES[0])?;
     let families = families(probing, TRIES[1])?;
-    let found = judge(&families);
-    let (earlier, faint) = (judge(&first), faint_unit(&families));
+    let found = judged(&families, drive);
+    let earlier = judged(&first, drive);
+    let faint = [PAGE_LARGEST_STEP, PAGE_MAX].map(|most| faint_unit(&families, most));
+    let faint = faint.into_iter().flatten().find(|f| f.at > PAGE_MAX);
     let agrees = |unit: &CardStep| {
         let other = earlier.unit.filter(|s| s.certainty() == Certainty::Clear);
         other.is_none_or(|other| other.at == unit.at)
@@ -298,10 +333,21 @@ fn at_multiples<T: Target>(probing: &mut Probing<'_, T>) -> Result<AtMultiples, 
         },
         page: found.page,
         judged: found.unit,
+        beside_larger: seen.is_some() && judge(&families).unit != seen,
         unit: seen
             .map(|s| (s, false))
             .or_else(|| faint.map(|s| (s, true))),
     })
+}
+
+/// Page and unit of one pass. What rises up to the largest page is no unit of a card: the unit is looked for above it.
+fn judged(families: &[Vec<AlignRow>], drive: bool) -> Boundaries {
+    let found = judge(families);
+    let unit = found.unit.filter(|s| s.certainty() != Certainty::None);
+    match drive || unit.is_some_and(|s| s.at > PAGE_MAX) {
+        true => found,
+        false => boundaries_above(families, PAGE_MAX),
+    }
 }
 
 /// The unit at multiples with its answer, unless single boundaries contradict: where units begin elsewhere, some of
@@ -317,7 +363,7 @@ fn borne_out<T: Target>(
     let page = page.map_or(SMALLEST_PAGE, |s| s.at);
     let seed = probing.options.seed;
     let each = probing.timed(|p| every_one(p, step.at, page, seed))?;
-    if each == Some(false) {
+    if each == Some(false) || found.beside_larger && each.is_none() {
         return Ok(None);
     }
     let finding = if faint {

@@ -5,8 +5,11 @@
 
 use super::Probing;
 use super::layout::PAGE_MAX;
-use super::slow_writes::{APART, FEW, Fit, LEAST, bins, folded, levels, only, stands_out};
-use crate::quantile::quantile;
+use super::slow_writes::{
+    APART, FEW, Fit, LEAST, bar as slow_from, bins, folded, folded_few, levels, only, stands_out,
+};
+use super::writes::{PIECE, TOGETHER};
+use crate::quantile::{median, quantile};
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
@@ -49,10 +52,8 @@ impl Opened {
     /// The one multiple of `grain` from the beginning of the target on at which the first unit can begin, where there is one.
     /// A card may open a unit no earlier than its first page is complete.
     pub(super) fn first(&self, page: u64) -> Option<u64> {
-        let grain = match self.unit.is_multiple_of(GRAIN) {
-            true => GRAIN,
-            false => self.unit,
-        };
+        // A power of two: what divides both.
+        let grain = GRAIN.min(1 << self.unit.trailing_zeros());
         // One unit up, so that nothing is below zero.
         let (from, to) = (self.unit + self.from, self.unit + self.from + self.within);
         let least = (from + 1).saturating_sub(self.page.unwrap_or(page).min(from));
@@ -65,19 +66,34 @@ impl Opened {
 const GRAIN: u64 = 1 << 20;
 
 /// Writes on in order from `begin`, one after the other, and looks for the distance of the slow writes. `page` is the distance
-/// of pages that reads show, and where the first begins: each write begins at one.
+/// of pages that reads show, and where the first begins: each write begins at one. `earlier` are the times of the writes
+/// before `begin`, from the beginning of the target on.
 pub(super) fn units<T: Target>(
     probing: &mut Probing<'_, T>,
     begin: u64,
     (page, first): (u64, u64),
+    earlier: &[f64],
 ) -> Result<Option<Opened>, ProbeError> {
     let now = probing.target.now();
     let (middle, end) = (
         now + Nanos(probing.options.time.0 / TIME / 2),
         now + Nanos(probing.options.time.0 / TIME),
     );
+    let (short, long) = (
+        FINE.0.next_multiple_of(page),
+        COARSE.0.next_multiple_of(page),
+    );
     let mut begin = begin.saturating_sub(first).next_multiple_of(page.max(512)) + first;
-    let short = FINE.0.next_multiple_of(page);
+    let mut all = match earlier.len() as u64 * long == begin && long == PIECE {
+        true => Written::earlier(earlier),
+        false => Written::none(begin, long),
+    };
+    if let Some(found) = far(&all.times, long) {
+        let found = found.opened(&all, None);
+        if again_far(probing, &found, long, end)? {
+            return Ok(Some(found));
+        }
+    }
     let settled =
         |times: &[f64]| times.len() as u64 * short >= FINE_LEAST && small(times, short).is_some();
     let fine = write(probing, &mut begin, (short, FINE.1), middle, settled)?;
@@ -88,26 +104,32 @@ pub(super) fn units<T: Target>(
             return Ok(Some(found));
         }
     }
-    let long = COARSE.0.next_multiple_of(page);
-    let settled = |times: &[f64]| large(times, long).is_some();
+    all.join(&fine);
+    if all.end() != begin {
+        all = Written::none(begin, long);
+    }
+    let settled = |times: &[f64]| large(&all.with(times).times, long).is_some();
     let coarse = write(probing, &mut begin, (long, COARSE.1), end, settled)?;
+    let coarse = all.with(&coarse.times);
     if let Some(found) = large(&coarse.times, long) {
         let found = found.opened(&coarse, None);
-        if again(probing, &mut begin, &found, long, end)? {
+        let borne_out = match found.unit >= FAR * long {
+            true => again_far(probing, &found, long, end)?,
+            false => again(probing, &mut begin, &found, long, end)?,
+        };
+        if borne_out {
             return Ok(Some(found));
         }
     }
     Ok(None)
 }
 
-/// The unit that short writes show, and the distance of pages, if they show it too. Slow writes at the distance of a page are
-/// those of pages: only a larger distance beside it is that of units.
+/// The unit that short writes show, and the distance of pages, if they show it too. Up to the largest page slow writes may be
+/// those of pages, or of pages of several program units.
 fn small(times: &[f64], length: u64) -> Option<(Fit, Option<u64>)> {
     let levels = levels(times, length);
     let page = levels.len().checked_sub(2).map(|i| levels[i].unit);
-    let last = levels
-        .last()
-        .filter(|f| f.unit > PAGE_MAX || page.is_some());
+    let last = levels.last().filter(|f| f.unit > PAGE_MAX);
     let found = last.filter(|f| enough(f, length)).map(|f| (*f, page));
     found.or_else(|| {
         let folded = folded(times, length).filter(|f| f.unit > PAGE_MAX);
@@ -119,7 +141,16 @@ fn small(times: &[f64], length: u64) -> Option<(Fit, Option<u64>)> {
 fn large(times: &[f64], length: u64) -> Option<Fit> {
     let found = only(times, length).filter(|f| enough(f, length));
     let found = found.or_else(|| folded(times, length));
-    found.filter(|f| f.unit >= FAR_APART * length)
+    found
+        .filter(|f| f.unit >= FAR_APART * length)
+        .or_else(|| far(times, length))
+}
+
+/// A unit so large that few boundaries of it are seen, through noise and pauses.
+fn far(times: &[f64], length: u64) -> Option<Fit> {
+    let found = only(times, length).filter(|f| enough(f, length));
+    let found = found.filter(|f| f.unit >= FAR * length);
+    found.or_else(|| folded_few(times, length).filter(|f| f.unit >= FAR * length))
 }
 
 /// Whether so many boundaries settle it.
@@ -161,6 +192,127 @@ fn again<T: Target>(
         }
     }
     Ok(true)
+}
+
+/// Boundaries of a large unit that are looked at again, and writes before each of them: of other numbers, so that nothing
+/// that happens after so many writes falls on all of them.
+const LEADS: [u64; 4] = [6, 13, 9, 17];
+/// Of these so many must be slow.
+const BORNE_OUT: usize = 3;
+/// Parts of the unit at which no boundary lies, unless the unit is smaller; each is looked at twice.
+const PARTS: [u64; 4] = [2, 3, 5, 7];
+/// Writes after each of them.
+const AFTER: u64 = 3;
+
+/// Whether single boundaries of a large unit are slow when a few writes lead to each of them, and places at parts of it are
+/// not.
+fn again_far<T: Target>(
+    probing: &mut Probing<'_, T>,
+    found: &Opened,
+    length: u64,
+    end: Nanos,
+) -> Result<bool, ProbeError> {
+    let bin = |at: u64| at / length;
+    // The writes in which the boundary may lie.
+    let range = bin(found.from)..=bin(found.from + found.within.saturating_sub(1));
+    let width = range.end() - range.start() + 1;
+    let whole = (1..).zip(LEADS).map(|(number, lead)| (number, 0, lead));
+    let parts = (0..)
+        .zip(LEADS)
+        .zip(PARTS)
+        .flat_map(|((number, lead), part)| {
+            let shift = found.unit / part;
+            [(number, shift, lead), (number + 1, shift, lead)]
+        });
+    let (mut slow, mut others) = (Vec::new(), Vec::new());
+    let mut between = Vec::new();
+    for (number, shift, lead) in whole.chain(parts) {
+        // On the same grid as the writes that showed the unit.
+        let place = range.start() * length + (number * found.unit + shift) / length * length;
+        let mut begin = place.saturating_sub(lead * length);
+        let lead = (place - begin) / length;
+        let count = lead + width + AFTER;
+        if begin + count * length > probing.target.whole().0 {
+            continue;
+        }
+        let most = count * length;
+        let written = write(probing, &mut begin, (length, most), end, |_| false)?;
+        if (written.times.len() as u64) < count {
+            return Ok(false);
+        }
+        let mut highest = 0.0_f64;
+        for (i, time) in (0..).zip(&written.times).skip(JUMP) {
+            match (lead..lead + width).contains(&i) {
+                true => highest = highest.max(*time),
+                false => others.push(*time),
+            }
+        }
+        match shift {
+            0 => slow.push(highest),
+            _ => between.push(highest),
+        }
+    }
+    let bar = quantile(&others, 0.95).max(slow_from(&others));
+    // What lies nearer to the boundaries than to the others is one, too.
+    let middle = (median(&others) + median(&slow)) / 2.0;
+    let twice = between.chunks(2).any(|of| of.iter().all(|t| *t > middle));
+    Ok(slow.iter().filter(|t| **t > bar).count() >= BORNE_OUT && !twice)
+}
+
+/// Pages that are written before the range in which a boundary lies.
+const PAGES_BEFORE: u64 = 6;
+/// The range in which nearly all writes of a page lie, as a share of their middle, at most: where some of them take longer,
+/// several pages are programmed together, and the slow one need not be the first.
+const ALIKE: f64 = 0.25;
+
+/// Where the first unit begins, from writes of single pages about some of the boundaries: the one that opens a unit is the
+/// first page of it. Pages begin at `first` after a multiple of their size; `None` where no page is slow each time.
+pub(super) fn first_page<T: Target>(
+    probing: &mut Probing<'_, T>,
+    found: &Opened,
+    (page, first): (u64, u64),
+) -> Result<Option<u64>, ProbeError> {
+    if !found.unit.is_multiple_of(page) || found.unit < 4 * (found.within + PAGES_BEFORE * page) {
+        return Ok(None);
+    }
+    let end = probing.target.now() + Nanos(probing.options.time.0 / TIME);
+    // A write that took longer may have completed a page that began before it.
+    let from = (found.unit + found.from).saturating_sub(page);
+    let from = from.saturating_sub(first).next_multiple_of(page) + first;
+    let pages = (found.within + page) / page + 2;
+    let mut turns: Vec<Vec<f64>> = Vec::new();
+    for number in 0..LEADS.len() as u64 {
+        let mut begin = from + number * found.unit - PAGES_BEFORE * page;
+        let count = PAGES_BEFORE + pages;
+        if begin + count * page > probing.target.whole().0 {
+            break;
+        }
+        let written = write(probing, &mut begin, (page, count * page), end, |_| false)?;
+        if (written.times.len() as u64) < count {
+            break;
+        }
+        turns.push(written.times);
+    }
+    if turns.len() < LEADS.len() {
+        return Ok(None);
+    }
+    // The second quickest of four: a stall makes one slow, and cannot make one quick.
+    let count = turns.iter().map(Vec::len).min().unwrap_or(0);
+    let quick =
+        (JUMP..count).map(|i| quantile(&turns.iter().map(|t| t[i]).collect::<Vec<_>>(), 0.3));
+    let quick: Vec<f64> = quick.collect();
+    let slowest = (0..quick.len()).max_by(|a, b| quick[*a].total_cmp(&quick[*b]));
+    let Some(slowest) = slowest else {
+        return Ok(None);
+    };
+    let others: Vec<f64> = (0..quick.len())
+        .filter(|i| *i != slowest)
+        .map(|i| quick[i])
+        .collect();
+    let spread = quantile(&others, 0.96) - quantile(&others, 0.04);
+    let clear = stands_out(quick[slowest], &others) && spread < ALIKE * median(&others);
+    let place = from - PAGES_BEFORE * page + (JUMP + slowest) as u64 * page;
+    Ok(clear.then_some(place % found.unit))
 }
 
 /// Whether writes are slow at the boundaries of the units, and nowhere else as slow.
@@ -232,6 +384,66 @@ fn write<T: Target>(
     Ok(written)
 }
 
+impl Written {
+    fn none(begin: u64, length: u64) -> Self {
+        Written {
+            begin,
+            length,
+            times: Vec::new(),
+        }
+    }
+
+    /// Writes of [`PIECE`] from the beginning on, several at once: the first of a batch waits for no other, so that each
+    /// place in a batch has a level of its own.
+    fn earlier(gaps: &[f64]) -> Self {
+        let levels: Vec<f64> = (0..TOGETHER)
+            .map(|place| {
+                let same = gaps.iter().skip(place).step_by(TOGETHER).copied();
+                median(&same.collect::<Vec<f64>>())
+            })
+            .collect();
+        let level = median(gaps);
+        let times = gaps.iter().enumerate();
+        Written {
+            begin: 0,
+            length: PIECE,
+            times: times
+                .map(|(i, t)| t - levels[i % TOGETHER] + level)
+                .collect(),
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.begin + self.times.len() as u64 * self.length
+    }
+
+    /// Adds shorter writes that continue these, as many together as are as long as one.
+    fn join(&mut self, shorter: &Written) {
+        let together = (self.length / shorter.length.max(1)).max(1) as usize;
+        let whole = self.length.is_multiple_of(shorter.length.max(1))
+            && shorter.times.len().is_multiple_of(together);
+        if whole && shorter.begin == self.end() {
+            let sums = shorter.times.chunks(together).map(|c| c.iter().sum());
+            let sums: Vec<f64> = sums.collect();
+            self.times = self.with(&sums).times;
+        }
+    }
+
+    /// These and others of the same length that continue them, brought to the level of the later ones.
+    fn with(&self, later: &[f64]) -> Written {
+        let rise = match self.times.is_empty() || later.is_empty() {
+            true => 0.0,
+            false => median(later) - median(&self.times),
+        };
+        let before = self.times.iter().map(|t| t + rise);
+        Written {
+            begin: self.begin,
+            length: self.length,
+            times: before.chain(later.iter().copied()).collect(),
+        }
+    }
+}
+
 impl Fit {
     fn opened(self, written: &Written, page: Option<u64>) -> Opened {
         let from = (written.begin as f64 + self.from).max(0.0).ceil() as u64;
@@ -243,5 +455,53 @@ impl Fit {
             extra_s: self.extra_s,
             page,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_of_several_kinds_are_brought_to_one_level() {
+        // The first of each batch waits for no other.
+        let gaps: Vec<f64> = (0..64)
+            .map(|i| if i % TOGETHER == 0 { 12.0 } else { 10.0 })
+            .collect();
+        let mut all = Written::earlier(&gaps);
+        assert!(all.times.iter().all(|t| (t - 10.0).abs() < 1e-9));
+        let short = Written {
+            begin: all.end(),
+            length: PIECE / 16,
+            times: vec![1.0; 32],
+        };
+        all.join(&short);
+        assert_eq!((all.times.len(), all.times[0]), (66, 16.0));
+        // What does not continue them, or fills no whole one, is left out.
+        all.join(&short);
+        assert_eq!(all.times.len(), 66);
+        assert_eq!(all.with(&[20.0, 20.0]).times[..2], [20.0, 20.0]);
+    }
+
+    #[test]
+    fn a_unit_begins_at_the_one_place_where_a_partition_may() {
+        let found = Opened {
+            unit: 4 << 20,
+            from: 3 << 20,
+            within: 512 << 10,
+            seen: 9,
+            extra_s: 0.01,
+            page: None,
+        };
+        assert_eq!(found.first(PAGE_MAX), Some(3 << 20));
+        // Units of 768 KiB may begin at each multiple of 256 KiB in a partition that begins at one of a MiB.
+        let small = Opened {
+            unit: 768 << 10,
+            from: 200 << 10,
+            within: 64 << 10,
+            ..found
+        };
+        assert_eq!(small.first(32 << 10), Some(256 << 10));
+        assert_eq!(small.first(PAGE_MAX), None);
     }
 }

@@ -62,7 +62,7 @@ fn slow(times: &[f64], among: &[usize]) -> Option<Vec<usize>> {
 }
 
 /// Shortest time of a slow write, s.
-fn bar(times: &[f64]) -> f64 {
+pub(super) fn bar(times: &[f64]) -> f64 {
     let level = quantile(times, 0.25);
     let half = quantile(times, 0.5);
     let quick = times.iter().filter(|t| **t <= half);
@@ -199,6 +199,15 @@ const TURNS: usize = 5;
 /// The distance of which one place alone is slow nearly each time, through noise and pauses that hit any of them: the quick
 /// quarter of the times of each place counts.
 pub(super) fn folded(times: &[f64], length: u64) -> Option<Fit> {
+    folded_in(times, length, TURNS)
+}
+
+/// The same of distances so large that each place was written a few times: all of them must be slow.
+pub(super) fn folded_few(times: &[f64], length: u64) -> Option<Fit> {
+    folded_in(times, length, LEAST)
+}
+
+fn folded_in(times: &[f64], length: u64, least: usize) -> Option<Fit> {
     let powers = (17..30).map(|power| 1_u64 << power);
     let units = powers.flat_map(|power| FACTORS.map(|f| power / 4 * f));
     let mut units: Vec<u64> = units.filter(|u| u.is_multiple_of(length)).collect();
@@ -206,11 +215,13 @@ pub(super) fn folded(times: &[f64], length: u64) -> Option<Fit> {
     units.dedup();
     units.into_iter().find_map(|unit| {
         let count = (unit / length) as usize;
-        if (count as u64) < APART || times.len() / count < TURNS {
+        let turns = times.len() / count.max(1);
+        if (count as u64) < APART || turns < least {
             return None;
         }
+        let share = if turns < TURNS { 0.0 } else { 0.25 };
         let bins = bins(times, |i| (i % count) as u64);
-        let quick: Vec<f64> = bins.values().map(|times| quantile(times, 0.25)).collect();
+        let quick: Vec<f64> = bins.values().map(|times| quantile(times, share)).collect();
         let slowest = (0..count).max_by(|a, b| quick[*a].total_cmp(&quick[*b]))?;
         let others: Vec<f64> = (0..count)
             .filter(|i| *i != slowest)
@@ -288,6 +299,22 @@ mod tests {
         // Half of the times is not a unit of half the size, and the pauses alone are none.
         let pauses: Vec<f64> = (0..4096).map(|i| pauses(i, 10e-3)).collect();
         assert_eq!(folded(&pauses, SHORT), None);
+    }
+
+    #[test]
+    fn a_large_unit_is_seen_three_times_through_pauses() {
+        let pauses = |i: usize, time: f64| match i * 7919 % 23 {
+            0 => time + 9e-3,
+            n => time + n as f64 * 1e-6,
+        };
+        let plain = times(800, LONG, 128 << 20, 0);
+        let times: Vec<f64> = (0..800).map(|i| pauses(i, plain[i])).collect();
+        assert_eq!(folded(&times, LONG), None);
+        assert_eq!(folded_few(&times, LONG).unwrap().unit, 128 << 20);
+        // Seen often, it need not be seen each time; three times as large it would be.
+        let mut often = self::times(2543, LONG, 128 << 20, 0);
+        (often[256], often[512]) = (10e-3, 10e-3);
+        assert_eq!(folded_few(&often, LONG).unwrap().unit, 128 << 20);
     }
 
     #[test]

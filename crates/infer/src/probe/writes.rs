@@ -15,12 +15,15 @@ use nandscope_workload::OpKind;
 
 /// Range for later reads: enough for seven places of boundaries of up to 64 MiB.
 const SPAN: u64 = 512 << 20;
+/// Writing in order takes one part in so many of the time; where it is too slow to write the range for later reads, less.
+const TIME: u64 = 2;
+const LEAST_TIME: u64 = 4;
 /// Name of the curve of rates of writing in order.
 pub(super) const IN_ORDER: &str = "written in order";
 /// Length of one write.
-const PIECE: u64 = 512 << 10;
+pub(super) const PIECE: u64 = 512 << 10;
 /// Pieces per rate.
-const TOGETHER: usize = 16;
+pub(super) const TOGETHER: usize = 16;
 /// Bytes per rate.
 pub(super) const BATCH: u64 = PIECE * TOGETHER as u64;
 /// Writes under way at once.
@@ -38,7 +41,7 @@ const FALL: f64 = 1.5;
 /// A cache holds so many batches at least; what is written faster than that is not a plateau.
 const CACHE_MIN: usize = 8;
 /// Of what may be written to a large device this much is kept for what comes later, half of it at most.
-const KEPT: u64 = 1_000_000_000;
+const KEPT: u64 = 1_600_000_000;
 
 /// Writes the pieces of one batch; bytes per second.
 pub(super) fn batch<T: Target>(
@@ -95,7 +98,9 @@ pub(super) fn in_order<T: Target>(
         if done >= least && (settled || slow(&rates, done)) {
             break;
         }
-        if probing.time_left() < Nanos(probing.options.time.0 / 2) && done >= least {
+        let enough = if done < least { LEAST_TIME } else { TIME };
+        let spent = probing.options.time.saturating_sub(probing.time_left());
+        if spent > Nanos(probing.options.time.0 / enough) {
             break;
         }
     }
@@ -114,8 +119,15 @@ pub(super) fn in_order<T: Target>(
     let size = cache(probing, &rates, &times);
     let end = cache_end(&rates).filter(|_| size.is_some());
     stalls(probing, &times);
+    let gaps = times
+        .first()
+        .copied()
+        .into_iter()
+        .chain(times.windows(2).map(|w| w[1] - w[0]))
+        .collect();
     let filled = Filled {
         rates,
+        gaps,
         end,
         cache: size.unwrap_or(0),
     };
