@@ -57,6 +57,9 @@ const FIRST: u64 = 16 << 20;
 /// Rounds over all units that a rate is based on at least, however long they take.
 const ROUNDS_MIN: u32 = 8;
 
+/// Where this many times the budget is spent, the rounds so far are enough, and so are those of the unsteady beginning.
+const LONG: u64 = 2;
+
 /// Units to write, their places and order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenAu {
@@ -165,10 +168,11 @@ impl OpenAu {
         // The same turn in every round, as in flashbench.
         let turn = shuffled(units, self.seed ^ 1);
         let mut spent = Nanos::ZERO;
+        let mut unsteady = Nanos::ZERO;
         let mut rounds = 0;
         let mut times = Vec::new();
         // Short measurements count whole.
-        let warm = self.care.warm.min(places / 4);
+        let mut warm = self.care.warm.min(places / 4);
         for (number, place) in (0..).zip(self.order.places(places, self.seed)) {
             let mut round = Nanos::ZERO;
             for unit in &turn {
@@ -176,16 +180,22 @@ impl OpenAu {
                 let offset = Bytes(begin + u64::from(place) * length);
                 round += probe.write(offset, Bytes(length))?;
             }
+            let over =
+                |spent: Nanos, times: u64| self.budget.is_some_and(|b| spent.0 > times * b.0);
             if number < warm {
+                unsteady += round;
+                // A round closes as many units of the measurement before as it opens.
+                if over(unsteady, LONG) {
+                    warm = number + 1;
+                }
                 continue;
             }
             spent += round;
             times.push(round);
             rounds += 1;
-            let over = |times: u64| self.budget.is_some_and(|b| spent.0 > times * b.0);
             // Without the unsteady beginning few rounds do, where they take long.
-            let few = self.care.warm > 0 && rounds >= 2 && over(4);
-            if few || rounds >= ROUNDS_MIN && over(1) {
+            let few = self.care.warm > 0 && over(spent, LONG);
+            if few || rounds >= ROUNDS_MIN && over(spent, 1) {
                 break;
             }
         }

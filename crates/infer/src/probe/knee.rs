@@ -13,13 +13,17 @@ use nandscope_measure::target::Target;
 /// Measurements on either side of the fall, at most and at least.
 const REPEATS: (usize, usize) = (4, 3);
 /// Share of the time that is left which they may take.
-const SHARE: f64 = 0.25;
+const SHARE: f64 = 0.4;
+/// Bytes that must be left for one of them.
+const LEFT: u64 = 256 << 20;
 /// The rates of N and N + 1 units differ by this factor at least.
 const STEP: f64 = 1.5;
 /// A second fall, further up, must be this deep.
 const DEEPER: f64 = 1.5;
 /// From this factor on a step is deep enough to be almost certain.
 const CERTAIN: f64 = 2.0;
+/// Without the allocation unit, which tells what closing one costs, a step must be this deep.
+const ALONE: f64 = 4.0;
 /// A fall this deep is a merge: loading a state costs a few pages.
 const DEEP: f64 = 8.0;
 /// Closing a unit costs this share of the time to write a whole one at least: less is the cost of loading a state.
@@ -163,7 +167,7 @@ fn repeat<T: Target>(
     let mut longest: f64 = 0.0;
     while many.len() < REPEATS.0 {
         let spent = probing.target.now().saturating_sub(began).as_secs_f64();
-        if spent + longest > may || probing.writes_left() < 512 << 20 {
+        if spent + longest > may || probing.writes_left() < LEFT {
             break;
         }
         let shift = many.len() as u64 + 5;
@@ -211,8 +215,19 @@ pub(super) fn answer(
         few.len(),
         many.len()
     );
-    let least = few.iter().copied().fold(f64::INFINITY, f64::min);
-    let largest = many.iter().copied().fold(0.0, f64::max);
+    // Of as many as are wanted a stall may have struck one on either side, where the step is deep.
+    let left_out = usize::from(many.len() >= REPEATS.0 && step >= DEEP && unit.is_some());
+    let sorted = |of: &[f64]| {
+        let mut of = of.to_vec();
+        of.sort_unstable_by(f64::total_cmp);
+        of
+    };
+    let (all_few, all_many) = (sorted(few), sorted(many));
+    let apart = |left_out: usize| {
+        let least = all_few.get(left_out).copied().unwrap_or(0.0);
+        let largest = all_many.iter().rev().nth(left_out).copied();
+        least > largest.unwrap_or(f64::INFINITY)
+    };
     if step < STEP {
         return Finding::cannot_tell(id, question, format!("{numbers}: no step"));
     }
@@ -220,8 +235,12 @@ pub(super) fn answer(
         let why = format!("{numbers}: too few to be certain within the budget");
         return Finding::cannot_tell(id, question, why);
     }
-    if least <= largest {
+    if !apart(left_out) {
         return Finding::cannot_tell(id, question, format!("{numbers}: they overlap"));
+    }
+    if unit.is_none() && step < ALONE {
+        let why = format!("{numbers}: too little without the allocation unit");
+        return Finding::cannot_tell(id, question, why);
     }
     let extra = length as f64 / slow - length as f64 / fast;
     let best = measured
@@ -248,7 +267,7 @@ pub(super) fn answer(
     }
     let strength = match unit {
         None => Strength::Weak,
-        Some(_) if many.len() >= REPEATS.0 && step >= CERTAIN => Strength::Strong,
+        Some(_) if many.len() >= REPEATS.0 && apart(0) && step >= CERTAIN => Strength::Strong,
         Some(_) => Strength::Fair,
     };
     Finding::new(

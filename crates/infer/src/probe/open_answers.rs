@@ -36,6 +36,11 @@ pub(super) fn curve_name(order: Order) -> String {
     format!("units in turn, {}", order.name())
 }
 
+/// The curve of one unit too many, in pieces shorter than those that count the units.
+pub(super) fn short_pieces(order: Order) -> String {
+    format!("{}, short pieces", curve_name(order))
+}
+
 /// Rates by number of units; `None` where there are none.
 pub(super) fn curve_of(order: Order, rates: &[(u32, f64)]) -> Option<Curve> {
     (!rates.is_empty()).then(|| Curve {

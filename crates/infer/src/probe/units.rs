@@ -1,8 +1,8 @@
 //! Allocation units that can be written in turn, the first ones among them.
 
-use super::finding::Finding;
-use super::layout::Layout;
-use super::open_answers::{QUESTIONS, UNITS_MAX, curve_of};
+use super::finding::{Finding, Value};
+use super::layout::{Layout, PAGE_MAX};
+use super::open_answers::{QUESTIONS, UNITS_MAX, curve_of, short_pieces};
 use super::{Probing, fat, knee, withdrawn};
 use crate::flashbench::{Care, Knee, OpenAu, OpenUnits, Order, Rate, SHORTEST};
 use crate::timed::ProbeError;
@@ -10,9 +10,15 @@ use nandscope_measure::target::Target;
 use nandscope_result::Curve;
 use nandscope_units::{Bytes, Nanos};
 
+/// A unit of so many of the largest pages is large enough that closing one still shows with pieces as long as they are.
+const LARGEST_PAGES: u64 = 32;
 /// Distance of places if the unit is not known: a common multiple of most units, so that no two places share one, and
 /// each begins one.
 const UNIT_DEFAULT: u64 = 48 << 20;
+/// An area of file allocation tables that begins in one of the first sixteen units ends before this one.
+const SPECIAL: u64 = 20;
+/// Units by which those lie further up that are written in short pieces.
+const SHORT_SHIFT: u64 = 9;
 /// Time for one rate.
 const BUDGET: Nanos = Nanos::from_secs(4);
 /// Bytes written from the beginning of a unit of unknown size: no unit is smaller.
@@ -33,8 +39,9 @@ pub(super) fn open<T: Target>(
     }
     let seen = layout.unit;
     let unit = seen.unwrap_or(UNIT_DEFAULT);
+    let page = probing.report.bytes("page");
     probing.target.begin_at(Bytes(layout.first));
-    let mut in_order: Option<(OpenUnits, f64)> = None;
+    let mut in_order: Option<(Option<OpenUnits>, f64)> = None;
     // Whether writing to ever more units became slow, in either order.
     let mut collapses = [None, None];
     for (order, asked) in [Order::Linear, Order::Random].into_iter().zip(QUESTIONS) {
@@ -52,7 +59,13 @@ pub(super) fn open<T: Target>(
             probing.add(Finding::cannot_tell(id, question, SMALL));
             continue;
         }
-        let length = plan.lengths(SHORTEST).last().copied().unwrap_or(unit);
+        // A shorter piece than a page is written with what the page had before, whatever stays open.
+        let least = match page {
+            Some(page) => page.max(SHORTEST),
+            None if seen.is_some() && unit >= LARGEST_PAGES * PAGE_MAX => PAGE_MAX,
+            None => SHORTEST,
+        };
+        let length = plan.lengths(least).last().copied().unwrap_or(unit);
         let one = probing.timed(|p| plan.rate(p, 1, length))?;
         // In one unit at random already slow: with more of them it will not be any faster.
         let alone = in_order.is_some_and(|(_, rate)| rewrites(&one, rate, seen));
@@ -63,16 +76,30 @@ pub(super) fn open<T: Target>(
         collapses[usize::from(order == Order::Random)] = Some(slows);
         probing.report.curves.extend(curve(order, &measured.rates));
         let finding = knee::answer(asked, &measured, seen, alone);
+        let rewritten = in_order.is_some_and(|(_, rate)| one.bytes_per_s < AS_QUICK * rate);
+        let finding = match finding.value.is_some() && length > SHORTEST && rewritten && !alone {
+            true => Finding::cannot_tell(id, question, format!("{}; {REWRITES}", finding.evidence)),
+            false => finding,
+        };
         let certain = finding.value.is_some();
+        let short = plan.lengths(SHORTEST).last().copied().unwrap_or(unit);
+        if let Some(Value::Count(units)) = finding.value
+            && short < length
+        {
+            // What short pieces cost, to compare patterns of all devices.
+            let rate = probing.timed(|p| plan.shifted(p, units + 1, short, SHORT_SHIFT))?;
+            let short = curve(order, &[rate]);
+            probing.report.curves.extend(short.map(|curve| Curve {
+                name: short_pieces(order),
+                ..curve
+            }));
+        }
         probing.add(finding);
         if order == Order::Linear {
-            in_order = measured
-                .found
-                .filter(|_| certain)
-                .map(|found| (found, one.bytes_per_s));
+            in_order = Some((measured.found.filter(|_| certain), one.bytes_per_s));
         }
     }
-    let linear = in_order.map(|(found, _)| found);
+    let linear = in_order.and_then(|(found, _)| found);
     if !layout.written && collapses.iter().all(|c| *c == Some(false)) {
         withdrawn::not_borne_out(&mut probing.report, layout);
     }
@@ -94,6 +121,8 @@ pub(super) fn open<T: Target>(
 }
 
 const SPENT: &str = "the budget of time or writes is spent";
+const REWRITES: &str =
+    "but one unit alone is slower than in order, as where it is rewritten for each piece";
 const UNPLACED: &str = "it is not known where the first unit begins";
 const SMALL: &str = "the target is too small for units that lie far apart";
 
@@ -103,20 +132,25 @@ fn share<T: Target>(probing: &Probing<'_, T>, share: f64) -> Nanos {
 }
 
 fn plan<T: Target>(probing: &Probing<'_, T>, unit: u64, known: bool, order: Order) -> OpenAu {
-    OpenAu {
+    let beginning = |from: u64| OpenAu {
         unit,
         order,
         seed: probing.options.seed,
         budget: Some(BUDGET),
         care: Care {
             warm: WARM,
-            // After everything that may be treated differently.
-            from: 4 * unit.min(UNIT_DEFAULT / 4),
+            from,
             extent: if known { 0 } else { EXTENT },
             fresh: true,
             trim: true,
         },
+    };
+    // After everything that may be treated differently, where the target is large enough.
+    let after = beginning(SPECIAL * unit);
+    if known && after.fitting(probing.target.whole(), UNITS_MAX + 1) > UNITS_MAX {
+        return after;
     }
+    beginning(4 * unit.min(UNIT_DEFAULT / 4))
 }
 
 fn curve(order: Order, rates: &[Rate]) -> Option<Curve> {
@@ -124,13 +158,16 @@ fn curve(order: Order, rates: &[Rate]) -> Option<Curve> {
     curve_of(order, &points)
 }
 
-/// A piece at a random place costs this share of the time to write the whole unit in order at least, where the unit is
+/// A piece at a random place costs this share of the time to write the whole unit in order more at least, where the unit is
 /// rewritten for it: on average a third of its pages are copied, by a controller that may be some times as fast as the link.
 const REWRITTEN: f64 = 0.05;
 
+/// Long pieces of a unit that is not rewritten are written in any order at this share of the rate in order at least.
+const AS_QUICK: f64 = 0.8;
+
 /// Whether the rate of one unit written at random shows that it is rewritten for every piece, `rate` being that in order.
 fn rewrites(one: &Rate, rate: f64, unit: Option<u64>) -> bool {
-    let piece_s = one.length as f64 / one.bytes_per_s.max(1e-9);
+    let more_s = one.length as f64 / one.bytes_per_s.max(1e-9) - one.length as f64 / rate.max(1e-9);
     let unit_s = unit.unwrap_or(0) as f64 / rate.max(1e-9);
-    2.0 * one.bytes_per_s < rate && piece_s > REWRITTEN * unit_s
+    2.0 * one.bytes_per_s < rate && more_s > REWRITTEN * unit_s
 }

@@ -2,7 +2,7 @@
 
 use super::confidence::Strength;
 use super::finding::{Finding, Value};
-use super::open_answers::{curve_name, question};
+use super::open_answers::{curve_name, question, short_pieces};
 use super::writes::IN_ORDER;
 use super::{Probing, Report};
 use crate::flashbench::Order;
@@ -31,20 +31,38 @@ pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
     let Some((name, x, rate)) = slowest else {
         return;
     };
+    if let Some(order) = not_told(&probing.report).filter(|_| probing.overlaps().is_none()) {
+        let why = format!(
+            "{rate:.2} MB/s against {best:.1} MB/s at best; but how units in turn are written in {} order is not known",
+            order.name()
+        );
+        probing.add(Finding::cannot_tell("worst", QUESTION, why));
+        return;
+    }
     let factor = best / rate;
     let what = match name {
         IN_ORDER => format!("long writes in order, after {x:.1} GB"),
-        name => format!("{name}: {x:.0} of them, a piece of 64 KiB each"),
+        name => format!("{name}: {x:.0} of them"),
     };
     let finding = Finding::new(
         "worst",
-        "The pattern to avoid",
+        QUESTION,
         Value::Factor(factor),
         format!("{what}: {factor:.0} times slower"),
         Strength::Strong,
         format!("{rate:.2} MB/s against {best:.1} MB/s at best, of all patterns that were written"),
     );
     probing.add(finding);
+}
+
+const QUESTION: &str = "The pattern to avoid";
+
+/// An order in which the fall of the rate is not known: it may be the slowest.
+fn not_told(report: &Report) -> Option<Order> {
+    let told = |order: &Order| report.count(question(*order).0).is_some();
+    [Order::Linear, Order::Random]
+        .into_iter()
+        .find(|order| !told(order))
 }
 
 /// Rates in a row that are slow together where writing in order is.
@@ -56,6 +74,13 @@ fn lasting(report: &Report, curve: &str) -> usize {
     match curve {
         IN_ORDER => LASTING,
         _ if of(Order::Linear) || of(Order::Random) => 1,
+        _ if [Order::Linear, Order::Random]
+            .map(short_pieces)
+            .iter()
+            .any(|c| c == curve) =>
+        {
+            1
+        }
         _ => 2,
     }
 }
@@ -81,8 +106,11 @@ mod tests {
             Strength::Strong,
             evidence,
         );
+        assert_eq!(not_told(&report), Some(Order::Linear));
         report.findings.push(found);
+        assert_eq!(not_told(&report), Some(Order::Random));
         assert_eq!(lasting(&report, &linear), 1);
+        assert_eq!(lasting(&report, &short_pieces(Order::Linear)), 1);
         assert_eq!(lasting(&report, &curve_name(Order::Random)), 2);
     }
 }
