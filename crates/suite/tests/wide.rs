@@ -153,6 +153,11 @@ fn slow_wrong_answers_are_rare_and_confidences_hold_on_the_other_half() {
         table.join(&self::table(devices.clone(), one));
     }
     println!("{}\n{}", table.markdown(), table.counted());
+    let documented = (devices, seeds) == (0..DEVICES, SEEDS);
+    if documented {
+        // Written first: counts that are out of date fail below.
+        the_documentation_shows(&table.markdown(), &table.classes_csv());
+    }
     assert!(table.longest_s <= TIME_MAX_S, "{}", table.longest_s);
     assert!(table.most_written <= 4_000_000_000);
     for (id, row) in &table.rows {
@@ -168,7 +173,7 @@ fn slow_wrong_answers_are_rare_and_confidences_hold_on_the_other_half() {
             assert!(chance >= 0.005, "{id}, stated at {percent} %: {class:?}");
         }
     }
-    if (devices, seeds) == (0..DEVICES, SEEDS) {
+    if documented {
         let lines = COUNTED.map(|(id, strength, right, stated)| {
             format!("    (\"{id}\", {strength:?}, {right}, {stated}),\n")
         });
@@ -177,7 +182,6 @@ fn slow_wrong_answers_are_rare_and_confidences_hold_on_the_other_half() {
             lines.concat(),
             "the confidences rest on other counts"
         );
-        the_documentation_shows(&table.markdown(), &table.classes_csv());
     }
 }
 

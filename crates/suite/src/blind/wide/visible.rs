@@ -19,6 +19,8 @@ const READ_US: f64 = 3.0;
 /// The same of a write, and the share of its time.
 const WRITE_US: f64 = 300.0;
 const WRITE_SHARE: f64 = 0.01;
+/// The smallest unit.
+const UNIT_MIN: u64 = 128 << 10;
 /// The largest page; a smaller unit looks like one.
 const PAGE_MAX: u64 = 512 << 10;
 /// Boundaries of units that must be seen: three, and two of them again.
@@ -29,6 +31,10 @@ const QUICKER: f64 = 0.85;
 const APART: u64 = 12;
 /// Pieces of units that are written in turn, bytes.
 const PIECE: u64 = 64 << 10;
+/// A piece into one unit more than stay open costs this many times one into an open unit at least where that shows.
+const SLOWER: f64 = 1.5;
+/// First units, of which one may be treated otherwise.
+const FIRST: u64 = 16;
 /// Merges that counting open units takes for each unit at least.
 const MERGES: f64 = 10.0;
 /// So much is written to a drive before it is read, bytes, and places that are compared.
@@ -133,24 +139,32 @@ impl Copy {
         let within = self.across(boundary + 1024)?;
         let read = across_unit - across_page >= READ_US && 14 * unit <= 512 << 20;
         let units = unit > PAGE_MAX && (read || written);
-        if across_page - within >= READ_US || (unit == page && across_unit - within >= READ_US) {
+        let pages =
+            across_page - within >= READ_US || (unit == page && across_unit - within >= READ_US);
+        // Alone, a boundary from the smallest unit on may be that of a unit.
+        if pages && (page < UNIT_MIN || units) {
             seen.push("page");
         }
         if units {
             seen.push("unit");
             seen.push("offset");
-            let merge_us = self.merge_us(unit, first, card)?;
-            let fits = |open: u64| {
-                let room = (open + 2) * APART * unit + first <= capacity;
-                let turns = MERGES * (open + 1) as f64 * merge_us;
-                room && open <= 32 && turns <= options.time.as_micros_f64() / 4.0
-            };
             let open = truth.open.map_or(0, u64::from);
-            if fits(open) {
+            let piece = PIECE.max(page).min(unit / 2) / 512 * 512;
+            // After the units that may be treated otherwise, and others each time.
+            let from = first + FIRST * unit;
+            let within_us = self.in_turn_us((unit, from), open, piece)?;
+            let merge_us = self.in_turn_us((unit, from + unit), open + 1, piece)?;
+            let room = (open + 2) * APART * unit + first <= capacity;
+            let turns = MERGES * (open + 1) as f64 * merge_us;
+            let fits = room && open <= 32 && turns <= options.time.as_micros_f64() / 4.0;
+            if fits && merge_us >= SLOWER * within_us {
                 seen.push("open-linear");
-                seen.push("fat");
-            }
-            if fits(open) || card.out_of_order == OutOfOrder::Rewrite {
+                seen.push("open-random");
+                // Each of the first units is written, and once more, within half of what may be written.
+                if 2 * FIRST * unit <= options.writes.0 / 2 {
+                    seen.push("fat");
+                }
+            } else if card.out_of_order == OutOfOrder::Rewrite {
                 seen.push("open-random");
             }
         }
@@ -199,26 +213,30 @@ impl Copy {
         Ok(quickest)
     }
 
-    /// What a piece more costs if a unit is closed for each: pieces in turn into one unit more than stay open, µs.
-    fn merge_us(&mut self, unit: u64, first: u64, card: &CardSection) -> Result<f64, TargetError> {
+    /// What a piece costs that is written to so many units in turn, once each of them is open, µs.
+    fn in_turn_us(
+        &mut self,
+        (unit, from): (u64, u64),
+        units: u64,
+        piece: u64,
+    ) -> Result<f64, TargetError> {
         let capacity = self.target.capacity().0;
-        let units = u64::from(card.open_aus) + 1;
         let mut total = 0.0;
         let mut count = 0.0;
         for round in 0..2 {
             for number in 0..units {
-                let at = first + (number * APART + 2) * unit + round * PIECE.min(unit / 2);
-                if at + PIECE > capacity {
+                let at = from + number * APART * unit + round * piece;
+                if at + piece > capacity {
                     return Ok(f64::INFINITY);
                 }
-                let took = self.time(OpKind::Write, at / 512 * 512, PIECE)?;
+                let took = self.time(OpKind::Write, at, piece)?;
                 if round == 1 {
                     total += took;
                     count += 1.0;
                 }
             }
         }
-        Ok(total / count)
+        Ok(total / f64::max(count, 1.0))
     }
 
     /// Whether reads in order are quicker than the same in another order.
