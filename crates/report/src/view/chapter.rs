@@ -559,12 +559,15 @@ mod tests {
             .map(|n| Series {
                 name: format!("quantity {n}"),
                 unit: format!("unit {n}"),
+                t_s: vec![1.0, 2.0, 3.0],
+                v: vec![1.0, 2.0, 3.0],
                 ..long.series[0].clone()
             })
             .collect();
         let mut second = long.clone();
         second.mode = Some("U".into());
         let chapters = all(&document(vec![long, second]));
+        assert_eq!(chapters[0].parts[0].steps[0].plots.len(), 7);
         let open: Vec<bool> = chapters[0]
             .parts
             .iter()

@@ -293,7 +293,7 @@ pub fn misses<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
             None => reasons.push((why, vec![fact])),
         }
     }
-    let line = |(why, facts): (&str, Vec<&str>)| format!("- {}: {why}\n", facts.join(", "));
+    let line = |(why, facts): (&str, Vec<&str>)| format!("- {}: {why}\n", in_ranges(&facts));
     reasons.into_iter().map(line).collect()
 }
 
@@ -363,9 +363,29 @@ pub fn unchecked(coverage: &Coverage) -> String {
     let mut text = String::new();
     for group in &coverage.unchecked {
         let ids: Vec<&str> = group.facts.iter().map(|f| f.0.as_str()).collect();
-        let _ = writeln!(text, "- {}: {}", group.reason, ids.join(", "));
+        let _ = writeln!(text, "- {}: {}", group.reason, in_ranges(&ids));
     }
     text
+}
+
+/// Facts in the order given; three and more that follow one another are a range.
+fn in_ranges(facts: &[&str]) -> String {
+    let number = |fact: &str| -> Option<(String, u32)> {
+        let (group, number) = fact.rsplit_once('-')?;
+        Some((group.to_string(), number.parse().ok()?))
+    };
+    let follows = |a: &&str, b: &&str| match (number(a), number(b)) {
+        (Some((group, a)), Some((other, b))) => group == other && a + 1 == b,
+        _ => false,
+    };
+    let ranges: Vec<String> = facts
+        .chunk_by(follows)
+        .map(|run| match run {
+            [first, _, .., last] => format!("{first} to {last}"),
+            few => few.join(", "),
+        })
+        .collect();
+    ranges.join(", ")
 }
 
 pub(super) fn value_as_printed(row: &Row) -> String {
@@ -474,5 +494,25 @@ mod tests {
             "1 of 1 predicted and 0 of 1 calibrated rows are met:\n\n\
              - Drive, 1 TB: predicted 1 of 1, calibrated 0 of 1\n"
         );
+    }
+
+    #[test]
+    fn facts_that_follow_one_another_are_a_range() {
+        for (facts, expected) in [
+            (&[][..], ""),
+            (&["S4-1"], "S4-1"),
+            (&["S4-1", "S4-2"], "S4-1, S4-2"),
+            (&["P-007", "S4-1", "S4-2", "S4-3"], "P-007, S4-1 to S4-3"),
+            (
+                &["S3-1", "S3-2", "S4-3", "D-010", "D-009"],
+                "S3-1, S3-2, S4-3, D-010, D-009",
+            ),
+            (
+                &["odd", "D-001", "D-002", "D-003", "D-005"],
+                "odd, D-001 to D-003, D-005",
+            ),
+        ] {
+            assert_eq!(in_ranges(facts), expected);
+        }
     }
 }

@@ -151,8 +151,10 @@ mod tests {
         (nand.channels, nand.dies_per_channel, nand.word_lines) = (2, 2, 8);
         nand.blocks_per_plane = 60;
         profile.device.capacity_bytes = 40 * 2 * 2 * 2 * 8 * 3 * 16_384;
-        let mut ftl = profile.ftl.clone().expect("page-mapped");
-        ftl.journal_entries = journal_entries;
+        if let Some(ftl) = profile.ftl.as_mut() {
+            ftl.journal_entries = journal_entries;
+        }
+        let ftl = profile.ftl.clone().expect("page-mapped");
         let controller = profile.controller.clone().expect("page-mapped");
         let host = library::host("direct").expect("in the library");
         let host = host.host_profile().expect("valid");
