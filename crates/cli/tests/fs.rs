@@ -62,11 +62,15 @@ fn slow_cuts_make_a_table() {
     ran.succeeds();
     assert!(ran.out.contains("lying"), "{}", ran.out);
     let page = folder.read("page.md");
-    let honest = page
-        .lines()
-        .find(|l| l.starts_with("| NILFS2 | honest | 2 |"));
-    let cells: Vec<&str> = honest.unwrap().split(" | ").collect();
-    assert!(cells[6].starts_with("0/") && cells[4] == "0", "{page}");
+    assert!(
+        page.contains("no file system loses a confirmed line"),
+        "{page}"
+    );
+    assert!(page.contains("| NILFS2 | lying |"), "{page}");
+    let rows = folder.read("page.csv");
+    let honest = rows.lines().find(|l| l.starts_with("NILFS2,honest,2,"));
+    let cells: Vec<&str> = honest.unwrap().split(',').collect();
+    assert!(cells[6].starts_with("0/") && cells[4] == "0", "{rows}");
 }
 
 /// Finished cells in a journal.
