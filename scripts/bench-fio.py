@@ -144,19 +144,15 @@ def section(rows, theirs, ours, arguments, load):
         f"Measured on {today} with {version} on {os.cpu_count()} processors (Linux {os.uname().release}), load average "
         f"{load:.1f} at the start:",
         f"{arguments.pairs} pairs of runs of {arguments.seconds:g} s, in alternating order, on a loop device with direct "
-        "I/O over a tmpfs. Values are medians (fio / nandscope); a",
-        "ratio is the median of the ratios of the pairs, nandscope over fio. CPU is user and system time of the process "
-        "per operation.",
-        "The loop device's worker is kept on processor 0 for a single job, which has the other one for itself, but at QD1 the "
-        "same (the head of the script says why).",
+        "I/O over a tmpfs. Medians (fio / nandscope);",
+        "ratios are medians of those of the pairs. CPU: user and system time.",
         "",
         "| job | IOPS | ratio | CPU per operation | ratio | p50 ratio | p99 ratio |",
         "|---|---|---|---|---|---|---|",
         *rows,
         "",
-        f"The generator alone, 4 KiB random reads at QD32 on a target that does nothing, with everything recorded: "
-        f"fio's null engine {theirs:.0f} ns,",
-        f"nandscope {ours:.0f} ns of processor time per operation.",
+        f"4 KiB random reads at QD32 on a target that does nothing: fio's null engine {theirs:.0f} ns, nandscope {ours:.0f} ns "
+        "of processor time per operation.",
     ])
 
 

@@ -88,7 +88,7 @@ def beside_the_command(command: Path, folder: Path, pairs: int, count: int) -> s
         theirs.append(run(line, folder)[1])
         ours.append(run([sys.executable, "-c", IN_PYTHON.format(drive=DRIVE)], folder)[1])
     ratio = statistics.median(o / t for o, t in zip(ours, theirs, strict=True))
-    return (f"| {count / 1e6:g} million 4 KiB random reads, processor time of the process: command, Python "
+    return (f"| {count / 1e6:g} million 4 KiB random reads, processor time: command, Python "
             f"| {statistics.median(theirs):.2f} s, {statistics.median(ours):.2f} s | {ratio:.3f} | ≤ 1.05 |")
 
 
@@ -97,9 +97,9 @@ def two_threads(folder: Path, pairs: int, count: int) -> list[str]:
     all_of = [json.loads(run([sys.executable, "-c", IN_THREADS.format(drive=DRIVE)], folder)[2]) for _ in range(pairs)]
     wall = [one[0] / two[0] for one, two in all_of]
     cpu = [2 * one[1] / two[1] for one, two in all_of]
-    return [f"| two runs on two threads beside one after the other: speed-up, wall time | median {statistics.median(wall):.2f} "
+    return [f"| two runs on two threads: speed-up, wall time | median {statistics.median(wall):.2f} "
             f"| {max(wall):.2f} at best | ≥ 1.9 |",
-            "| the same from processor time (2 × one thread / two threads), as on processors of their own "
+            "| the same from processor time (2 × one thread / two threads) "
             f"| median {statistics.median(cpu):.2f} | {max(cpu):.2f} at best | ≥ 1.9 |"]
 
 
@@ -109,7 +109,7 @@ def tables(folder: Path, rows: int) -> str:
     (folder / "job.fio").write_text(READS.format(count=rows) + more)
     out = run([sys.executable, "-c", IN_TABLES.format(drive=DRIVE)], folder)[2]
     rows, size, before, after, run_peak, top = json.loads(out)
-    return (f"| {rows:.0e} operations ({size / 1e9:.2f} GB of buffers) to polars: growth of resident memory "
+    return (f"| {rows:.0e} operations ({size / 1e9:.2f} GB of buffers) to polars: growth of memory "
             f"| {(after - before) / 1e6:.1f} MB | {100 * (after - before) / size:.2f} % of the buffers; "
             f"peak {100 * max(0, top - run_peak) / size:.2f} % above that of the run | ≤ 5 % |")
 
@@ -124,9 +124,9 @@ def sweep(command: Path, folder: Path, points: int, count: int) -> list[str]:
     both = run([*line, "--jobs", "2", "-o", "two"], folder)
     same = (folder / "one/points.csv").read_bytes() == (folder / "two/points.csv").read_bytes()
     assert same, "the number of threads changed the table"
-    return [f"| sweep of {points} points ({count:,} writes each, steady state, 64 GB, 4 devices): processor time with one "
+    return [f"| sweep of {points} points ({count:,} writes each, steady state): processor time with one "
             f"thread, with two | {alone[1]:.1f} s, {both[1]:.1f} s | {both[1] / alone[1]:.3f} | ≤ 1.1 |",
-            f"| the same: wall time with two threads beside half of the processor time with one | {both[0]:.1f} s, {alone[1] / 2:.1f} s "
+            f"| the same: wall time with two threads, half of the processor time with one | {both[0]:.1f} s, {alone[1] / 2:.1f} s "
             f"| {2 * both[0] / alone[1]:.2f} | ≤ 1.1 |"]
 
 

@@ -16,7 +16,7 @@ use crate::threads::ThreadArguments;
 use clap::Args;
 use nandscope_device::memory_estimate;
 use nandscope_suite::closed_forms::closed_forms;
-use nandscope_suite::facts::{self, Comparison, Validation, page, rows};
+use nandscope_suite::facts::{self, Comparison, Row, Validation, page, rows};
 use nandscope_suite::{SuiteError, at_once};
 use nandscope_units::Bytes;
 use std::path::{Path, PathBuf};
@@ -106,8 +106,13 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         (_, true) => whole_page(&devices, &interrupt)?,
         (_, false) => tables(&devices),
     };
-    deliver(&arguments, &text, Some(&rows::csv(&devices)), console)?;
-    let scores = page::Scores::of(devices.iter().flat_map(|(_, c)| &c.rows));
+    deliver(
+        &arguments,
+        &text,
+        Some(&rows::csv(named(&devices))),
+        console,
+    )?;
+    let scores = page::Scores::of(all_rows(&devices));
     console.note(&scores.in_words());
     verdict(&devices)
 }
@@ -130,8 +135,26 @@ fn chosen(names: &[String]) -> Result<Vec<Validation>, Failure> {
     Ok(list)
 }
 
-/// Title of a device and the comparison of one procedure, or why it could not be carried out.
-type Measured = Result<(String, Comparison), SuiteError>;
+/// A device beside everything that was published of it.
+struct Validated {
+    /// Name of the profile.
+    device: String,
+    title: String,
+    comparison: Comparison,
+}
+
+/// A device with one of its procedures, or why that could not be carried out.
+type Measured = Result<Validated, SuiteError>;
+
+/// All rows of all devices.
+fn all_rows(devices: &[Validated]) -> impl Iterator<Item = &Row> {
+    devices.iter().flat_map(|d| &d.comparison.rows)
+}
+
+/// Each device's name and comparison.
+fn named(devices: &[Validated]) -> impl Iterator<Item = (&str, &Comparison)> + Clone {
+    devices.iter().map(|d| (d.device.as_str(), &d.comparison))
+}
 
 /// Number of threads, each of which may need memory for the largest device of the list.
 fn threads(
@@ -175,20 +198,24 @@ fn measure_all(
 fn measure(validation: &Validation, interrupt: &Interrupt) -> Measured {
     let spec = validation.spec()?;
     let comparison = validation.measure(&spec, &|| interrupt.asked())?;
-    Ok((spec.profile.device.title, comparison))
+    Ok(Validated {
+        device: validation.device.clone(),
+        title: spec.profile.device.title,
+        comparison,
+    })
 }
 
 /// The procedures of one device follow each other, and share a table.
-fn by_device(all: Vec<Measured>) -> Result<Vec<(String, Comparison)>, Failure> {
-    let mut devices: Vec<(String, Comparison)> = Vec::new();
+fn by_device(all: Vec<Measured>) -> Result<Vec<Validated>, Failure> {
+    let mut devices: Vec<Validated> = Vec::new();
     for measured in all {
-        let (title, comparison) = measured.map_err(|e| suite_failure(&e))?;
+        let measured = measured.map_err(|e| suite_failure(&e))?;
         match devices.last_mut() {
-            Some((known, before)) if *known == title => {
-                before.rows.extend(comparison.rows);
-                before.missing.extend(comparison.missing);
+            Some(known) if known.device == measured.device => {
+                known.comparison.rows.extend(measured.comparison.rows);
+                known.comparison.missing.extend(measured.comparison.missing);
             }
-            _ => devices.push((title, comparison)),
+            _ => devices.push(measured),
         }
     }
     Ok(devices)
@@ -209,13 +236,13 @@ is nothing to fit. H: harmonic numbers of real arguments; b: pages per block; α
 
 ";
 
-fn whole_page(devices: &[(String, Comparison)], interrupt: &Interrupt) -> Result<String, Failure> {
+fn whole_page(devices: &[Validated], interrupt: &Interrupt) -> Result<String, Failure> {
     let coverage = facts::coverage().map_err(|e| suite_failure(&e))?;
     let theory = closed_forms(&|| interrupt.asked()).map_err(|e| suite_failure(&e))?;
     Ok(format!(
         "{INTRODUCTION}## Scores\n\n{}\n## What is not met\n\n{}\n## Unexplained caps\n\n{UNEXPLAINED_CAPS}{}\n## Closed forms\n\n{CLOSED_FORMS}{}\n## Measurements without a check\n\n{} of {} published facts, and {} of {} measurements, are compared with a figure. The others, by reason:\n\n{}",
-        page::all_scores(devices),
-        page::misses(devices.iter().flat_map(|(_, c)| &c.rows)),
+        page::all_scores(named(devices)),
+        page::misses(all_rows(devices)),
         page::unexplained_caps(),
         page::closed_forms(&theory),
         coverage.checked,
@@ -226,15 +253,17 @@ fn whole_page(devices: &[(String, Comparison)], interrupt: &Interrupt) -> Result
     ))
 }
 
-fn tables(devices: &[(String, Comparison)]) -> String {
-    let table =
-        |(title, c): &(String, Comparison)| format!("## {title}\n\n{}\n", page::table(&c.rows));
+fn tables(devices: &[Validated]) -> String {
+    let table = |d: &Validated| {
+        let rows = page::table(&d.comparison.rows);
+        format!("## {}\n\n{rows}\n", d.title)
+    };
     devices.iter().map(table).collect()
 }
 
 /// Fails where a figure does not exist, or misses its fact without a reason.
-fn verdict(devices: &[(String, Comparison)]) -> Result<Exit, Failure> {
-    let missing = devices.iter().flat_map(|(_, c)| &c.missing);
+fn verdict(devices: &[Validated]) -> Result<Exit, Failure> {
+    let missing = devices.iter().flat_map(|d| &d.comparison.missing);
     let missing: Vec<String> = missing
         .map(|(fact, figure)| format!("{figure} ({fact})"))
         .collect();
@@ -242,8 +271,7 @@ fn verdict(devices: &[(String, Comparison)]) -> Result<Exit, Failure> {
         let text = format!("figures that no procedure gives: {}", missing.join(", "));
         return Err(Failure::new(Exit::Partial, text));
     }
-    let rows = devices.iter().flat_map(|(_, c)| &c.rows);
-    let unexplained: Vec<&str> = rows
+    let unexplained: Vec<&str> = all_rows(devices)
         .filter(|r| !r.published.met && r.published.why.is_empty())
         .map(|r| r.figure.id.as_str())
         .collect();

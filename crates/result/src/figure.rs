@@ -11,7 +11,7 @@ pub struct Figure {
     pub id: String,
     /// For people.
     pub title: String,
-    /// Name of the `ModeInfo`, if there are several.
+    /// Mode, if there are several.
     #[serde(default)]
     pub mode: Option<String>,
     /// The value.

@@ -14,7 +14,7 @@ pub struct StepResult {
     pub title: String,
     /// Chapter of the report, such as `CrystalDiskMark`.
     pub section: String,
-    /// Name of the `ModeInfo`, if there are several.
+    /// Mode, if there are several.
     #[serde(default)]
     pub mode: Option<String>,
     /// What was done, in a sentence or two.
@@ -133,7 +133,7 @@ pub struct Conclusion {
     pub answer: String,
     /// Numbers and conditions.
     pub evidence: String,
-    /// Name of the `ModeInfo`, if there are several.
+    /// Mode, if there are several.
     #[serde(default)]
     pub mode: Option<String>,
     /// Result of a test.

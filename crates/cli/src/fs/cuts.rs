@@ -9,6 +9,7 @@ use crate::run::progress::Line;
 use nandscope_suite::at_once;
 use nandscope_uml::filesystem::FileSystem;
 use nandscope_uml::powercut::{FlushSemantics, Outcome, Series};
+use nandscope_units::csv_line;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
@@ -218,8 +219,8 @@ pub fn table(subject: &Subject, rows: &[Row], console: &Console) -> String {
 /// Columns of the page; the file beside it has all.
 const SHOWN: [usize; 5] = [0, 1, 4, 6, 7];
 
-/// The page docs/power-cuts.md: the honest card in a sentence if it loses nothing, the others in a table.
-pub fn page(subject: &Subject, rows: &[Row], points: u32, version: &str) -> String {
+/// The page docs/power-cuts.md, with a link to the rows: the honest card in a sentence if it loses nothing, the others in a table.
+pub fn page(subject: &Subject, rows: &[Row], points: u32, version: &str, link: &str) -> String {
     let mut page = format!(
         "# What a power cut leaves\n\n\
          Made by `make cuts CUTS={points}`; do not edit. On Linux {version} a program appends {LINES} lines to a log and makes a file after\n\
@@ -229,7 +230,7 @@ pub fn page(subject: &Subject, rows: &[Row], points: u32, version: &str) -> Stri
          - The **honest** card flushes, and uses the previous copy of a page whose programming was interrupted.\n\
          - The **tearing** card flushes, but takes an interrupted page for good; what it overwrote is lost.\n\
          - The **lying** card ignores flushes and takes interrupted pages for good.\n\n\
-         [power-cuts.csv](power-cuts.csv) also has the exit codes of the repair (0: nothing to do, or done; 1: repaired; others: see its\n\
+         {link} also has the exit codes of the repair (0: nothing to do, or done; 1: repaired; others: see its\n\
          manual), and how many were not clean at the end.\n\n",
         subject.title(),
     );
@@ -254,13 +255,9 @@ pub fn page(subject: &Subject, rows: &[Row], points: u32, version: &str) -> Stri
 
 /// The file docs/power-cuts.csv: every row with all columns.
 pub fn csv(rows: &[Row]) -> String {
-    let mut text = format!("{}\n", COLUMNS.join(","));
+    let mut text = csv_line(&COLUMNS);
     for row in rows {
-        let cells = row.cells().map(|cell| match cell.contains(',') {
-            true => format!("\"{cell}\""),
-            false => cell,
-        });
-        let _ = writeln!(text, "{}", cells.join(","));
+        text.push_str(&csv_line(&row.cells().each_ref().map(String::as_str)));
     }
     text
 }

@@ -106,16 +106,21 @@ pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
     plans
 }
 
-/// The page, and the rows beside it.
-pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> (String, Rows) {
+/// The page with a link to the rows, and the rows.
+pub fn write(
+    subjects: &[Subject],
+    measured: &[Measured],
+    version: &str,
+    link: &str,
+) -> (String, Rows) {
     let mut rows = Rows::new();
     let mut page = format!(
         "# Which file system for which card\n\n\
          Made by `make fs`; do not edit. File systems of Linux {version} on the simulated cards of the talk \
          \"Which SD card?\" (P. Chubb, linux.conf.au 2015), in virtual time; processor time is zero. \
          [fs.md](fs.md) explains the workloads.\n\n\
-         WA: bytes in flash per byte to the card. Reopened: AUs reopened with those that the card keeps open. Seconds, further columns and \
-         variants: [filesystems.csv](filesystems.csv).\n\n"
+         WA: bytes in flash per byte to the card. Reopened: AUs reopened with those that the card keeps open. Times are in seconds, with a final `sync`. Further columns and \
+         variants: {link}.\n\n"
     );
     tables(&mut page, subjects, measured);
     page.push_str("## The talk's findings\n\n");
@@ -204,8 +209,14 @@ fn systems(measured: &[Measured]) -> Vec<FileSystem> {
     systems
 }
 
-/// A table for each workload, the fastest of each card in bold, and the reasons below.
+/// The cards, then a table for each workload, the fastest of each card in bold, and the reasons below.
 fn tables(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
+    page.push_str("| card | open AUs | AU |\n|---|---|---|\n");
+    for subject in subjects {
+        let (name, card) = (subject.short(), &subject.card);
+        let _ = writeln!(page, "| {name} | {} | {} |", card.open, card.unit);
+    }
+    page.push('\n');
     let mut workloads: Vec<&str> = Vec::new();
     let systems = systems(measured);
     for m in measured.iter().filter(|m| m.plan.group.is_empty()) {
@@ -217,11 +228,11 @@ fn tables(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
         let title = workload::named(name).map_or(String::new(), |w| w.title);
         let _ = writeln!(
             page,
-            "## {name}\n\n{title}. Seconds, final `sync` included.\n"
+            "## {name}\n\n{title}.\n"
         );
         let heads: Vec<_> = systems.iter().map(|fs| fs.title()).collect();
-        let _ = writeln!(page, "| card | open AUs × size | {} |", heads.join(" | "));
-        let _ = writeln!(page, "|---|---|{}", "---|".repeat(heads.len()));
+        let _ = writeln!(page, "| card | {} |", heads.join(" | "));
+        let _ = writeln!(page, "|---|{}", "---|".repeat(heads.len()));
         for (number, subject) in subjects.iter().enumerate() {
             let cell = |fs: FileSystem| {
                 ok(measured, "")
@@ -241,14 +252,7 @@ fn tables(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
                     Some(c) => seconds(c),
                 })
                 .collect();
-            let _ = writeln!(
-                page,
-                "| {} | {} × {} | {} |",
-                subject.title(),
-                subject.card.open,
-                subject.card.unit,
-                columns.join(" | ")
-            );
+            let _ = writeln!(page, "| {} | {} |", subject.short(), columns.join(" | "));
         }
         let ends = (0..subjects.len()).filter_map(|number| {
             let mut mine: Vec<&Cell> = ok(measured, "")
@@ -344,7 +348,7 @@ fn open_units(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
                 )
             })
         });
-        let _ = writeln!(page, "| {} | {} |", subject.title(), words.join(" | "));
+        let _ = writeln!(page, "| {} | {} |", subject.short(), words.join(" | "));
     }
     let _ = writeln!(
         page,

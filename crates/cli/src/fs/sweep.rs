@@ -143,12 +143,16 @@ pub fn tables(subject: &Subject, measured: &[&Measured], console: &Console) -> S
     text
 }
 
-/// A page with nothing but the section, and the rows beside it.
-pub fn page(subjects: &[Subject], measured: &[Measured], version: &str) -> (String, Rows) {
+/// A page with nothing but the section and a link to the rows, and the rows.
+pub fn page(
+    subjects: &[Subject],
+    measured: &[Measured],
+    version: &str,
+    link: &str,
+) -> (String, Rows) {
     let mut page = format!(
         "# File systems and the options they are made with\n\n\
-         Made by `nandscope fs --sweep --page`; do not edit. Linux {version} on simulated cards, in virtual time. The file `.csv` \
-         beside this page has every variant.\n\n"
+         Made by `nandscope fs --sweep --page`; do not edit. Linux {version} on simulated cards, in virtual time. {link} has every variant.\n\n"
     );
     let mut rows = Rows::new();
     section(&mut page, &mut rows, subjects, measured);

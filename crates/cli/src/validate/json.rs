@@ -1,20 +1,22 @@
 //! What `nandscope validate` found, for programs.
 
+use super::{Validated, all_rows};
 use nandscope_suite::cards::{Card, Comparison as CardComparison};
-use nandscope_suite::facts::{Basis, Comparison, Row, page};
+use nandscope_suite::facts::{Basis, Row, page};
 use nandscope_suite::flashbench::{OpenUnits, Order};
 use serde_json::{Value, json};
 
-/// Devices beside what was published of them, by title.
-pub fn devices(devices: &[(String, Comparison)]) -> Value {
-    let scores = page::Scores::of(devices.iter().flat_map(|(_, c)| &c.rows));
+/// Devices beside what was published of them.
+pub(super) fn devices(devices: &[Validated]) -> Value {
+    let scores = page::Scores::of(all_rows(devices));
     let score = |s: page::Score| json!({ "met": s.met, "of": s.all });
-    let of_device = |(title, comparison): &(String, Comparison)| {
-        let missing = comparison.missing.iter();
+    let of_device = |d: &Validated| {
+        let missing = d.comparison.missing.iter();
         let missing = missing.map(|(fact, figure)| json!({ "fact": fact, "figure": figure }));
         json!({
-            "title": title,
-            "rows": comparison.rows.iter().map(row).collect::<Vec<_>>(),
+            "device": d.device,
+            "title": d.title,
+            "rows": d.comparison.rows.iter().map(row).collect::<Vec<_>>(),
             "missing": missing.collect::<Vec<_>>(),
         })
     };

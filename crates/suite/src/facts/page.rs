@@ -76,17 +76,17 @@ impl Scores {
     }
 }
 
-/// The two scores of all devices together, and of each.
-pub fn all_scores(devices: &[(String, Comparison)]) -> String {
-    let all = Scores::of(devices.iter().flat_map(|(_, c)| &c.rows));
+/// The two scores of all devices together, and of each by its name.
+pub fn all_scores<'a>(devices: impl Iterator<Item = (&'a str, &'a Comparison)> + Clone) -> String {
+    let all = Scores::of(devices.clone().flat_map(|(_, c)| &c.rows));
     let mut text = format!(
         "{} predicted and {} calibrated rows are met:\n\n",
         all.predicted, all.calibrated
     );
-    for (title, comparison) in devices {
+    for (name, comparison) in devices {
         let scores = Scores::of(&comparison.rows);
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "- {title}: {}", scores.in_short());
+        let _ = writeln!(text, "- {name}: {}", scores.in_short());
     }
     text
 }
@@ -484,15 +484,15 @@ mod tests {
             rows: vec![row("D-1", "Write", 50.0, 50.0), second],
             missing: Vec::new(),
         };
-        let devices = [("Drive, 1 TB".to_string(), comparison)];
-        let expected = "\"Drive, 1 TB\",NVMe,D-1,Write,50,MB/s,10 %,50,0,yes,,,\n\
-            \"Drive, 1 TB\",NVMe,D-2,\"Read, QD2\",200,MB/s,10 %,250,+25.0,no,nand.a; ftl.b,,it differs\n";
-        let csv = crate::facts::rows::csv(&devices);
+        let devices = [("drive-1tb", &comparison)];
+        let expected = "drive-1tb,NVMe,D-1,Write,50,MB/s,10 %,50,0,yes,,,\n\
+            drive-1tb,NVMe,D-2,\"Read, QD2\",200,MB/s,10 %,250,+25.0,no,nand.a; ftl.b,,it differs\n";
+        let csv = crate::facts::rows::csv(devices.into_iter());
         assert_eq!(csv.split_once('\n').unwrap().1, expected);
         assert_eq!(
-            all_scores(&devices),
+            all_scores(devices.into_iter()),
             "1 of 1 predicted and 0 of 1 calibrated rows are met:\n\n\
-             - Drive, 1 TB: predicted 1 of 1, calibrated 0 of 1\n"
+             - drive-1tb: predicted 1 of 1, calibrated 0 of 1\n"
         );
     }
 

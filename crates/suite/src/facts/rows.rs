@@ -20,11 +20,10 @@ const COLUMNS: [&str; 13] = [
     "why not met",
 ];
 
-/// All rows as CSV, in the order of devices and checks; nothing in `calibrated by` is a prediction.
-pub fn csv(devices: &[(String, Comparison)]) -> String {
+/// All rows of named devices as CSV, in the order of devices and checks; nothing in `calibrated by` is a prediction.
+pub fn csv<'a>(devices: impl Iterator<Item = (&'a str, &'a Comparison)>) -> String {
     let rows = devices
-        .iter()
-        .flat_map(|(title, comparison)| comparison.rows.iter().map(move |row| line(title, row)));
+        .flat_map(|(name, comparison)| comparison.rows.iter().map(move |row| line(name, row)));
     [csv_line(&COLUMNS)].into_iter().chain(rows).collect()
 }
 
