@@ -3,7 +3,7 @@
 //! characters, so that it can be piped; at most 80 columns wide unless told otherwise.
 
 use crate::names::capital;
-use crate::number::{bytes, duration, short, with_unit};
+use crate::number::{bytes, duration, with_unit};
 use crate::sparkline;
 use crate::view::answer::Answer;
 use crate::view::notice;
@@ -260,8 +260,8 @@ fn row(placed: &Placed, several: bool, ascii: bool) -> Vec<Cell> {
                 (false, true) => "NOT MET",
             };
             (
-                short(p.value),
-                published::error(figure.value, p.value),
+                published::with_symbol(p, ascii),
+                published::error(figure.value, p),
                 mark,
             )
         }

@@ -1,14 +1,16 @@
 //! The plot that a report on storage is opened for: the speed of the long writes, over what was
 //! written and over time, all modes and states together. It draws what the steps recorded and
-//! decides only which steps are long enough.
+//! decides only which steps are long enough: those across the device, or else the longest of each mode.
 
 use super::matrix::Matrix;
 use super::modes::modes;
 use super::plot::{Axis, Kind, Line, Plot};
 use super::regions;
+use super::sustained;
 use super::table::{Samples, Table};
 use super::time;
 use nandscope_result::{ResultDocument, Series, StepResult, procedure, throughput_profile};
+use std::collections::BTreeSet;
 
 /// A write of this share of the capacity is one across the device.
 const MOST_OF_DEVICE: f64 = 0.5;
@@ -20,6 +22,8 @@ const MOST_LINES: usize = 6;
 /// The long writes of a document.
 #[derive(Clone, Debug)]
 pub struct Fill {
+    /// Heading: whether the whole device was written, or a part of it.
+    pub heading: &'static str,
     /// Speed over what was written.
     pub over_data: Plot,
     /// Speed over time.
@@ -28,8 +32,11 @@ pub struct Fill {
     pub regions: Option<Matrix>,
 }
 
+/// A step and its write bandwidth.
+type Run<'a> = (&'a StepResult, &'a Series);
+
 /// The steps that wrote most of the device without pause, in the order of the document.
-fn runs(document: &ResultDocument) -> Vec<(&StepResult, &Series)> {
+fn runs(document: &ResultDocument) -> Vec<Run<'_>> {
     let enough = document.target.capacity_bytes as f64 / 1e9 * MOST_OF_DEVICE;
     let written = |series: &Series| {
         let samples = throughput_profile::weighted(series);
@@ -62,10 +69,30 @@ pub fn overlay(id: &str, writes: &[(String, Samples)]) -> Plot {
     plot(id, ("Written", "GB"), &names, &styles, &samples)
 }
 
-/// The writes across the device, or `None` where no step wrote most of it.
+/// The longest sequential write of each mode, where a document has several chapters: the plots of a single one are beside
+/// the verdict already.
+fn longest<'a>(document: &'a ResultDocument, modes: &[Option<String>]) -> Vec<Run<'a>> {
+    let sections: BTreeSet<&str> = document.steps.iter().map(|s| s.section.as_str()).collect();
+    if sections.len() < 2 {
+        return Vec::new();
+    }
+    let of_mode = |mode: &Option<String>| {
+        let steps = document.steps.iter().filter(|s| s.mode == *mode);
+        let (step, _) = sustained::longest_write(mode.as_deref(), &steps.collect::<Vec<_>>())?;
+        Some((step, throughput_profile::sequential_write(step)?))
+    };
+    modes.iter().filter_map(of_mode).collect()
+}
+
+/// The writes across the device, or else the longest of each mode; `None` where there is neither.
 pub fn of(document: &ResultDocument) -> Option<Fill> {
     let modes = modes(document);
+    let mut heading = "Writing the whole device";
     let mut runs = runs(document);
+    if runs.is_empty() {
+        heading = "Sustained write";
+        runs = longest(document, &modes);
+    }
     let order = |s: &StepResult| {
         modes
             .iter()
@@ -101,6 +128,7 @@ pub fn of(document: &ResultDocument) -> Option<Fill> {
         .zip(runs.iter().map(|(s, _)| regions::of_step(s)))
         .collect();
     Some(Fill {
+        heading,
         over_data: plot("fill-data", ("Written", "GB"), &names, &styles, &by_data),
         over_time: plot(
             "fill-time",
@@ -114,7 +142,7 @@ pub fn of(document: &ResultDocument) -> Option<Fill> {
 }
 
 /// Names of the lines: mode and title, less what all titles begin with.
-fn names(runs: &[(&StepResult, &Series)]) -> Vec<String> {
+fn names(runs: &[Run]) -> Vec<String> {
     let words: Vec<Vec<&str>> = runs
         .iter()
         .map(|(s, _)| s.title.split(' ').collect())
@@ -264,11 +292,21 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_was_not_filled_has_no_such_plot() {
+    fn without_a_write_across_the_device_the_longest_of_each_mode_is_drawn() {
         let mut document = crate::blank::document();
         assert!(of(&document).is_none());
         document.target.capacity_bytes = 1_000_000_000_000;
-        document.steps = vec![step("seq write", "E", 100.0)];
+        document.steps = vec![
+            step("seq write", "E", 100.0),
+            step("short", "E", 10.0),
+            step("seq write", "U", 60.0),
+        ];
+        // The plots of a single chapter are not repeated.
         assert!(of(&document).is_none());
+        document.steps[1].section = "Another".into();
+        let fill = of(&document).unwrap();
+        let names: Vec<&str> = fill.over_data.lines.iter().map(|l| &*l.name).collect();
+        assert_eq!(names, ["E", "U"]);
+        assert_eq!(fill.heading, "Sustained write");
     }
 }

@@ -2,7 +2,7 @@
 //! counterpart, the difference, whether it is met, and why not.
 
 use super::matrix::{ANSWER, Cell, answer, is_answer};
-use crate::number::with_unit;
+use crate::number::{short, with_unit};
 use nandscope_result::{Figure, Published, Relation, ResultDocument, ToleranceKind};
 
 /// One row of the table.
@@ -198,7 +198,7 @@ fn row(placed: &Placed, published: &Published) -> PublishedRow {
             tolerance(published, &figure.unit)
         },
         value: Cell::of(figure).text,
-        error: error(figure.value, published.value),
+        error: error(figure.value, published),
         met: published.met,
         why: published.why.clone(),
         source: published.source.clone(),
@@ -226,9 +226,29 @@ fn tolerance(published: &Published, unit: &str) -> String {
     }
 }
 
-/// Signed difference in percent, or a dash where the published value is zero.
-pub fn error(value: f64, published: f64) -> String {
-    let share = (value - published) / published.abs() * 100.0;
+/// The published value with the symbol of its relation, for a narrow column.
+pub fn with_symbol(published: &Published, ascii: bool) -> String {
+    let value = short(published.value);
+    match (&published.op, ascii) {
+        (Relation::About, _) => format!("~ {value}"),
+        (Relation::Below, _) => format!("< {value}"),
+        (Relation::AtMost, false) => format!("≤ {value}"),
+        (Relation::AtMost, true) => format!("<= {value}"),
+        (Relation::Above, _) => format!("> {value}"),
+        (Relation::AtLeast, false) => format!("≥ {value}"),
+        (Relation::AtLeast, true) => format!(">= {value}"),
+        _ => value,
+    }
+}
+
+/// Signed difference in percent, or a dash where the published value is zero. Empty where a bound or a range is met:
+/// the distance to it is no error.
+pub fn error(value: f64, published: &Published) -> String {
+    let is_value = matches!(published.op, Relation::Equal | Relation::About);
+    if published.met && !is_value {
+        return String::new();
+    }
+    let share = (value - published.value) / published.value.abs() * 100.0;
     if !share.is_finite() {
         return "–".to_string();
     }
@@ -265,8 +285,26 @@ mod tests {
             (f64::NAN, 1.0, "–"),
         ];
         for (value, published, text) in cases {
-            assert_eq!(error(value, published), text);
+            let published = Published {
+                value: published,
+                ..Published::default()
+            };
+            assert_eq!(error(value, &published), text);
         }
+    }
+
+    #[test]
+    fn a_bound_that_is_met_has_no_error() {
+        let bound = |met| Published {
+            value: 6.0,
+            op: ">=".into(),
+            met,
+            ..Published::default()
+        };
+        assert_eq!(error(14.5, &bound(true)), "");
+        assert_eq!(error(3.0, &bound(false)), "−50.0\u{202f}%");
+        assert_eq!(with_symbol(&bound(true), false), "≥ 6.00");
+        assert_eq!(with_symbol(&bound(true), true), ">= 6.00");
     }
 
     #[test]

@@ -40,11 +40,22 @@ pub enum Shape {
 
 /// The first of the longest sequential writes of a mode.
 pub fn of(mode: Option<&str>, steps: &[&StepResult]) -> Option<Sustained> {
-    let found: Vec<Sustained> = steps.iter().filter_map(|s| one(mode, s)).collect();
-    let longest = found.iter().map(|s| s.written_gb).fold(0.0, f64::max);
+    longest_write(mode, steps).map(|(_, write)| write)
+}
+
+/// The first of the longest sequential writes of a mode, with its step.
+pub fn longest_write<'a>(
+    mode: Option<&str>,
+    steps: &[&'a StepResult],
+) -> Option<(&'a StepResult, Sustained)> {
+    let found: Vec<(&StepResult, Sustained)> = steps
+        .iter()
+        .filter_map(|s| Some((*s, one(mode, s)?)))
+        .collect();
+    let longest = found.iter().map(|(_, w)| w.written_gb).fold(0.0, f64::max);
     found
         .into_iter()
-        .find(|s| s.written_gb >= longest * AS_LONG && longest > 0.0)
+        .find(|(_, w)| w.written_gb >= longest * AS_LONG && longest > 0.0)
 }
 
 fn one(mode: Option<&str>, step: &StepResult) -> Option<Sustained> {
