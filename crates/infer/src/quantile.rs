@@ -13,8 +13,10 @@ pub fn median(values: &[f64]) -> f64 {
 
 /// The value below which this share of the sorted values lies.
 pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let at = (share * (sorted.len().saturating_sub(1)) as f64).round() as usize;
-    sorted.get(at).copied().unwrap_or(0.0)
+    let mut values = values.to_vec();
+    let at = (share * (values.len().saturating_sub(1)) as f64).round() as usize;
+    if at >= values.len() {
+        return 0.0;
+    }
+    *values.select_nth_unstable_by(at, f64::total_cmp).1
 }

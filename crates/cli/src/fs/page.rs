@@ -226,10 +226,7 @@ fn tables(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
     }
     for name in workloads {
         let title = workload::named(name).map_or(String::new(), |w| w.title);
-        let _ = writeln!(
-            page,
-            "## {name}\n\n{title}.\n"
-        );
+        let _ = writeln!(page, "## {name}\n\n{title}.\n");
         let heads: Vec<_> = systems.iter().map(|fs| fs.title()).collect();
         let _ = writeln!(page, "| card | {} |", heads.join(" | "));
         let _ = writeln!(page, "|---|{}", "---|".repeat(heads.len()));

@@ -119,11 +119,18 @@ fn multiples(
         return None;
     }
     let before = (first as f64 / distance).floor() as usize;
+    let begin = first as f64 - before as f64 * distance;
+    // No more than these can be expected, so with more missing than a tenth of them it cannot fit in the end.
+    let most = ((writes as f64 - begin) / distance).ceil().max(0.0) as usize + 1;
+    let missing_max = (most / 10).max(1);
     let (mut matched, mut expected) = (Vec::new(), 0);
     for i in 0.. {
         let at = first as f64 + (i as f64 - before as f64) * distance;
         if at >= writes as f64 - 1.0 {
             break;
+        }
+        if expected - matched.len() > missing_max {
+            return None;
         }
         expected += 1;
         let at = at.round().max(0.0) as usize;
@@ -220,8 +227,10 @@ fn folded_in(times: &[f64], length: u64, least: usize) -> Option<Fit> {
             return None;
         }
         let share = if turns < TURNS { 0.0 } else { 0.25 };
-        let bins = bins(times, |i| (i % count) as u64);
-        let quick: Vec<f64> = bins.values().map(|times| quantile(times, share)).collect();
+        let of_place = |place| times.iter().skip(place).step_by(count).copied();
+        let quick: Vec<f64> = (0..count)
+            .map(|place| quantile(&of_place(place).collect::<Vec<f64>>(), share))
+            .collect();
         let slowest = (0..count).max_by(|a, b| quick[*a].total_cmp(&quick[*b]))?;
         let others: Vec<f64> = (0..count)
             .filter(|i| *i != slowest)
