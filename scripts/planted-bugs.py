@@ -56,7 +56,7 @@ FAULTS = [
      "accounting: metadata is not counted", "write_amplification every_program"),
     ("ftl/page_map/log/relocation.rs", "        *count += u64::from(units);", "        *count += u64::from(units.min(1));",
      "accounting: one unit of a relocated page is counted", "write_amplification every_program"),
-    ("ftl/page_map/background.rs", "|superblock| background.moves_from(superblock * units, units)", "|superblock| background.moves_from(superblock, 0)",
+    ("ftl/page_map/background.rs", "|superblock| background.moves_from(Ppn(superblock.0 * units), units)", "|superblock| background.moves_from(Ppn(superblock.0), 0)",
      "collection: a victim is erased before its data is programmed", "relocation a_victim_stays"),
     ("nand/channel.rs", "self.reads_until = start + time;", "self.reads_until = now + time;",
      "timing: transfers of a channel overlap", "arithmetic"),

@@ -3,11 +3,13 @@
 //! blocks; as many superblocks are lost as the worst plane has bad blocks.
 
 use crate::ftl::page_map::geometry::Geometry;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, check_sum, ensure};
 use crate::random::Random;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// No block lives that long.
 const MOST_ERASES: u32 = 1 << 30;
@@ -130,17 +132,17 @@ impl BlockReads {
         }
     }
 
-    /// Counts a read of a page on each plane of `planes` (one bit each), of which the blocks of a
-    /// superblock follow `first`. A block is due at each multiple of `refresh_reads`; 0 is never.
+    /// Counts a read of a page on each plane of `planes` (one bit each), of which the blocks of a superblock
+    /// (or AU) at a position follow `first`. A block is due at each multiple of `refresh_reads`; 0 is never.
     #[inline]
     pub(crate) fn count(
         &mut self,
-        superblock: u32,
+        position: usize,
         first: u32,
         planes: u32,
         refresh_reads: u32,
     ) -> Disturbed {
-        let start = superblock as usize * self.per_superblock as usize + first as usize;
+        let start = position * self.per_superblock as usize + first as usize;
         let mut disturbed = Disturbed {
             most_reads: 0,
             due: 0,
@@ -160,16 +162,20 @@ impl BlockReads {
     }
 
     /// The blocks of a superblock are erased.
-    pub(crate) fn erased(&mut self, superblock: u32) {
-        let start = superblock as usize * self.per_superblock as usize;
-        self.reads[start..start + self.per_superblock as usize].fill(0);
+    pub(crate) fn erased(&mut self, position: usize) {
+        let blocks = self.blocks_of(position);
+        self.reads[blocks].fill(0);
     }
 
     /// Most reads of a block of a superblock.
-    pub(crate) fn most(&self, superblock: u32) -> u32 {
-        let start = superblock as usize * self.per_superblock as usize;
-        let blocks = &self.reads[start..start + self.per_superblock as usize];
+    pub(crate) fn most(&self, position: usize) -> u32 {
+        let blocks = &self.reads[self.blocks_of(position)];
         blocks.iter().copied().max().unwrap_or(0)
+    }
+
+    fn blocks_of(&self, position: usize) -> Range<usize> {
+        let blocks = self.per_superblock as usize;
+        position * blocks..(position + 1) * blocks
     }
 
     /// Checks that there is a count for each block.
@@ -192,7 +198,7 @@ pub(crate) struct Superblocks {
     reads: BlockReads,
     wear_per_erase: WearPerErase,
     /// Free ones, the least worn first.
-    free: BTreeSet<(u64, u32)>,
+    free: BTreeSet<(u64, SuperblockId)>,
     /// Good blocks that are left to replace one that fails, in the plane that has the fewest.
     spare_blocks: u32,
     initial_spare_blocks: u32,
@@ -222,7 +228,7 @@ impl Superblocks {
             all: vec![fresh; usable as usize],
             reads: BlockReads::new(usable, geometry.blocks_per_superblock()),
             wear_per_erase: WearPerErase::new(geometry.native.cycles, geometry.slc.cycles),
-            free: (0..usable).map(|i| (0, i)).collect(),
+            free: (0..usable).map(|i| (0, SuperblockId(i))).collect(),
             spare_blocks: spare,
             initial_spare_blocks: spare,
             retired: 0,
@@ -234,28 +240,29 @@ impl Superblocks {
         self.all.len() as u32
     }
 
-    pub(crate) fn get(&self, superblock: u32) -> &Superblock {
-        &self.all[superblock as usize]
+    pub(crate) fn get(&self, superblock: SuperblockId) -> &Superblock {
+        &self.all[superblock.index()]
     }
 
-    pub(crate) fn get_mut(&mut self, superblock: u32) -> &mut Superblock {
-        &mut self.all[superblock as usize]
+    pub(crate) fn get_mut(&mut self, superblock: SuperblockId) -> &mut Superblock {
+        &mut self.all[superblock.index()]
     }
 
     /// Counts a page read; see [`BlockReads::count`].
     #[inline]
     pub(crate) fn disturb(
         &mut self,
-        superblock: u32,
+        superblock: SuperblockId,
         first: u32,
         planes: u32,
         refresh_reads: u32,
     ) -> Disturbed {
-        self.reads.count(superblock, first, planes, refresh_reads)
+        let position = superblock.index();
+        self.reads.count(position, first, planes, refresh_reads)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Superblock)> {
-        self.all.iter().enumerate().map(|(i, s)| (i as u32, s))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SuperblockId, &Superblock)> {
+        (0..).map(SuperblockId).zip(&self.all)
     }
 
     pub(crate) fn free_count(&self) -> u32 {
@@ -263,7 +270,7 @@ impl Superblocks {
     }
 
     /// Free superblocks with the wear under which they are listed.
-    pub(crate) fn free_list(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+    pub(crate) fn free_list(&self) -> impl Iterator<Item = (u64, SuperblockId)> + '_ {
         self.free.iter().copied()
     }
 
@@ -284,9 +291,9 @@ impl Superblocks {
     }
 
     /// Takes the least worn free superblock.
-    pub(crate) fn open(&mut self, slc: bool, now: Nanos) -> Option<u32> {
+    pub(crate) fn open(&mut self, slc: bool, now: Nanos) -> Option<SuperblockId> {
         let (_, superblock) = self.free.pop_first()?;
-        let block = &mut self.all[superblock as usize];
+        let block = &mut self.all[superblock.index()];
         debug_assert_eq!((block.state, block.valid), (State::Free, 0));
         block.state = State::Open;
         block.slc = slc;
@@ -295,24 +302,24 @@ impl Superblocks {
     }
 
     /// An erase is over: one block of the superblock failed, or none.
-    pub(crate) fn erased(&mut self, superblock: u32, block_failed: bool) {
+    pub(crate) fn erased(&mut self, superblock: SuperblockId, block_failed: bool) {
         self.erases += 1;
         if block_failed {
             if self.spare_blocks == 0 {
                 self.retired += 1;
-                self.all[superblock as usize].state = State::Retired;
+                self.all[superblock.index()].state = State::Retired;
                 return;
             }
             self.spare_blocks -= 1;
         }
-        let block = &mut self.all[superblock as usize];
+        let block = &mut self.all[superblock.index()];
         debug_assert_eq!(block.state, State::Erasing);
         block.state = State::Free;
         block.count_erase(self.wear_per_erase);
         block.safe_reads = 0;
         block.safe_until = Nanos::ZERO;
         self.free.insert((block.wear, superblock));
-        self.reads.erased(superblock);
+        self.reads.erased(superblock.index());
     }
 
     /// Checks what a recount cannot: that there are as many as good blocks make, and that no count

@@ -2,6 +2,7 @@
 
 use super::die::Die;
 use crate::ftl::page_map::SegmentId;
+use crate::ftl::superblock_id::SuperblockId;
 use serde::{Deserialize, Serialize};
 
 /// Class of an array operation.
@@ -29,7 +30,7 @@ pub(crate) enum Owner {
     /// A program of the host stream: its sequence number, superblock and places in the write buffer.
     HostProgram {
         sequence: u32,
-        superblock: u32,
+        superblock: SuperblockId,
         host_units: u32,
     },
     /// A read for relocation: index of the job.
@@ -37,9 +38,9 @@ pub(crate) enum Owner {
     /// The program of a relocation job.
     RelocationProgram { job: u32 },
     /// Part of the erase of a superblock.
-    Erase { superblock: u32 },
+    Erase { superblock: SuperblockId },
     /// The program of parity in a superblock.
-    ParityProgram { superblock: u32 },
+    ParityProgram { superblock: SuperblockId },
 }
 
 /// An operation as it is handed to the array.

@@ -455,7 +455,7 @@ impl Map {
         if self.refresh_reads == 0 || physical == UNMAPPED || self.is_open(au) {
             return None;
         }
-        if self.physical.reads.most(physical) < self.refresh_reads {
+        if self.physical.reads.most(physical as usize) < self.refresh_reads {
             return None;
         }
         let mut ops = OpCounts::default();

@@ -74,7 +74,7 @@ impl Physical {
             let block = &mut self.all[index as usize];
             let before = block.wear;
             block.count_erase(self.wear_per_erase);
-            self.reads.erased(index);
+            self.reads.erased(index as usize);
             block.safe_reads = 0;
             self.wear = self.wear.saturating_add(block.wear - before);
             self.most_wear = self.most_wear.max(block.wear);

@@ -202,7 +202,7 @@ impl AuMapDevice {
     fn read_page(&mut self, index: u32, physical: u32, row: u32) -> Nanos {
         self.flash_counters.page_reads += 1;
         let bytes = self.map.geometry.stripe_bytes;
-        let disturbed = self.map.physical.reads.count(physical, row, 1, 0);
+        let disturbed = self.map.physical.reads.count(physical as usize, row, 1, 0);
         let block = self.map.physical.get_mut(physical);
         let read = PageRead {
             reads: disturbed.most_reads,

@@ -7,6 +7,7 @@ use crate::ftl::page_map::log::{Pool, ProgramUnit};
 use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, check_near, ensure};
 use crate::nand::{Die, FlashOp, OpClass, Owner};
 use crate::profile::schema::FtlSection;
@@ -32,7 +33,7 @@ struct Job {
     /// Where its units are until it is programmed, in order. Keeps its memory from job to job.
     sources: Vec<Ppn>,
     /// Superblocks whose last valid data is in this job.
-    emptied: Vec<u32>,
+    emptied: Vec<SuperblockId>,
     /// Credit that the host gets when it is done.
     grants: u64,
     /// Moved units whose map entries the firmware has not updated yet, while it is at work on the job.
@@ -54,7 +55,7 @@ pub(super) struct JobFlow {
 #[derive(Clone, Debug, Default)]
 pub(super) struct JobState {
     /// Superblocks that they have emptied.
-    pub(super) emptied: Vec<u32>,
+    pub(super) emptied: Vec<SuperblockId>,
     /// Programs that they gather.
     pub(super) units: Vec<ProgramUnit>,
     /// Where the data for these is.
@@ -218,7 +219,7 @@ impl Background {
     }
 
     /// Where the units of a program unit are that a job has not programmed yet, in order.
-    pub(super) fn sources(&self, superblock: u32, program: u32) -> Option<&[Ppn]> {
+    pub(super) fn sources(&self, superblock: SuperblockId, program: u32) -> Option<&[Ppn]> {
         let job = self.jobs.iter().find(|j| {
             j.active
                 && j.unit
@@ -234,9 +235,9 @@ impl Background {
     }
 
     /// Whether a job has data from one of the `units` places from `first` that it has not programmed.
-    fn moves_from(&self, first: u32, units: u32) -> bool {
+    fn moves_from(&self, first: Ppn, units: u32) -> bool {
         let mut sources = self.jobs.iter().flat_map(|job| &job.sources);
-        sources.any(|source| source.0.wrapping_sub(first) < units)
+        sources.any(|source| source.0.wrapping_sub(first.0) < units)
     }
 
     /// The job that is being filled takes data for the other pool.
@@ -582,14 +583,14 @@ impl PageMapDevice {
     }
 
     /// The data of jobs is safe only when it is programmed, in whatever order their programs end.
-    fn take_erasable(&mut self) -> Option<u32> {
+    fn take_erasable(&mut self) -> Option<SuperblockId> {
         let units = self.log.geometry.native.superblock_units;
         let background = &self.background;
         self.log
-            .take_erasable(|superblock| background.moves_from(superblock * units, units))
+            .take_erasable(|superblock| background.moves_from(Ppn(superblock.0 * units), units))
     }
 
-    pub(super) fn on_erase(&mut self, superblock: u32) {
+    pub(super) fn on_erase(&mut self, superblock: SuperblockId) {
         let block = self.log.blocks.get_mut(superblock);
         block.programs_pending -= 1;
         if block.programs_pending > 0 {

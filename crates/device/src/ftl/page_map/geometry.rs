@@ -12,6 +12,7 @@
 use super::parity_rows::ParityRows;
 use super::ppn::Ppn;
 use crate::divisor::Divisor;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::Die;
 use crate::profile::schema::{ArraySection, Cell, FtlSection, MapLocation, Profile};
 use serde::{Deserialize, Serialize};
@@ -81,7 +82,7 @@ pub struct Geometry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Superblock.
-    pub superblock: u32,
+    pub superblock: SuperblockId,
     /// Program unit within the superblock.
     pub program: u32,
     /// Die.
@@ -240,14 +241,14 @@ impl Geometry {
     }
 
     /// The number of the mapping unit at `offset` of a superblock.
-    pub fn ppn(&self, superblock: u32, offset: u32) -> Ppn {
-        Ppn(superblock * self.native.superblock_units + offset)
+    pub fn ppn(&self, superblock: SuperblockId, offset: u32) -> Ppn {
+        Ppn(superblock.0 * self.native.superblock_units + offset)
     }
 
     /// The superblock that a mapping unit lies in.
     #[inline]
-    pub fn superblock_of(&self, ppn: Ppn) -> u32 {
-        self.by_superblock_units.quotient(ppn.0)
+    pub fn superblock_of(&self, ppn: Ppn) -> SuperblockId {
+        SuperblockId(self.by_superblock_units.quotient(ppn.0))
     }
 
     /// Die of a program unit of data: consecutive ones are on consecutive dies.
@@ -317,7 +318,7 @@ impl Geometry {
 
     /// Location of a mapping unit, given the mode of its superblock.
     #[inline]
-    pub fn place(&self, superblock: u32, offset: u32, slc: bool) -> Place {
+    pub fn place(&self, superblock: SuperblockId, offset: u32, slc: bool) -> Place {
         let mode = self.mode(slc);
         let program = mode.by_program_units.quotient(offset);
         let stripe = self

@@ -26,6 +26,7 @@ use super::ppn::Ppn;
 use super::victims::Victims;
 use crate::ftl::blocks::Superblocks;
 use crate::ftl::page_map::geometry::{Geometry, checkpoints, open_superblocks};
+use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::Die;
 use crate::profile::schema::{FtlSection, MapLocation, Profile, VictimPolicy};
 use crate::random::Random;
@@ -40,7 +41,7 @@ use std::collections::VecDeque;
 /// A program unit that is full (or was closed) and must be programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProgramUnit {
-    pub(crate) superblock: u32,
+    pub(crate) superblock: SuperblockId,
     pub(crate) program: u32,
     pub(crate) die: Die,
     pub(crate) slc: bool,
@@ -62,7 +63,7 @@ pub(crate) enum Cause {
 pub(crate) struct PageRun {
     /// Where its first unit is.
     pub(crate) first: Ppn,
-    pub(crate) superblock: u32,
+    pub(crate) superblock: SuperblockId,
     pub(crate) program: u32,
     pub(crate) die: Die,
     pub(crate) array_ns: u32,
@@ -82,7 +83,7 @@ pub(crate) struct WantedPage {
 /// A superblock from which data is being moved.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Victim {
-    pub(crate) superblock: u32,
+    pub(crate) superblock: SuperblockId,
     pub(crate) cause: Cause,
     cursor: Ppn,
     end: Ppn,
@@ -106,7 +107,7 @@ impl Victim {
 /// What is to be rewritten for refresh or wear levelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RefreshTarget {
-    pub(crate) superblock: u32,
+    pub(crate) superblock: SuperblockId,
     /// One erase block of it, or all.
     pub(crate) block: Option<u32>,
 }
@@ -114,7 +115,7 @@ pub(crate) struct RefreshTarget {
 /// An open superblock and how far it is filled.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stream {
-    superblock: u32,
+    superblock: SuperblockId,
     next: u32,
     slc: bool,
     /// Units in the program unit that is being filled, padding not counted.
@@ -233,7 +234,7 @@ pub(crate) struct Log {
     pub(crate) blocks: Superblocks,
     victims: Victims,
     /// Closed superblocks in SLC mode, in order of closing.
-    slc_closed: VecDeque<u32>,
+    slc_closed: VecDeque<SuperblockId>,
     slc_count: u32,
     /// By [`Pool`], as is `relocation`.
     host: [Option<Stream>; 2],
@@ -243,7 +244,7 @@ pub(crate) struct Log {
     victim: Option<Victim>,
     refresh_queue: VecDeque<RefreshTarget>,
     /// Superblocks without valid data that wait for their erasure.
-    to_erase: Vec<u32>,
+    to_erase: Vec<SuperblockId>,
     map_cache: Option<MapCache>,
     /// What the controller keeps of a map in host memory. A page is there only if it is in `map_cache`, too.
     near_map: Option<MapCache>,

@@ -8,6 +8,7 @@ use crate::ftl::page_map::log::{PageRun, RefreshTarget, WantedPage};
 use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::readahead::{ReadRange, SegmentId};
+use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::{FlashOp, OpClass, Owner, PagesRead};
 use crate::reliability::PageRead;
 use nandscope_units::Nanos;
@@ -394,7 +395,7 @@ impl PageMapDevice {
 
     /// A block has been read too often, or all data of the superblock has so many errors that it is rewritten.
     #[cold]
-    fn ask_refresh(&mut self, superblock: u32, block: Option<u32>) {
+    fn ask_refresh(&mut self, superblock: SuperblockId, block: Option<u32>) {
         if self.log.ask_refresh(RefreshTarget { superblock, block }) {
             self.events.push(self.now, Event::RefreshDue);
         }

@@ -4,6 +4,7 @@
 use super::PageMapDevice;
 use crate::command::{CommandKind, Status};
 use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::Die;
 use crate::powercut::{Cut, Damage, Numbers};
 use crate::profile::schema::Acknowledge;
@@ -15,7 +16,7 @@ use std::collections::VecDeque;
 struct Piece {
     write: u64,
     /// Superblock and program unit of its units.
-    place: (u32, u32),
+    place: (SuperblockId, u32),
     /// Its sectors: the ends of a write need not be those of units.
     from: u64,
     to: u64,
@@ -133,7 +134,7 @@ impl PageMapDevice {
         let passes = g.mode(unit.slc).programs_per_word_line();
         let per_die = g.rows(unit.slc);
         // Counted through all superblocks, so that it is the same for the passes of one only.
-        let word_line = unit.superblock * per_die + g.row_of(unit.program) / passes;
+        let word_line = unit.superblock.0 * per_die + g.row_of(unit.program) / passes;
         let Some(unpersisted) = &mut self.unpersisted else {
             return;
         };

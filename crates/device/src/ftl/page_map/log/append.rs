@@ -4,6 +4,7 @@
 use super::{Log, Pool, ProgramUnit, Stream};
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::superblock_id::SuperblockId;
 use nandscope_units::Nanos;
 
 impl Log {
@@ -112,7 +113,7 @@ impl Log {
     pub(super) fn append(&mut self, stream: &mut Stream, first: u32, count: u32) {
         let ppn = self.geometry.ppn(stream.superblock, stream.next);
         let superblock_units = self.geometry.native.superblock_units;
-        let (mut lost, mut lost_from, mut lost_units) = (0, Ppn(0), 0);
+        let (mut lost, mut lost_from, mut lost_units) = (SuperblockId(0), Ppn(0), 0);
         for i in 0..count {
             let old = self.map.point(first + i, ppn + i);
             if old == Ppn::UNMAPPED {

@@ -7,6 +7,7 @@ use crate::ftl::blocks::State;
 use crate::ftl::page_map::geometry::Geometry;
 use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, check_near, check_sum, ensure};
 use crate::profile::schema::{FtlSection, Profile};
 use nandscope_units::Nanos;
@@ -90,7 +91,7 @@ impl Log {
     fn audit_places(&self) -> Checked {
         let superblocks = self.blocks.len();
         let blocks = self.geometry.blocks_per_superblock();
-        let free: Vec<u32> = self.blocks.free_list().map(|(_, s)| s).collect();
+        let free: Vec<SuperblockId> = self.blocks.free_list().map(|(_, s)| s).collect();
         let named = self
             .streams()
             .map(|s| s.superblock)
@@ -101,7 +102,7 @@ impl Log {
             .chain(free);
         for superblock in named {
             ensure!(
-                superblock < superblocks,
+                superblock.0 < superblocks,
                 "superblock {superblock} is not one of the {superblocks}"
             );
         }
@@ -215,7 +216,7 @@ impl Log {
     }
 
     /// Whether a superblock waits for its erasure.
-    pub(crate) fn waits_for_erase(&self, superblock: u32) -> bool {
+    pub(crate) fn waits_for_erase(&self, superblock: SuperblockId) -> bool {
         self.to_erase.contains(&superblock)
     }
 
@@ -226,7 +227,7 @@ impl Log {
             sources.iter().all(|ppn| ppn.0 < physical),
             "data is moved from beyond the flash"
         );
-        let mut superblocks: Vec<u32> = sources
+        let mut superblocks: Vec<SuperblockId> = sources
             .iter()
             .map(|ppn| self.geometry.superblock_of(*ppn))
             .collect();
@@ -264,20 +265,20 @@ impl Log {
     }
 
     /// Superblocks that are being collected are the victim, or have been emptied by jobs.
-    pub(crate) fn audit_emptied(&self, emptied: &[u32]) -> Checked {
+    pub(crate) fn audit_emptied(&self, emptied: &[SuperblockId]) -> Checked {
         let collecting = self
             .blocks
             .iter()
             .filter(|(_, block)| block.state == State::Collecting)
             .map(|(superblock, _)| superblock);
-        let known: BTreeSet<u32> = emptied
+        let known: BTreeSet<SuperblockId> = emptied
             .iter()
             .copied()
             .chain(self.victim.map(|v| v.superblock))
             .collect();
         let named = emptied.len() + usize::from(self.victim.is_some());
         ensure!(
-            known.len() == named && collecting.collect::<BTreeSet<u32>>() == known,
+            known.len() == named && collecting.collect::<BTreeSet<SuperblockId>>() == known,
             "{known:?} are being collected, named {named} times"
         );
         Ok(())
@@ -289,7 +290,7 @@ impl Log {
         self.map
             .audit(self.layout.logical, per_superblock, &mut valid)?;
         for (superblock, block) in self.blocks.iter() {
-            let recount = valid[superblock as usize];
+            let recount = valid[superblock.index()];
             ensure!(
                 block.valid == recount,
                 "superblock {superblock} counts {} valid units and has {recount}",
@@ -308,7 +309,7 @@ impl Log {
     }
 
     /// Units of a superblock that have been written since its erasure.
-    fn written_units(&self, superblock: u32) -> u32 {
+    fn written_units(&self, superblock: SuperblockId) -> u32 {
         let open = self.streams().find(|s| s.superblock == superblock);
         let block = self.blocks.get(superblock);
         match (open, block.state) {
@@ -319,7 +320,7 @@ impl Log {
     }
 
     fn audit_states(&self) -> Checked {
-        let open: BTreeSet<u32> = self.streams().map(|s| s.superblock).collect();
+        let open: BTreeSet<SuperblockId> = self.streams().map(|s| s.superblock).collect();
         let mut in_slc_mode = 0;
         for (superblock, block) in self.blocks.iter() {
             let state = block.state;
@@ -363,7 +364,7 @@ impl Log {
                 .filter(move |(_, b)| b.state == wanted)
                 .map(|(i, _)| i)
         };
-        let free: BTreeSet<u32> = self.blocks.free_list().map(|(_, s)| s).collect();
+        let free: BTreeSet<SuperblockId> = self.blocks.free_list().map(|(_, s)| s).collect();
         ensure!(
             free == in_state(State::Free).collect()
                 && free.len() == self.blocks.free_count() as usize,
@@ -375,8 +376,8 @@ impl Log {
                 "free superblock {superblock} is listed under a wear of {wear}"
             );
         }
-        let native: BTreeSet<u32> = self.victims.iter().collect();
-        let cached: BTreeSet<u32> = self.slc_closed.iter().copied().collect();
+        let native: BTreeSet<SuperblockId> = self.victims.iter().collect();
+        let cached: BTreeSet<SuperblockId> = self.slc_closed.iter().copied().collect();
         ensure!(
             cached.len() == self.slc_closed.len(),
             "a cached superblock is listed twice: {:?}",
@@ -417,8 +418,8 @@ impl Log {
 
     /// Every unit that was programmed has its cause, and lies in a superblock or went with an erasure.
     fn audit_programmed(&self) -> Checked {
-        let superblocks = 0..self.blocks.len();
-        let programmed = |superblock: u32| {
+        let superblocks = (0..self.blocks.len()).map(SuperblockId);
+        let programmed = |superblock: SuperblockId| {
             let slc = self.blocks.get(superblock).slc;
             let data = self.written_units(superblock);
             let programs = data / self.geometry.mode(slc).program_units;

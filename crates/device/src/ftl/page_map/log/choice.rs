@@ -5,6 +5,7 @@ use super::{Cause, Log, RefreshTarget, Stream, Victim};
 use crate::ftl::blocks::{NATIVE_CYCLE, State};
 use crate::ftl::page_map::geometry::OPEN_SUPERBLOCKS;
 use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::profile::schema::VictimPolicy;
 use nandscope_units::Nanos;
 
@@ -234,7 +235,7 @@ impl Log {
     }
 
     /// SLC data goes first: folding three or four SLC superblocks frees more than it takes.
-    pub(super) fn gc_victim(&mut self, now: Nanos) -> Option<(u32, Cause)> {
+    pub(super) fn gc_victim(&mut self, now: Nanos) -> Option<(SuperblockId, Cause)> {
         if self.slc_count > self.layout.slc.fixed
             && let Some(superblock) = self.slc_closed.pop_front()
         {
@@ -254,15 +255,15 @@ impl Log {
         }
     }
 
-    pub(super) fn best_cost_benefit(&self, _now: Nanos) -> Option<u32> {
+    pub(super) fn best_cost_benefit(&self, _now: Nanos) -> Option<SuperblockId> {
         let units = f64::from(self.geometry.native.superblock_units);
-        let score = |superblock: &u32| {
+        let score = |superblock: &SuperblockId| {
             let block = self.blocks.get(*superblock);
             let used = f64::from(block.valid) / units;
             let age = (self.closings - block.closed_order + 1) as f64;
             age * (1.0 - used) / (2.0 * used + 1e-9)
         };
-        let mut best: Option<(f64, u32)> = None;
+        let mut best: Option<(f64, SuperblockId)> = None;
         for superblock in self.victims.iter() {
             let value = score(&superblock);
             if best.is_none_or(|(b, _)| value > b) {

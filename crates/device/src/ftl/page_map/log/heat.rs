@@ -9,6 +9,7 @@
 
 use super::Log;
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
 
@@ -117,7 +118,7 @@ impl Log {
     }
 
     /// The pool to which most of the valid data of a superblock belongs now.
-    pub(super) fn pool_of_victim(&self, superblock: u32) -> Pool {
+    pub(super) fn pool_of_victim(&self, superblock: SuperblockId) -> Pool {
         let Some(heat) = &self.heat else {
             return Pool::Cold;
         };
@@ -182,7 +183,8 @@ mod tests {
             assert_eq!(log.write(unit, 1, now, &mut full), 1);
             let written = log.geometry.superblock_of(log.map.lookup(unit));
             assert_eq!(
-                pools[written as usize], None,
+                pools[written.index()],
+                None,
                 "the host writes among moved data"
             );
             full.drain(..)
@@ -201,7 +203,7 @@ mod tests {
                 moved_to[victim.pool as usize] += u64::from(moved);
                 for from in sources {
                     let to = log.map.lookup(log.map.owner(from));
-                    let pool = &mut pools[log.geometry.superblock_of(to) as usize];
+                    let pool = &mut pools[log.geometry.superblock_of(to).index()];
                     assert!(
                         pool.is_none_or(|pool| pool == victim.pool),
                         "pools are mixed"
@@ -216,7 +218,7 @@ mod tests {
                 log.erase_invalid_instantly(now);
                 for (superblock, block) in log.blocks.iter() {
                     if block.state == State::Free {
-                        pools[superblock as usize] = None;
+                        pools[superblock.index()] = None;
                     }
                 }
             }
@@ -226,7 +228,7 @@ mod tests {
     }
 
     /// Unit by unit, through the map of the other direction.
-    fn pool_by_majority(log: &Log, superblock: u32) -> Pool {
+    fn pool_by_majority(log: &Log, superblock: SuperblockId) -> Pool {
         let heat = log.heat.as_ref().expect("separated");
         let mut units = [0u32; 2];
         for unit in 0..log.geometry.user_units {

@@ -4,6 +4,7 @@
 use super::{Log, PageRun, Pool, ProgramUnit, WantedPage};
 use crate::ftl::page_map::map_cache::Lookup;
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::superblock_id::SuperblockId;
 use nandscope_units::Nanos;
 
 impl Log {
@@ -146,7 +147,7 @@ impl Log {
     }
 
     /// Superblock and program unit of a logical unit that is mapped.
-    pub(crate) fn program_of(&self, logical: u32) -> (u32, u32) {
+    pub(crate) fn program_of(&self, logical: u32) -> (SuperblockId, u32) {
         let run = self.unit_run(self.map.lookup(logical));
         (run.superblock, run.program)
     }

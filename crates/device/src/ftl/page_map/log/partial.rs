@@ -3,6 +3,7 @@
 
 use super::{Log, PageRun, ProgramUnit};
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
 
@@ -100,7 +101,11 @@ impl Log {
     }
 
     /// A superblock is going to be erased: gives the reads of old data in it that parts of units need.
-    pub(crate) fn merges_before_erase(&mut self, superblock: u32, reads: &mut Vec<PageRun>) {
+    pub(crate) fn merges_before_erase(
+        &mut self,
+        superblock: SuperblockId,
+        reads: &mut Vec<PageRun>,
+    ) {
         for index in 0..self.partials.len() {
             let partial = self.partials[index];
             if let Some(old) = partial.old

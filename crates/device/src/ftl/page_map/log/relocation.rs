@@ -2,6 +2,7 @@
 
 use super::{Cause, Log, PageRun, Pool, ProgramUnit, Stream, Victim};
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::superblock_id::SuperblockId;
 use nandscope_units::Nanos;
 
 impl Log {
@@ -92,7 +93,12 @@ impl Log {
 
     /// Calls `each` with the array reads of units of one superblock, in order: those of one page are
     /// read together.
-    pub(crate) fn join_reads(&self, units: &[Ppn], superblock: u32, mut each: impl FnMut(PageRun)) {
+    pub(crate) fn join_reads(
+        &self,
+        units: &[Ppn],
+        superblock: SuperblockId,
+        mut each: impl FnMut(PageRun),
+    ) {
         // The run that is being joined, and where its page ends.
         let mut joined: Option<(Ppn, PageRun)> = None;
         for unit in units {
@@ -151,7 +157,7 @@ impl Log {
     }
 
     /// The bit of the plane that holds a unit.
-    pub(crate) fn plane_bit(&self, ppn: Ppn, superblock: u32) -> u32 {
+    pub(crate) fn plane_bit(&self, ppn: Ppn, superblock: SuperblockId) -> u32 {
         let offset = ppn - self.geometry.ppn(superblock, 0);
         1 << self.geometry.plane_of(offset)
     }
@@ -238,10 +244,10 @@ mod tests {
             log.write(unit, 1, Nanos::ZERO, &mut full);
         }
         log.victim = Some(Victim {
-            superblock: 0,
+            superblock: SuperblockId(0),
             cause: Cause::Collect,
-            cursor: geometry.ppn(0, 0),
-            end: geometry.ppn(0, 2 * per_page),
+            cursor: geometry.ppn(SuperblockId(0), 0),
+            end: geometry.ppn(SuperblockId(0), 2 * per_page),
             only: None,
             pool: Pool::Cold,
             empty: false,
@@ -249,7 +255,7 @@ mod tests {
         });
         let (mut sources, mut reads) = (Vec::new(), Vec::new());
         let (moved, ..) = log.relocate(Nanos::ZERO, &mut sources, &mut Vec::new());
-        log.join_reads(&sources, 0, |run| reads.push(run));
+        log.join_reads(&sources, SuperblockId(0), |run| reads.push(run));
         assert_eq!((moved, reads.len()), (2, 1), "{reads:?}");
         assert_eq!((reads[0].units, reads[0].planes), (2, 0b11));
     }

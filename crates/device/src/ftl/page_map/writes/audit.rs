@@ -2,6 +2,7 @@
 
 use super::{InFlight, Writes};
 use crate::ftl::page_map::audit::Census;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, ensure, places_in_use};
 use std::collections::BTreeMap;
 
@@ -36,7 +37,7 @@ impl Writes {
             "{in_transit} units are on the link, {} were counted",
             self.in_transit
         );
-        let mut under_way: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut under_way: BTreeMap<u32, SuperblockId> = BTreeMap::new();
         for (sequence, superblock) in &queued.programs {
             let twice = under_way.insert(sequence.wrapping_sub(self.base), *superblock);
             ensure!(twice.is_none(), "program {sequence} is under way twice");
@@ -53,7 +54,7 @@ impl Writes {
             };
             ensure!(
                 found == (!program.done).then_some(program.superblock)
-                    && program.superblock < superblocks,
+                    && program.superblock.0 < superblocks,
                 "program {offset} of the host is lost, or done twice"
             );
         }

@@ -7,6 +7,7 @@ mod durable;
 mod programs;
 
 use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::superblock_id::SuperblockId;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -21,7 +22,7 @@ struct Transfer {
 /// A program that was handed to the array, in order of handing over.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct InFlight {
-    superblock: u32,
+    superblock: SuperblockId,
     program: u32,
     done: bool,
     /// Reads of old data of units that came in parts, before which it cannot begin.
@@ -147,7 +148,11 @@ impl Writes {
         !self.admission.is_empty()
     }
 
-    pub(in crate::ftl::page_map) fn is_in_flight(&self, superblock: u32, program: u32) -> bool {
+    pub(in crate::ftl::page_map) fn is_in_flight(
+        &self,
+        superblock: SuperblockId,
+        program: u32,
+    ) -> bool {
         self.in_flight
             .iter()
             .any(|f| !f.done && f.superblock == superblock && f.program == program)

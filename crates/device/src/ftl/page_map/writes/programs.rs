@@ -4,6 +4,7 @@
 use super::InFlight;
 use crate::ftl::page_map::PageMapDevice;
 use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::{FlashOp, OpClass, Owner};
 use crate::profile::schema::BufferRelease;
 
@@ -72,7 +73,7 @@ impl PageMapDevice {
     }
 
     /// What parts of gathered units need is read before it is erased.
-    pub(in crate::ftl::page_map) fn merge_before_erase(&mut self, superblock: u32) {
+    pub(in crate::ftl::page_map) fn merge_before_erase(&mut self, superblock: SuperblockId) {
         let mut reads = std::mem::take(&mut self.scratch.merges);
         self.log.merges_before_erase(superblock, &mut reads);
         self.writes.gathering_merges += reads.len() as u32;
@@ -146,7 +147,7 @@ impl PageMapDevice {
     pub(in crate::ftl::page_map) fn on_host_programmed(
         &mut self,
         sequence: u32,
-        superblock: u32,
+        superblock: SuperblockId,
         host_units: u32,
     ) {
         self.log.program_done(superblock);
