@@ -7,6 +7,7 @@ use crate::ftl::page_map::log::{Pool, ProgramUnit};
 use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, check_near, ensure};
 use crate::nand::{Die, FlashOp, OpClass, Owner};
@@ -219,7 +220,7 @@ impl Background {
     }
 
     /// Where the units of a program unit are that a job has not programmed yet, in order.
-    pub(super) fn sources(&self, superblock: SuperblockId, program: u32) -> Option<&[Ppn]> {
+    pub(super) fn sources(&self, superblock: SuperblockId, program: ProgramId) -> Option<&[Ppn]> {
         let job = self.jobs.iter().find(|j| {
             j.active
                 && j.unit

@@ -12,6 +12,7 @@
 use super::parity_rows::ParityRows;
 use super::ppn::Ppn;
 use crate::divisor::Divisor;
+use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::Die;
 use crate::profile::schema::{ArraySection, Cell, FtlSection, MapLocation, Profile};
@@ -84,7 +85,7 @@ pub struct Place {
     /// Superblock.
     pub superblock: SuperblockId,
     /// Program unit within the superblock.
-    pub program: u32,
+    pub program: ProgramId,
     /// Die.
     pub die: Die,
     /// Page across the planes within the program unit.
@@ -253,29 +254,33 @@ impl Geometry {
 
     /// Die of a program unit of data: consecutive ones are on consecutive dies.
     #[inline]
-    pub fn die_of(&self, slc: bool, program: u32) -> Die {
+    pub fn die_of(&self, slc: bool, program: ProgramId) -> Die {
         self.rows.die_of(program, self.passes(slc))
     }
 
     /// Row of a program unit: its place on its die, in program units.
     #[inline]
-    pub fn row_of(&self, program: u32) -> u32 {
+    pub fn row_of(&self, program: ProgramId) -> u32 {
         self.rows.row_of(program)
     }
 
     /// Rows of a superblock.
     pub fn rows(&self, slc: bool) -> u32 {
-        self.row_of(self.mode(slc).programs)
+        self.row_of(ProgramId(self.mode(slc).programs))
     }
 
     /// The dies that are programmed with parity after a program unit of data.
-    pub fn parity_dies_after(&self, slc: bool, program: u32) -> impl Iterator<Item = Die> + use<> {
+    pub fn parity_dies_after(
+        &self,
+        slc: bool,
+        program: ProgramId,
+    ) -> impl Iterator<Item = Die> + use<> {
         self.rows.parity_dies_after(program, self.passes(slc))
     }
 
     /// Mapping units of parity that belong to the first program units of a superblock.
     pub fn parity_units(&self, slc: bool, programs: u32) -> u32 {
-        self.row_of(programs) * self.rows.parity_dies() * self.mode(slc).program_units
+        self.row_of(ProgramId(programs)) * self.rows.parity_dies() * self.mode(slc).program_units
     }
 
     fn passes(&self, slc: bool) -> u32 {
@@ -294,7 +299,7 @@ impl Geometry {
 
     /// The erase block, within its superblock, that holds the unit at `offset`.
     pub fn erase_block(&self, offset: u32, slc: bool) -> u32 {
-        let program = self.mode(slc).by_program_units.quotient(offset);
+        let program = ProgramId(self.mode(slc).by_program_units.quotient(offset));
         self.block_of(self.die_of(slc, program), self.plane_of(offset))
     }
 
@@ -320,10 +325,10 @@ impl Geometry {
     #[inline]
     pub fn place(&self, superblock: SuperblockId, offset: u32, slc: bool) -> Place {
         let mode = self.mode(slc);
-        let program = mode.by_program_units.quotient(offset);
+        let program = ProgramId(mode.by_program_units.quotient(offset));
         let stripe = self
             .by_stripe_units
-            .quotient(offset - program * mode.program_units);
+            .quotient(offset - program.0 * mode.program_units);
         Place {
             superblock,
             program,
@@ -334,7 +339,7 @@ impl Geometry {
 
     /// Array time to read one page: `stripe` within program unit `program`.
     #[inline]
-    pub fn read_ns(&self, slc: bool, program: u32, stripe: u32) -> u32 {
+    pub fn read_ns(&self, slc: bool, program: ProgramId, stripe: u32) -> u32 {
         self.mode(slc).read_ns[self.page_type(slc, program, stripe) as usize]
     }
 
@@ -346,7 +351,7 @@ impl Geometry {
 
     /// Page of its word line, from 0: `stripe` within program unit `program`.
     #[inline]
-    pub fn page_type(&self, slc: bool, program: u32, stripe: u32) -> u32 {
+    pub fn page_type(&self, slc: bool, program: ProgramId, stripe: u32) -> u32 {
         let mode = self.mode(slc);
         let pages = mode.read_ns.len() as u32;
         match pages {
@@ -357,7 +362,7 @@ impl Geometry {
     }
 
     /// Array time to program one program unit.
-    pub fn program_ns(&self, slc: bool, program: u32) -> u32 {
+    pub fn program_ns(&self, slc: bool, program: ProgramId) -> u32 {
         let times = &self.mode(slc).program_ns;
         times[self.row_of(program) as usize % times.len()]
     }

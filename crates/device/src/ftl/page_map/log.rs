@@ -26,6 +26,7 @@ use super::ppn::Ppn;
 use super::victims::Victims;
 use crate::ftl::blocks::Superblocks;
 use crate::ftl::page_map::geometry::{Geometry, checkpoints, open_superblocks};
+use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::Die;
 use crate::profile::schema::{FtlSection, MapLocation, Profile, VictimPolicy};
@@ -42,7 +43,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProgramUnit {
     pub(crate) superblock: SuperblockId,
-    pub(crate) program: u32,
+    pub(crate) program: ProgramId,
     pub(crate) die: Die,
     pub(crate) slc: bool,
     /// Units of host data in it, which take places in the write buffer; the rest is metadata,
@@ -64,7 +65,7 @@ pub(crate) struct PageRun {
     /// Where its first unit is.
     pub(crate) first: Ppn,
     pub(crate) superblock: SuperblockId,
-    pub(crate) program: u32,
+    pub(crate) program: ProgramId,
     pub(crate) die: Die,
     pub(crate) array_ns: u32,
     pub(crate) units: u32,

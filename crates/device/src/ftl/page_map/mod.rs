@@ -20,6 +20,7 @@ mod parity_rows;
 mod power;
 mod ppn;
 mod precondition;
+mod program_id;
 mod read_plan;
 mod readahead;
 mod reads;

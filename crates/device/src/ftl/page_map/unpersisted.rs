@@ -4,6 +4,7 @@
 use super::PageMapDevice;
 use crate::command::{CommandKind, Status};
 use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::Die;
 use crate::powercut::{Cut, Damage, Numbers};
@@ -16,7 +17,7 @@ use std::collections::VecDeque;
 struct Piece {
     write: u64,
     /// Superblock and program unit of its units.
-    place: (SuperblockId, u32),
+    place: (SuperblockId, ProgramId),
     /// Its sectors: the ends of a write need not be those of units.
     from: u64,
     to: u64,

@@ -4,6 +4,7 @@
 use super::{Log, Pool, ProgramUnit, Stream};
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use nandscope_units::Nanos;
 
@@ -162,7 +163,7 @@ impl Log {
 
     pub(super) fn take_unit(&mut self, stream: &mut Stream) -> Option<ProgramUnit> {
         let program_units = self.geometry.mode(stream.slc).program_units;
-        let program = stream.next / program_units - 1;
+        let program = ProgramId(stream.next / program_units - 1);
         stream.filling = 0;
         let host_units = std::mem::take(&mut stream.host_units);
         self.blocks.get_mut(stream.superblock).programs_pending += 1;
@@ -178,9 +179,9 @@ impl Log {
     }
 
     /// The parity of a row of program units counts with the last one of data.
-    fn count_parity(&mut self, slc: bool, program: u32) {
+    fn count_parity(&mut self, slc: bool, program: ProgramId) {
         let g = &self.geometry;
-        let units = g.parity_units(slc, program + 1) - g.parity_units(slc, program);
+        let units = g.parity_units(slc, program.0 + 1) - g.parity_units(slc, program.0);
         self.programmed.parity += u64::from(units);
         self.appended += u64::from(units);
     }

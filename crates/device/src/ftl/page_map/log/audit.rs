@@ -249,7 +249,7 @@ impl Log {
     /// Checks that a program of relocation takes the data of its job, unit for unit, and that of no other.
     pub(crate) fn audit_move(&self, unit: &ProgramUnit, sources: &[Ppn]) -> Checked {
         let program_units = self.geometry.native.program_units;
-        let to = self.geometry.ppn(unit.superblock, 0) + unit.program * program_units;
+        let to = self.geometry.ppn(unit.superblock, 0) + unit.program.0 * program_units;
         let owner = |place: Ppn| self.map.owner(place);
         ensure!(
             sources.len() <= program_units as usize

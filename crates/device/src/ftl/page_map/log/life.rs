@@ -3,6 +3,7 @@
 
 use super::{Log, Pool, Programmed, Stream};
 use crate::ftl::blocks::State;
+use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use nandscope_units::Nanos;
 
@@ -84,21 +85,21 @@ impl Log {
     }
 
     /// The program unit is still being filled with data of the host, which is in the write buffer.
-    pub(crate) fn is_filling(&self, superblock: SuperblockId, program: u32) -> bool {
+    pub(crate) fn is_filling(&self, superblock: SuperblockId, program: ProgramId) -> bool {
         let fills = |s| self.fills(s, superblock, program);
         self.host.iter().flatten().any(fills)
     }
 
     /// The program unit is still being filled with data that is moved.
-    pub(crate) fn is_moving_into(&self, superblock: SuperblockId, program: u32) -> bool {
+    pub(crate) fn is_moving_into(&self, superblock: SuperblockId, program: ProgramId) -> bool {
         let fills = |s| self.fills(s, superblock, program);
         self.relocation.iter().flatten().any(fills)
     }
 
-    fn fills(&self, stream: &Stream, superblock: SuperblockId, program: u32) -> bool {
+    fn fills(&self, stream: &Stream, superblock: SuperblockId, program: ProgramId) -> bool {
         stream.superblock == superblock
             && stream.filling > 0
-            && stream.next / self.geometry.mode(stream.slc).program_units == program
+            && ProgramId(stream.next / self.geometry.mode(stream.slc).program_units) == program
     }
 
     /// Data is being gathered for the next program of a stream of the host.

@@ -4,6 +4,7 @@
 use super::{Log, PageRun, Pool, ProgramUnit, WantedPage};
 use crate::ftl::page_map::map_cache::Lookup;
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use nandscope_units::Nanos;
 
@@ -147,7 +148,7 @@ impl Log {
     }
 
     /// Superblock and program unit of a logical unit that is mapped.
-    pub(crate) fn program_of(&self, logical: u32) -> (SuperblockId, u32) {
+    pub(crate) fn program_of(&self, logical: u32) -> (SuperblockId, ProgramId) {
         let run = self.unit_run(self.map.lookup(logical));
         (run.superblock, run.program)
     }

@@ -72,7 +72,7 @@ impl Log {
         let units = self.geometry.mode(unit.slc).program_units;
         let last = self
             .geometry
-            .ppn(unit.superblock, unit.program * units + units - 1);
+            .ppn(unit.superblock, unit.program.0 * units + units - 1);
         let rest = |p: &Partial| p.ppn == last && p.from == 0 && !p.read;
         self.partials.iter().any(rest)
     }
@@ -81,7 +81,7 @@ impl Log {
     /// came in parts for it.
     pub(crate) fn take_merges(&mut self, unit: &ProgramUnit, reads: &mut Vec<PageRun>) {
         let units = self.geometry.mode(unit.slc).program_units;
-        let start = self.geometry.ppn(unit.superblock, unit.program * units);
+        let start = self.geometry.ppn(unit.superblock, unit.program.0 * units);
         let mut index = 0;
         while index < self.partials.len() {
             let partial = self.partials[index];

@@ -7,6 +7,7 @@ mod durable;
 mod programs;
 
 use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -23,7 +24,7 @@ struct Transfer {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct InFlight {
     superblock: SuperblockId,
-    program: u32,
+    program: ProgramId,
     done: bool,
     /// Reads of old data of units that came in parts, before which it cannot begin.
     merges: u32,
@@ -151,7 +152,7 @@ impl Writes {
     pub(in crate::ftl::page_map) fn is_in_flight(
         &self,
         superblock: SuperblockId,
-        program: u32,
+        program: ProgramId,
     ) -> bool {
         self.in_flight
             .iter()
