@@ -34,7 +34,7 @@ SECONDS_MAX = 25
 FAULTS = [
     ("ftl/page_map/map.rs", "            self.clear(old);\n        }\n        debug_assert", "        }\n        debug_assert",
      "map: the old place of an overwritten unit stays valid", "conservation"),
-    ("ftl/page_map/map.rs", "self.inverse[ppn.index()] = logical;", "self.inverse[ppn.index()] = logical ^ 1;",
+    ("ftl/page_map/map.rs", "self.inverse[ppn.index()] = logical.0;", "self.inverse[ppn.index()] = logical.0 ^ 1;",
      "map: the inverse points at the neighbour", "conservation"),
     ("ftl/page_map/map.rs", "            self.mapped -= 1;", "",
      "map: a discard is not counted", "conservation"),
@@ -136,7 +136,7 @@ FAULTS = [
      "buffer: a flush waits for one program only", "durability"),
     ("ftl/page_map/writes/admission.rs", "        if fua && !self.controller", "        if false && fua && !self.controller",
      "buffer: FUA is acknowledged from the buffer", "durability"),
-    ("ftl/page_map/discards.rs", "        let first = start.div_ceil(unit) as u32;", "        let first = (start / unit) as u32;",
+    ("ftl/page_map/discards.rs", "        let first = Lpn(start.div_ceil(unit) as u32);", "        let first = Lpn((start / unit) as u32);",
      "map: a discard takes the unit that it covers in part", "durability"),
     ("ftl/page_map/log/slc.rs", "self.slc_count < self.layout.slc.most && self.blocks.free_count() > self.slc_floor()", "self.slc_count < self.layout.slc.most",
      "SLC: the cache eats the over-provisioning", "slc_cache"),

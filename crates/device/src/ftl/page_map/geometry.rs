@@ -168,9 +168,15 @@ impl Geometry {
         map + self.journal_units(ftl)
     }
 
+    /// Entries of the map that a mapping unit holds, of four bytes each.
+    #[inline]
+    pub fn entries_per_unit(&self) -> u32 {
+        self.unit_bytes / 4
+    }
+
     /// Units that the whole map takes.
     pub fn map_units(&self) -> u32 {
-        self.user_units.div_ceil(self.unit_bytes / 4)
+        self.user_units.div_ceil(self.entries_per_unit())
     }
 
     /// Units through which the map's journal goes round; none without a journal.

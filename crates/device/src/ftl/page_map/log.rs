@@ -26,6 +26,7 @@ use super::ppn::Ppn;
 use super::victims::Victims;
 use crate::ftl::blocks::Superblocks;
 use crate::ftl::page_map::geometry::{Geometry, checkpoints, open_superblocks};
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::Die;
@@ -160,7 +161,7 @@ struct SlcPolicy {
 struct Layout {
     /// Logical units: the host's, pages of the map, pages of its journal.
     logical: u32,
-    map_base: u32,
+    map_base: Lpn,
     map_pages: u32,
     /// Pages of the map that are at hand, where not all of them are.
     map_cache_slots: Option<u32>,
@@ -168,7 +169,7 @@ struct Layout {
     map_is_remote: bool,
     /// Pages of the map in the controller's own memory, where it keeps any of what is in host memory.
     near_map_slots: Option<u32>,
-    journal_base: u32,
+    journal_base: Lpn,
     journal_units: u32,
     journal_entries: u32,
     /// Flushes and forced writes complete the page of the journal that is being filled.
@@ -207,12 +208,12 @@ impl Layout {
             });
         Layout {
             logical,
-            map_base: geometry.user_units,
+            map_base: Lpn(geometry.user_units),
             map_pages,
             map_cache_slots: ftl.map.window_kib.map(slots),
             map_is_remote: ftl.map.location == MapLocation::HostMemory,
             near_map_slots: ftl.map.sram_kib.map(slots),
-            journal_base: logical - journal_units,
+            journal_base: Lpn(logical - journal_units),
             journal_units,
             journal_entries: ftl.journal_entries,
             journal_on_flush: ftl.journal_on_flush,

@@ -10,6 +10,7 @@ mod decoding;
 mod discards;
 pub(crate) mod geometry;
 pub(crate) mod log;
+mod lpn;
 mod map;
 mod map_cache;
 mod map_fetches;
@@ -37,6 +38,7 @@ use crate::error::AttachError;
 use crate::events::{Event, EventQueue, horizon};
 use crate::ftl::page_map::geometry::Geometry;
 use crate::ftl::page_map::log::{Log, PageRun, ProgramUnit};
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::map_fetches::{MapFetches, MapWaiter};
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::readahead::ReadAhead;
@@ -70,7 +72,7 @@ struct Pending {
     submitted: Nanos,
     status: Status,
     /// First logical unit and number of units.
-    first: u32,
+    first: Lpn,
     units: u32,
     /// Flash operations, segments and fetches that a read waits for.
     waits: u32,
@@ -317,7 +319,7 @@ impl PageMapDevice {
     pub(crate) fn prefetch(&self, lba: Lba) {
         let unit = lba.0 >> (self.log.geometry.unit_bytes / SECTOR_BYTES as u32).trailing_zeros();
         if unit < u64::from(self.log.geometry.user_units) {
-            self.log.map.prefetch(unit as u32);
+            self.log.map.prefetch(Lpn(unit as u32));
         }
     }
 
@@ -409,7 +411,7 @@ impl PageMapDevice {
     // ---- commands ------------------------------------------------------------------------------
 
     /// Whether a command lies within the device, and the logical units that it touches.
-    fn range_of(&self, command: &Command) -> (bool, u32, u32) {
+    fn range_of(&self, command: &Command) -> (bool, Lpn, u32) {
         let start = command.lba.offset().0;
         let end = start.saturating_add(command.bytes().0);
         let in_range = end <= self.profile.device.capacity_bytes;
@@ -419,11 +421,11 @@ impl PageMapDevice {
             let first = start >> shift;
             (
                 true,
-                first as u32,
+                Lpn(first as u32),
                 (((end - 1) >> shift) + 1 - first) as u32,
             )
         } else {
-            (in_range, 0, 0)
+            (in_range, Lpn(0), 0)
         }
     }
 
@@ -634,7 +636,7 @@ impl PageMapDevice {
 
     /// Bytes of the command that lie in units `first..first + units`.
     #[inline]
-    fn bytes_in(&self, index: u32, first: u32, units: u32) -> u64 {
+    fn bytes_in(&self, index: u32, first: Lpn, units: u32) -> u64 {
         let p = &self.pending[index as usize];
         let start = p.command.lba.0 * SECTOR_BYTES;
         let end = start + p.command.bytes().0;

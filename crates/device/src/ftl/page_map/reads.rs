@@ -5,6 +5,7 @@ use crate::command::Status;
 use crate::events::Event;
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::log::{PageRun, RefreshTarget, WantedPage};
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::readahead::{ReadRange, SegmentId};
@@ -108,8 +109,8 @@ impl PageMapDevice {
     }
 
     /// Counts the bytes of a read that were never written, or were discarded since.
-    fn count_unmapped(&mut self, index: u32, first: u32, units: u32) {
-        for unit in first..first + units {
+    fn count_unmapped(&mut self, index: u32, first: Lpn, units: u32) {
+        for unit in first.and_next(units) {
             if !self.log.is_mapped(unit) {
                 self.counters.unmapped_bytes += self.bytes_in(index, unit, 1);
             }
@@ -143,7 +144,7 @@ impl PageMapDevice {
     }
 
     /// Reads units of a command from where they are; returns the array reads that it waits for.
-    fn read_flash(&mut self, index: u32, first: u32, units: u32) -> u32 {
+    fn read_flash(&mut self, index: u32, first: Lpn, units: u32) -> u32 {
         if units == 1 {
             // The common case needs no list of runs.
             let run = self.log.run_of(first).and_then(|run| self.place_of(run));
@@ -161,7 +162,7 @@ impl PageMapDevice {
     }
 
     /// Reads one run of a command; returns whether the command waits for it.
-    fn read_run(&mut self, index: u32, first: u32, units: u32, run: Option<PageRun>) -> u32 {
+    fn read_run(&mut self, index: u32, first: Lpn, units: u32, run: Option<PageRun>) -> u32 {
         let Some(run) = run else {
             // Nothing is stored there, or it is still in the write buffer: no flash read.
             self.send_units(index, first, units, self.now);
@@ -200,7 +201,7 @@ impl PageMapDevice {
         }
     }
 
-    fn send_units(&mut self, index: u32, first: u32, units: u32, ready: Nanos) {
+    fn send_units(&mut self, index: u32, first: Lpn, units: u32, ready: Nanos) {
         let bytes = self.bytes_in(index, first, units);
         let end = self.send(bytes, ready);
         let p = &mut self.pending[index as usize];
@@ -231,7 +232,7 @@ impl PageMapDevice {
 
     /// Array reads of a logical range as its data is placed now, in order; `None` with a number of
     /// units that need none.
-    fn runs_now(&self, first: u32, count: u32, runs: &mut Vec<(Option<PageRun>, u32)>) {
+    fn runs_now(&self, first: Lpn, count: u32, runs: &mut Vec<(Option<PageRun>, u32)>) {
         self.log.runs(first, count, |run, n| match run {
             Some(run) => self.resolve(run, runs),
             None => runs.push((None, n)),
@@ -447,7 +448,7 @@ mod tests {
             if random.below(3) > 0 {
                 device.advance(Nanos::MAX, &mut done);
             }
-            for near in unit.saturating_sub(3)..unit + 12 {
+            for near in (unit.saturating_sub(3)..unit + 12).map(Lpn) {
                 let mut runs = Vec::new();
                 device.runs_now(near, 1, &mut runs);
                 let run = device.log.run_of(near);

@@ -4,6 +4,7 @@
 use super::PageMapDevice;
 use crate::command::{CommandKind, Status};
 use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::Die;
@@ -75,7 +76,7 @@ impl PageMapDevice {
     }
 
     /// Units of a write have come and were appended to the log.
-    pub(super) fn note_arrival(&mut self, index: u32, (first, units): (u32, u32)) {
+    pub(super) fn note_arrival(&mut self, index: u32, (first, units): (Lpn, u32)) {
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
         let command = self.pending[index as usize].command;
         let (begin, end) = (command.lba.0, command.lba.0 + u64::from(command.sectors));
@@ -85,7 +86,7 @@ impl PageMapDevice {
         let Some(write) = unpersisted.numbers.of(index) else {
             return;
         };
-        for unit in first..first + units {
+        for unit in first.and_next(units) {
             let place = self.log.program_of(unit);
             let from = (u64::from(unit) * per_unit).max(begin);
             let to = (u64::from(unit + 1) * per_unit).min(end);
@@ -104,7 +105,7 @@ impl PageMapDevice {
 
     /// A part of a write has joined a unit that is in the buffer already: it goes with its program, and
     /// takes no room there.
-    pub(super) fn note_merged(&mut self, index: u32, unit: u32) {
+    pub(super) fn note_merged(&mut self, index: u32, unit: Lpn) {
         let place = self.log.program_of(unit);
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
         let (start, next) = (u64::from(unit) * per_unit, u64::from(unit + 1) * per_unit);

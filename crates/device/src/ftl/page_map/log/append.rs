@@ -3,6 +3,7 @@
 
 use super::{Log, Pool, ProgramUnit, Stream};
 use crate::ftl::blocks::State;
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
@@ -14,7 +15,7 @@ impl Log {
     /// [`Log::note_map_change`] must follow for these.
     pub(crate) fn write(
         &mut self,
-        first: u32,
+        first: Lpn,
         count: u32,
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
@@ -40,7 +41,7 @@ impl Log {
     /// those calls, or no block is left.
     pub(crate) fn write_units(
         &mut self,
-        units: &[u32],
+        units: &[Lpn],
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
     ) -> usize {
@@ -87,7 +88,7 @@ impl Log {
     pub(super) fn append_host(
         &mut self,
         pool: Pool,
-        (first, count): (u32, u32),
+        (first, count): (Lpn, u32),
         host_data: bool,
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
@@ -111,7 +112,7 @@ impl Log {
     }
 
     /// Appends logical units that fit. Invalid units of one superblock are booked together.
-    pub(super) fn append(&mut self, stream: &mut Stream, first: u32, count: u32) {
+    pub(super) fn append(&mut self, stream: &mut Stream, first: Lpn, count: u32) {
         let ppn = self.geometry.ppn(stream.superblock, stream.next);
         let superblock_units = self.geometry.native.superblock_units;
         let (mut lost, mut lost_from, mut lost_units) = (SuperblockId(0), Ppn(0), 0);

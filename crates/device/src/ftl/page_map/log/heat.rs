@@ -8,6 +8,7 @@
 //! of it belongs. Hot units that are scattered among cold ones within chunks are not found.
 
 use super::Log;
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, ensure};
@@ -41,6 +42,11 @@ pub(super) struct Heat {
     since_halving: u32,
 }
 
+/// Number of the chunk of a unit.
+fn chunk_of(unit: Lpn) -> usize {
+    (unit.0 / CHUNK_UNITS) as usize
+}
+
 impl Heat {
     pub(super) fn new(user_units: u32) -> Self {
         Heat {
@@ -52,15 +58,15 @@ impl Heat {
     }
 
     /// Whether the chunk of a logical unit is hot; metadata is not.
-    fn is_hot(&self, unit: u32) -> bool {
-        let count = self.counts.get((unit / CHUNK_UNITS) as usize);
+    fn is_hot(&self, unit: Lpn) -> bool {
+        let count = self.counts.get(chunk_of(unit));
         let written = u64::from(count.copied().unwrap_or(0));
         written * self.counts.len() as u64 > HOT_RATE * self.total
     }
 
     /// Units of one chunk are written.
-    fn count(&mut self, first: u32, units: u32) {
-        if let Some(count) = self.counts.get_mut((first / CHUNK_UNITS) as usize) {
+    fn count(&mut self, first: Lpn, units: u32) {
+        if let Some(count) = self.counts.get_mut(chunk_of(first)) {
             let before = *count;
             *count = before.saturating_add(units as u8);
             self.total += u64::from(*count - before);
@@ -91,11 +97,11 @@ impl Heat {
 
 impl Log {
     /// The pool of host data that begins at a unit, and how many of `count` units go there.
-    pub(super) fn pool_of_write(&self, first: u32, count: u32) -> (Pool, u32) {
+    pub(super) fn pool_of_write(&self, first: Lpn, count: u32) -> (Pool, u32) {
         match &self.heat {
             None => (Pool::Cold, count),
             Some(heat) => {
-                let in_chunk = CHUNK_UNITS - first % CHUNK_UNITS;
+                let in_chunk = CHUNK_UNITS - first.0 % CHUNK_UNITS;
                 let hot = heat.is_hot(first);
                 (
                     if hot { Pool::Hot } else { Pool::Cold },
@@ -111,7 +117,7 @@ impl Log {
     }
 
     /// The host wrote units of one chunk.
-    pub(super) fn count_write(&mut self, first: u32, units: u32) {
+    pub(super) fn count_write(&mut self, first: Lpn, units: u32) {
         if let Some(heat) = &mut self.heat {
             heat.count(first, units);
         }
@@ -179,7 +185,8 @@ mod tests {
                 i
             } else {
                 random.below(among)
-            } as u32;
+            };
+            let unit = Lpn(unit as u32);
             assert_eq!(log.write(unit, 1, now, &mut full), 1);
             let written = log.geometry.superblock_of(log.map.lookup(unit));
             assert_eq!(
@@ -231,7 +238,7 @@ mod tests {
     fn pool_by_majority(log: &Log, superblock: SuperblockId) -> Pool {
         let heat = log.heat.as_ref().expect("separated");
         let mut units = [0u32; 2];
-        for unit in 0..log.geometry.user_units {
+        for unit in (0..log.geometry.user_units).map(Lpn) {
             let place = log.map.lookup(unit);
             if place != Ppn::UNMAPPED && log.geometry.superblock_of(place) == superblock {
                 units[usize::from(heat.is_hot(unit))] += 1;
@@ -248,13 +255,16 @@ mod tests {
     fn chunks_written_at_twice_the_mean_rate_are_hot() {
         let mut heat = Heat::new(160);
         for chunk in 0..10 {
-            heat.count(chunk * 16, 16);
+            heat.count(Lpn(chunk * 16), 16);
         }
-        assert!((0..160).all(|unit| !heat.is_hot(unit)), "all are alike");
+        assert!(
+            (0..160).all(|unit| !heat.is_hot(Lpn(unit))),
+            "all are alike"
+        );
         for _ in 0..60 {
-            heat.count(32, 1);
+            heat.count(Lpn(32), 1);
         }
-        let hot: Vec<u32> = (0..200).filter(|unit| heat.is_hot(*unit)).collect();
+        let hot: Vec<u32> = (0..200).filter(|unit| heat.is_hot(Lpn(*unit))).collect();
         assert_eq!(hot, (32..48).collect::<Vec<_>>());
         heat.audit(160).expect("sound");
     }
@@ -263,13 +273,13 @@ mod tests {
     fn what_is_not_written_any_more_becomes_cold() {
         let mut heat = Heat::new(160);
         for _ in 0..255 {
-            heat.count(0, 1);
+            heat.count(Lpn(0), 1);
         }
-        assert!(heat.is_hot(0));
+        assert!(heat.is_hot(Lpn(0)));
         for round in 0..480 {
-            heat.count(16 + round % 144, 1);
+            heat.count(Lpn(16 + round % 144), 1);
         }
-        assert!(!heat.is_hot(0));
+        assert!(!heat.is_hot(Lpn(0)));
         heat.audit(160).expect("sound");
     }
 }

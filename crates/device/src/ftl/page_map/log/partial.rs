@@ -2,6 +2,7 @@
 //! merged there; what is missing of it when it must be programmed is read from its old place.
 
 use super::{Log, PageRun, ProgramUnit};
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, ensure};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// A unit of the write buffer of which only a part has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Partial {
-    logical: u32,
+    logical: Lpn,
     /// Where it will be programmed.
     ppn: Ppn,
     /// Where its old data is, unless there is none or the buffer has it.
@@ -25,7 +26,7 @@ pub(super) struct Partial {
 impl Log {
     /// Whether a part of a logical unit can join it in the buffer: the unit is gathered for the next
     /// program of the host's stream, or its own rest is waited for.
-    pub(crate) fn takes_parts(&self, logical: u32) -> bool {
+    pub(crate) fn takes_parts(&self, logical: Lpn) -> bool {
         let ppn = self.map.lookup(logical);
         if ppn == Ppn::UNMAPPED {
             return false;
@@ -39,7 +40,7 @@ impl Log {
 
     /// Sectors `from..to` of a unit have come, which was appended just now, as a part of it: the rest
     /// is at `old`.
-    pub(crate) fn note_partial(&mut self, logical: u32, old: Option<Ppn>, from: u32, to: u32) {
+    pub(crate) fn note_partial(&mut self, logical: Lpn, old: Option<Ppn>, from: u32, to: u32) {
         self.partials.push(Partial {
             logical,
             ppn: self.map.lookup(logical),
@@ -51,7 +52,7 @@ impl Log {
     }
 
     /// Sectors `from..to` of a gathered unit have come as well.
-    pub(crate) fn merge_partial(&mut self, logical: u32, from: u32, to: u32) {
+    pub(crate) fn merge_partial(&mut self, logical: Lpn, from: u32, to: u32) {
         let sectors = self.geometry.unit_bytes / 512;
         let ppn = self.map.lookup(logical);
         let Some(index) = self.partials.iter().position(|p| p.ppn == ppn) else {
@@ -135,7 +136,7 @@ impl Log {
             ensure!(
                 partial.ppn.0 < physical
                     && partial.old.is_none_or(|old| old.0 < physical)
-                    && partial.logical < self.geometry.user_units
+                    && partial.logical.0 < self.geometry.user_units
                     && partial.from < partial.to
                     && partial.to <= sectors,
                 "a part of a unit waits for the rest: {partial:?}"

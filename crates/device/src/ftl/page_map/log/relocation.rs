@@ -220,6 +220,7 @@ impl Log {
 mod tests {
     use super::*;
     use crate::ftl::page_map::geometry::Geometry;
+    use crate::ftl::page_map::lpn::Lpn;
     use crate::profile::library;
     use crate::random::Random;
 
@@ -238,10 +239,10 @@ mod tests {
         let mut log = Log::new(&profile, &ftl, geometry.clone(), &mut Random::new(1));
         let mut full = Vec::new();
         let written = geometry.native.superblock_units;
-        log.write(0, written, Nanos::ZERO, &mut full);
+        log.write(Lpn(0), written, Nanos::ZERO, &mut full);
         // What is left in the first superblock: a unit of the first page, and one of its sister.
         for unit in (1..per_page).chain(per_page + 1..written / 2) {
-            log.write(unit, 1, Nanos::ZERO, &mut full);
+            log.write(Lpn(unit), 1, Nanos::ZERO, &mut full);
         }
         log.victim = Some(Victim {
             superblock: SuperblockId(0),

@@ -5,6 +5,7 @@ use crate::command::{CommandKind, Status};
 use crate::events::Event;
 use crate::ftl::page_map::PageMapDevice;
 use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::profile::schema::Acknowledge;
 use nandscope_units::SECTOR_BYTES;
@@ -46,7 +47,7 @@ impl PageMapDevice {
             if chunk == 0 {
                 break;
             }
-            let first = p.first + p.units - p.to_admit;
+            let first = p.first + (p.units - p.to_admit);
             let bytes = self.bytes_in(index, first, chunk);
             self.writes.used += chunk;
             self.writes.in_transit += chunk;
@@ -94,7 +95,7 @@ impl PageMapDevice {
         self.writes.free_transfers.push(transfer);
         self.writes.in_transit -= units;
         // A write may begin and end within a unit.
-        let last = first + units - 1;
+        let last = first + (units - 1);
         let head = u32::from(self.is_partial(command, first));
         let tail = u32::from(last > first && self.is_partial(command, last));
         for (at, count) in [
@@ -114,12 +115,12 @@ impl PageMapDevice {
     }
 
     /// Whether a command covers only a part of a unit.
-    pub(super) fn is_partial(&self, index: u32, unit: u32) -> bool {
+    pub(super) fn is_partial(&self, index: u32, unit: Lpn) -> bool {
         self.bytes_in(index, unit, 1) < self.unit_bytes()
     }
 
     /// Sectors of a unit that a command covers, from the first to the one after the last.
-    pub(super) fn sectors_in_unit(&self, index: u32, unit: u32) -> (u32, u32) {
+    pub(super) fn sectors_in_unit(&self, index: u32, unit: Lpn) -> (u32, u32) {
         let command = &self.pending[index as usize].command;
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
         let start = u64::from(unit) * per_unit;
@@ -131,7 +132,7 @@ impl PageMapDevice {
 
     /// Puts units that have come into the log. A part of a unit (`edge`: there may be one) joins what
     /// is gathered of this unit already; otherwise its rest is at its old place, where that is in flash.
-    pub(super) fn take_units(&mut self, command: u32, first: u32, units: u32, edge: bool) {
+    pub(super) fn take_units(&mut self, command: u32, first: Lpn, units: u32, edge: bool) {
         let partial = edge && self.is_partial(command, first);
         let (from, to) = if partial {
             self.sectors_in_unit(command, first)

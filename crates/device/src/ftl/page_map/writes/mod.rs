@@ -7,6 +7,7 @@ mod durable;
 mod programs;
 
 use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Transfer {
     command: u32,
-    first: u32,
+    first: Lpn,
     units: u32,
 }
 
@@ -134,7 +135,7 @@ impl Writes {
     }
 
     /// Commands and ranges whose data is on the link; all places of the list are named by events.
-    pub(in crate::ftl::page_map) fn arriving(&self, index: u32) -> Option<(u32, u32, u32)> {
+    pub(in crate::ftl::page_map) fn arriving(&self, index: u32) -> Option<(u32, Lpn, u32)> {
         let transfer = self.transfers.get(index as usize)?;
         Some((transfer.command, transfer.first, transfer.units))
     }
