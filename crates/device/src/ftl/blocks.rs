@@ -5,6 +5,7 @@
 use crate::ftl::page_map::geometry::Geometry;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, check_sum, ensure};
+use crate::nand::PlaneSet;
 use crate::random::Random;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -112,8 +113,8 @@ impl Superblock {
 pub(crate) struct Disturbed {
     /// Reads since the erase of the block that was read most.
     pub(crate) most_reads: u32,
-    /// Planes whose blocks have been read so often that they are to be refreshed, one bit each.
-    pub(crate) due: u32,
+    /// Planes whose blocks have been read so often that they are to be refreshed.
+    pub(crate) due: PlaneSet,
 }
 
 /// Page reads of each block since its last erase.
@@ -132,30 +133,27 @@ impl BlockReads {
         }
     }
 
-    /// Counts a read of a page on each plane of `planes` (one bit each), of which the blocks of a superblock
+    /// Counts a read of a page on each plane of `planes`, of which the blocks of a superblock
     /// (or AU) at a position follow `first`. A block is due at each multiple of `refresh_reads`; 0 is never.
     #[inline]
     pub(crate) fn count(
         &mut self,
         position: usize,
         first: u32,
-        planes: u32,
+        planes: PlaneSet,
         refresh_reads: u32,
     ) -> Disturbed {
         let start = position * self.per_superblock as usize + first as usize;
         let mut disturbed = Disturbed {
             most_reads: 0,
-            due: 0,
+            due: PlaneSet::NONE,
         };
-        let mut left = planes;
-        while left != 0 {
-            let plane = left.trailing_zeros();
-            left &= left - 1;
-            let reads = &mut self.reads[start + plane as usize];
+        for plane in planes.iter() {
+            let reads = &mut self.reads[start + plane.index()];
             *reads = reads.saturating_add(1);
             disturbed.most_reads = disturbed.most_reads.max(*reads);
             if refresh_reads > 0 && *reads >= refresh_reads && reads.is_multiple_of(refresh_reads) {
-                disturbed.due |= 1 << plane;
+                disturbed.due.insert(plane);
             }
         }
         disturbed
@@ -254,7 +252,7 @@ impl Superblocks {
         &mut self,
         superblock: SuperblockId,
         first: u32,
-        planes: u32,
+        planes: PlaneSet,
         refresh_reads: u32,
     ) -> Disturbed {
         let position = superblock.index();

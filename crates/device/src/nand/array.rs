@@ -11,14 +11,14 @@ mod planned;
 #[cfg(test)]
 mod priority;
 
-use super::channel::Channel;
+use super::channel::{Channel, ChannelId};
 use super::die::{Die, PerDie};
 use super::op::{FlashOp, OpClass, PagesRead, Progress};
 use crate::divisor::Divisor;
 use crate::events::{Event, EventQueue};
 use crate::profile::schema::NandSection;
 use nandscope_units::Nanos;
-use planes::Plane;
+use planes::PlaneState;
 pub(crate) use planned::Transfer;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -121,7 +121,7 @@ pub(crate) struct Array {
     times: ArrayTimes,
     dies: PerDie<DieState>,
     /// Planes of all dies, where they read on their own.
-    planes: Vec<Plane>,
+    planes: Vec<PlaneState>,
     channels: Vec<Channel>,
     by_channels: Divisor,
     slots: Vec<Slot>,
@@ -161,7 +161,7 @@ impl Array {
             reads_from: Nanos::ZERO,
         };
         Array {
-            planes: vec![Plane::IDLE; (dies * times.planes) as usize],
+            planes: vec![PlaneState::IDLE; (dies * times.planes) as usize],
             times,
             dies: PerDie::new(die, dies),
             channels: vec![Channel::default(); channels as usize],
@@ -511,8 +511,14 @@ impl Array {
     }
 
     #[inline]
+    fn channel_of(&self, die: Die) -> ChannelId {
+        ChannelId(self.by_channels.remainder(die.0))
+    }
+
+    #[inline]
     fn channel(&mut self, die: Die) -> &mut Channel {
-        &mut self.channels[self.by_channels.remainder(die.0) as usize]
+        let channel = self.channel_of(die);
+        &mut self.channels[channel.index()]
     }
 
     /// Books the channel for the pages of a read; returns the end of their transfer.

@@ -11,6 +11,19 @@ use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
+/// Number of a channel. Consecutive dies are on consecutive channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct ChannelId(pub(crate) u32);
+
+impl ChannelId {
+    /// Position in a list of all channels.
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Reservations of a channel: without a gap from the present to `free`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Channel {

@@ -1,6 +1,7 @@
 //! One operation of a die, and whose it is.
 
 use super::die::Die;
+use super::plane::PlaneSet;
 use crate::ftl::page_map::SegmentId;
 use crate::ftl::superblock_id::SuperblockId;
 use serde::{Deserialize, Serialize};
@@ -58,8 +59,8 @@ pub(crate) struct FlashOp {
     pub(crate) transfers: u32,
     /// Times that all of them are made again, after failed decoding.
     pub(crate) retransfers: u16,
-    /// Planes that a read takes, one bit each.
-    pub(crate) planes: u16,
+    /// Planes that a read takes.
+    pub(crate) planes: PlaneSet,
     pub(crate) owner: Owner,
 }
 
@@ -74,7 +75,7 @@ impl FlashOp {
             bus_bytes: 0,
             transfers: 0,
             retransfers: 0,
-            planes: 0,
+            planes: PlaneSet::NONE,
             owner: Owner::HostRead { command, bytes },
         }
     }

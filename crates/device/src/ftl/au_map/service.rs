@@ -8,6 +8,7 @@ use super::times::{Extent, FlashCost};
 use crate::attachment::link_time;
 use crate::command::{CommandKind, Status};
 use crate::invariant::{Checked, check_near};
+use crate::nand::{Plane, PlaneSet};
 use crate::reliability::PageRead;
 use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -202,7 +203,11 @@ impl AuMapDevice {
     fn read_page(&mut self, index: u32, physical: u32, row: u32) -> Nanos {
         self.flash_counters.page_reads += 1;
         let bytes = self.map.geometry.stripe_bytes;
-        let disturbed = self.map.physical.reads.count(physical as usize, row, 1, 0);
+        let disturbed =
+            self.map
+                .physical
+                .reads
+                .count(physical as usize, row, PlaneSet::of(Plane(0)), 0);
         let block = self.map.physical.get_mut(physical);
         let read = PageRead {
             reads: disturbed.most_reads,

@@ -10,6 +10,7 @@ use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, check_near, ensure};
+use crate::nand::PlaneSet;
 use crate::nand::{Die, FlashOp, OpClass, Owner};
 use crate::profile::schema::FtlSection;
 use nandscope_units::Nanos;
@@ -575,7 +576,7 @@ impl PageMapDevice {
                     bus_bytes: 0,
                     transfers: 0,
                     retransfers: 0,
-                    planes: 0,
+                    planes: PlaneSet::NONE,
                     owner: Owner::Erase { superblock },
                 };
                 self.array.submit(op, self.now, &mut self.events);

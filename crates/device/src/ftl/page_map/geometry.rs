@@ -14,7 +14,7 @@ use super::ppn::Ppn;
 use crate::divisor::Divisor;
 use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
-use crate::nand::Die;
+use crate::nand::{Die, Plane};
 use crate::profile::schema::{ArraySection, Cell, FtlSection, MapLocation, Profile};
 use serde::{Deserialize, Serialize};
 
@@ -299,8 +299,8 @@ impl Geometry {
     }
 
     /// The erase block, within its superblock, of a die and a plane.
-    pub fn block_of(&self, die: Die, plane: u32) -> u32 {
-        die.0 * self.planes + plane
+    pub fn block_of(&self, die: Die, plane: Plane) -> u32 {
+        die.0 * self.planes + plane.0
     }
 
     /// The erase block, within its superblock, that holds the unit at `offset`.
@@ -317,13 +317,13 @@ impl Geometry {
 
     /// The plane that holds the unit at a position of a page across the planes.
     #[inline]
-    pub fn plane_in_stripe(&self, place: u32) -> u32 {
-        self.by_units_per_page.quotient(place)
+    pub fn plane_in_stripe(&self, place: u32) -> Plane {
+        Plane(self.by_units_per_page.quotient(place))
     }
 
     /// The plane that holds the unit at `offset` of a superblock.
     #[inline]
-    pub fn plane_of(&self, offset: u32) -> u32 {
+    pub fn plane_of(&self, offset: u32) -> Plane {
         self.plane_in_stripe(self.place_in_stripe(offset))
     }
 

@@ -29,7 +29,7 @@ use crate::ftl::page_map::geometry::{Geometry, checkpoints, open_superblocks};
 use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
-use crate::nand::Die;
+use crate::nand::{Die, PlaneSet};
 use crate::profile::schema::{FtlSection, MapLocation, Profile, VictimPolicy};
 use crate::random::Random;
 use checkpoint::Checkpoint;
@@ -70,8 +70,8 @@ pub(crate) struct PageRun {
     pub(crate) die: Die,
     pub(crate) array_ns: u32,
     pub(crate) units: u32,
-    /// Planes whose pages are read, one bit each: those pages are transferred, and their blocks disturbed.
-    pub(crate) planes: u32,
+    /// Planes whose pages are read: those pages are transferred, and their blocks disturbed.
+    pub(crate) planes: PlaneSet,
 }
 
 /// A page of the map that a look-up did not find in the controller.

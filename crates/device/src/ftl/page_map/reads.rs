@@ -10,6 +10,7 @@ use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::readahead::{ReadRange, SegmentId};
 use crate::ftl::superblock_id::SuperblockId;
+use crate::nand::Plane;
 use crate::nand::{FlashOp, OpClass, Owner, PagesRead};
 use crate::reliability::PageRead;
 use nandscope_units::Nanos;
@@ -256,7 +257,7 @@ impl PageMapDevice {
             match &mut page {
                 Some((end, run)) if ppn < *end && run.first + run.units <= ppn => {
                     run.units += 1;
-                    run.planes |= self.log.plane_bit(ppn, run.superblock);
+                    run.planes.insert(self.log.plane_at(ppn, run.superblock));
                 }
                 _ => {
                     runs.extend(page.take().map(|(_, run)| (Some(run), run.units)));
@@ -336,7 +337,7 @@ impl PageMapDevice {
     ) -> (FlashOp, bool) {
         let bytes = run.units * self.log.geometry.unit_bytes;
         let due = self.background.refresh_reads();
-        let first_block = self.log.geometry.block_of(run.die, 0);
+        let first_block = self.log.geometry.block_of(run.die, Plane(0));
         let disturbed = self
             .log
             .blocks
@@ -375,9 +376,10 @@ impl PageMapDevice {
             // The data is just being moved.
         } else if verdict.retries > RETRIES_BEFORE_REFRESH {
             self.ask_refresh(run.superblock, None);
-        } else if disturbed.due != 0 {
-            for plane in (0..u32::BITS).filter(|plane| disturbed.due >> plane & 1 == 1) {
-                self.ask_refresh(run.superblock, Some(first_block + plane));
+        } else if !disturbed.due.is_empty() {
+            for plane in disturbed.due.iter() {
+                let block = self.log.geometry.block_of(run.die, plane);
+                self.ask_refresh(run.superblock, Some(block));
             }
         }
         let op = FlashOp {
@@ -386,9 +388,9 @@ impl PageMapDevice {
             die: run.die,
             array_ns,
             bus_bytes: bytes,
-            transfers: run.planes.count_ones(),
+            transfers: run.planes.len(),
             retransfers,
-            planes: run.planes as u16,
+            planes: run.planes,
             owner,
         };
         (op, !verdict.uncorrectable)

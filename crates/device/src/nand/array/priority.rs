@@ -3,7 +3,7 @@
 use super::{Array, ArrayTimes, OVERTAKES_MAX};
 use crate::events::{Event, EventQueue};
 use crate::ftl::superblock_id::SuperblockId;
-use crate::nand::{Die, FlashOp, OpClass, Owner, Progress};
+use crate::nand::{Die, FlashOp, OpClass, Owner, PlaneSet, Progress};
 use crate::random::Random;
 use nandscope_units::Nanos;
 
@@ -95,7 +95,7 @@ fn op(class: OpClass, die: u32, owner: Owner) -> FlashOp {
         bus_bytes: 4096,
         transfers: 1,
         retransfers: 0,
-        planes: 0,
+        planes: PlaneSet::NONE,
         owner,
     }
 }

@@ -7,6 +7,7 @@ use crate::ftl::page_map::map_cache::Lookup;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
+use crate::nand::PlaneSet;
 use nandscope_units::Nanos;
 use std::ops::RangeInclusive;
 
@@ -216,7 +217,7 @@ impl Log {
             }
             let first_plane = g.plane_in_stripe(in_stripe);
             let last_plane = g.plane_in_stripe(in_stripe + n - 1);
-            let planes = (2 << last_plane) - (1 << first_plane);
+            let planes = PlaneSet::from_to(first_plane, last_plane);
             let array_ns = g.read_ns(slc, place.program, place.stripe);
             each(
                 Some(PageRun {

@@ -3,6 +3,7 @@
 use super::{Cause, Log, PageRun, Pool, ProgramUnit, Stream, Victim};
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::superblock_id::SuperblockId;
+use crate::nand::{Plane, PlaneSet};
 use nandscope_units::Nanos;
 
 impl Log {
@@ -105,7 +106,7 @@ impl Log {
             match &mut joined {
                 Some((page_end, run)) if *unit < *page_end => {
                     run.units += 1;
-                    run.planes |= self.plane_bit(*unit, superblock);
+                    run.planes.insert(self.plane_at(*unit, superblock));
                 }
                 _ => {
                     if let Some((_, run)) = joined {
@@ -144,7 +145,7 @@ impl Log {
             die: place.die,
             array_ns: g.read_ns(slc, place.program, place.stripe),
             units: 1,
-            planes: 1 << g.plane_of(offset),
+            planes: PlaneSet::of(g.plane_of(offset)),
         }
     }
 
@@ -156,10 +157,10 @@ impl Log {
         g.page_type(slc, place.program, place.stripe)
     }
 
-    /// The bit of the plane that holds a unit.
-    pub(crate) fn plane_bit(&self, ppn: Ppn, superblock: SuperblockId) -> u32 {
+    /// The plane that holds a unit.
+    pub(crate) fn plane_at(&self, ppn: Ppn, superblock: SuperblockId) -> Plane {
         let offset = ppn - self.geometry.ppn(superblock, 0);
-        1 << self.geometry.plane_of(offset)
+        self.geometry.plane_of(offset)
     }
 
     /// The next valid unit of the victim, of its one block where it is limited to that.
@@ -258,6 +259,9 @@ mod tests {
         let (moved, ..) = log.relocate(Nanos::ZERO, &mut sources, &mut Vec::new());
         log.join_reads(&sources, SuperblockId(0), |run| reads.push(run));
         assert_eq!((moved, reads.len()), (2, 1), "{reads:?}");
-        assert_eq!((reads[0].units, reads[0].planes), (2, 0b11));
+        assert_eq!(
+            (reads[0].units, reads[0].planes),
+            (2, PlaneSet::from_to(Plane(0), Plane(1)))
+        );
     }
 }

@@ -5,6 +5,7 @@ use super::InFlight;
 use crate::ftl::page_map::PageMapDevice;
 use crate::ftl::page_map::log::ProgramUnit;
 use crate::ftl::superblock_id::SuperblockId;
+use crate::nand::PlaneSet;
 use crate::nand::{FlashOp, OpClass, Owner};
 use crate::profile::schema::BufferRelease;
 
@@ -124,7 +125,7 @@ impl PageMapDevice {
             bus_bytes: units * g.unit_bytes,
             transfers: units / g.units_per_page,
             retransfers: 0,
-            planes: 0,
+            planes: PlaneSet::NONE,
             owner,
         };
         self.array.submit(op, self.now, &mut self.events);
