@@ -2,6 +2,7 @@
 //! Factory bad blocks are replaced within their plane, so that superblocks are made of good
 //! blocks; as many superblocks are lost as the worst plane has bad blocks.
 
+use crate::convert::{Narrow, ToF64, Whole};
 use crate::ftl::page_map::geometry::Geometry;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, check_sum, ensure};
@@ -208,14 +209,14 @@ impl Superblocks {
     /// Draws factory bad blocks and builds superblocks from the good ones.
     pub(crate) fn new(geometry: &Geometry, bad_percent: f64, random: &mut Random) -> Self {
         let planes = geometry.dies * geometry.planes;
-        let threshold = (bad_percent / 100.0 * 18_446_744_073_709_551_615.0) as u64;
+        let threshold = (bad_percent / 100.0 * 18_446_744_073_709_551_615.0).floor_u64();
         // A part with fewer valid blocks than its data sheet's minimum does not leave the factory.
         let least = geometry.expected_good_superblocks(bad_percent);
         let good_in_plane = |random: &mut Random| {
             let good = (0..geometry.blocks_per_plane)
                 .filter(|_| bad_percent <= 0.0 || random.bits() >= threshold)
                 .count();
-            (good as u32).max(least)
+            good.narrow().max(least)
         };
         let good: Vec<u32> = (0..planes).map(|_| good_in_plane(random)).collect();
         let usable = least;
@@ -235,7 +236,7 @@ impl Superblocks {
     }
 
     pub(crate) fn len(&self) -> u32 {
-        self.all.len() as u32
+        self.all.len().narrow()
     }
 
     pub(crate) fn get(&self, superblock: SuperblockId) -> &Superblock {
@@ -264,7 +265,7 @@ impl Superblocks {
     }
 
     pub(crate) fn free_count(&self) -> u32 {
-        self.free.len() as u32
+        self.free.len().narrow()
     }
 
     /// Free superblocks with the wear under which they are listed.
@@ -285,7 +286,9 @@ impl Superblocks {
         if self.initial_spare_blocks == 0 {
             return if self.retired == 0 { 100 } else { 0 };
         }
-        (self.spare_blocks * 100 / self.initial_spare_blocks) as u8
+        let percent = self.spare_blocks * 100 / self.initial_spare_blocks;
+        // No more are left than there were.
+        u8::try_from(percent).unwrap_or(100)
     }
 
     /// Takes the least worn free superblock.
@@ -348,7 +351,7 @@ impl Superblocks {
     /// Mean wear of the superblocks that are in use, cycles of the native mode.
     pub(crate) fn mean_wear(&self) -> f64 {
         let used = || self.all.iter().filter(|b| b.state != State::Retired);
-        let sum: f64 = used().map(|b| b.wear as f64).sum();
-        sum / (used().count().max(1) as f64 * NATIVE_CYCLE as f64)
+        let sum: f64 = used().map(|b| b.wear.to_f64()).sum();
+        sum / (used().count().max(1).to_f64() * NATIVE_CYCLE.to_f64())
     }
 }

@@ -14,6 +14,7 @@ mod priority;
 use super::channel::{Channel, ChannelId};
 use super::die::{Die, PerDie};
 use super::op::{FlashOp, OpClass, PagesRead, Progress};
+use crate::convert::{Narrow, ToF64, Whole};
 use crate::divisor::Divisor;
 use crate::events::{Event, EventQueue};
 use crate::profile::schema::NandSection;
@@ -53,7 +54,7 @@ pub(crate) struct ArrayTimes {
 impl ArrayTimes {
     pub(crate) fn new(nand: &NandSection) -> Self {
         ArrayTimes {
-            picos_per_byte: (1e6 / nand.bus_mt_per_s + 0.5) as u64,
+            picos_per_byte: (1e6 / nand.bus_mt_per_s).round_u64(),
             overhead_ns: nand.bus_overhead_ns,
             cache_read: nand.cache_read,
             planes: if nand.independent_plane_reads {
@@ -66,9 +67,9 @@ impl ArrayTimes {
                 .suspend
                 .then(|| Nanos::from_micros_f64(nand.suspend_us)),
             suspend_threshold: Nanos::from_micros_f64(nand.suspend_threshold_us.unwrap_or(0.0)),
-            read_mw: (nand.energy.read_mw + 0.5) as u64,
-            program_mw: (nand.energy.program_mw + 0.5) as u64,
-            erase_mw: (nand.energy.erase_mw + 0.5) as u64,
+            read_mw: nand.energy.read_mw.round_u64(),
+            program_mw: nand.energy.program_mw.round_u64(),
+            erase_mw: nand.energy.erase_mw.round_u64(),
             bus_pj_per_byte: nand.energy.bus_pj_per_byte,
         }
     }
@@ -112,7 +113,7 @@ struct Slot {
 
 /// Duration of transfers at a share of the clock, in 1024ths of their normal time.
 fn slowdown(share: f64) -> u64 {
-    (1024.0 / share.max(0.001) + 0.5) as u64
+    (1024.0 / share.max(0.001)).round_u64()
 }
 
 /// All dies and channels.
@@ -199,7 +200,7 @@ impl Array {
     pub(crate) fn energy_j(&self, arrays_pj: u64, bus_bytes: u64) -> f64 {
         let arrays_pj = self.energy_pj + arrays_pj;
         let bus_bytes = self.bus_bytes + bus_bytes;
-        arrays_pj as f64 * 1e-12 + bus_bytes as f64 * self.times.bus_pj_per_byte * 1e-12
+        arrays_pj.to_f64() * 1e-12 + bus_bytes.to_f64() * self.times.bus_pj_per_byte * 1e-12
     }
 
     /// Bytes that went over the channels so far.
@@ -541,7 +542,7 @@ impl Array {
     fn allocate(&mut self, op: FlashOp) -> u32 {
         if self.free_slot == NONE {
             self.slots.push(Slot { op, next: NONE });
-            return self.slots.len() as u32 - 1;
+            return self.slots.len().narrow() - 1;
         }
         let index = self.free_slot;
         self.free_slot = self.slots[index as usize].next;

@@ -82,8 +82,8 @@ impl FlashOp {
 
     /// Bytes over the channel, those of repeated transfers included.
     #[inline]
-    pub(crate) const fn bytes_on_bus(&self) -> u64 {
-        self.bus_bytes as u64 * (1 + self.retransfers as u64)
+    pub(crate) fn bytes_on_bus(&self) -> u64 {
+        u64::from(self.bus_bytes) * (1 + u64::from(self.retransfers))
     }
 }
 

@@ -9,6 +9,7 @@ use super::op_counts::OpCounts;
 use super::open::{OpenAu, OpenAuPolicy};
 use super::physical::{Physical, WearChoice};
 use super::shared_log::SharedLog;
+use crate::convert::Narrow;
 use crate::ftl::blocks::WearPerErase;
 use crate::invariant::{Checked, check_sum, ensure};
 use crate::profile::card::{CardSection, OutOfOrder};
@@ -160,9 +161,9 @@ impl Map {
         let (mut at, end) = (sector, sector + u64::from(sectors));
         let size = u64::from(self.geometry.au_sectors);
         while at < end {
-            let au = (at / size) as u32;
-            let from = (at % size) as u32;
-            let to = (end - u64::from(au) * size).min(size) as u32;
+            let au = (at / size).narrow();
+            let from = (at % size).narrow();
+            let to = (end - u64::from(au) * size).min(size).narrow();
             if !continues && sectors <= self.small_up_to && self.is_mapped(au) {
                 self.write_cluster(context, &mut ops)?;
             } else {
@@ -471,7 +472,7 @@ impl Map {
         let (first, last) = (sector.div_ceil(size), end / size);
         let mut forgotten = 0;
         for au in first..last.min(u64::from(self.geometry.logical_aus)) {
-            forgotten += u32::from(self.forget(au as u32));
+            forgotten += u32::from(self.forget(au.narrow()));
         }
         forgotten
     }

@@ -3,6 +3,7 @@
 //! taken out of service as a whole.
 
 use super::geometry::CardGeometry;
+use crate::convert::{Narrow, ToF64};
 use crate::ftl::blocks::{BlockReads, NATIVE_CYCLE, State, Superblock, WearPerErase};
 use crate::invariant::{Checked, check_sum, ensure};
 use crate::random::Random;
@@ -117,11 +118,11 @@ impl Physical {
     }
 
     pub(super) fn free(&self) -> u32 {
-        self.free.len() as u32
+        self.free.len().narrow()
     }
 
     pub(super) fn len(&self) -> u32 {
-        self.all.len() as u32
+        self.all.len().narrow()
     }
 
     pub(super) fn retired(&self) -> u32 {
@@ -130,7 +131,7 @@ impl Physical {
 
     /// Mean wear, cycles of the native mode.
     pub(super) fn mean_wear(&self) -> f64 {
-        self.wear as f64 / (self.all.len().max(1) as f64 * NATIVE_CYCLE as f64)
+        self.wear.to_f64() / (self.all.len().max(1).to_f64() * NATIVE_CYCLE.to_f64())
     }
 
     /// Spare AUs that are left, percent of those the card began with.

@@ -2,6 +2,7 @@
 //! them elsewhere; erasure; idle time.
 
 use super::PageMapDevice;
+use crate::convert::{Narrow, Whole};
 use crate::events::{Event, horizon};
 use crate::ftl::page_map::log::{Pool, ProgramUnit};
 use crate::ftl::page_map::map_fetches::MapWaiter;
@@ -174,7 +175,7 @@ impl Background {
                     && job.sources.is_empty() != job.active
                     && job.grants <= MOST_GRANTS
                     && job.unhandled <= MOST_UNHANDLED
-                    && (job.unhandled == 0 || flow.handled.contains(&(number as u32))),
+                    && (job.unhandled == 0 || flow.handled.contains(&number.narrow())),
                 "relocation job {number} is lost: {job:?}"
             );
             emptied.extend(&job.emptied);
@@ -396,7 +397,8 @@ impl PageMapDevice {
             .jobs
             .iter()
             .position(|j| !j.active)
-            .unwrap_or(0) as u32;
+            .unwrap_or(0)
+            .narrow();
         let j = &mut self.background.jobs[job as usize];
         j.active = true;
         j.pool = pool;
@@ -470,7 +472,7 @@ impl PageMapDevice {
         let unhandled = &mut self.background.jobs[job as usize].unhandled;
         let units = most.min(*unhandled);
         *unhandled -= units * looks;
-        let time = (per_unit_ns * f64::from(units)) as u64 * u64::from(looks);
+        let time = (per_unit_ns * f64::from(units)).floor_u64() * u64::from(looks);
         self.cores.book(self.now, Nanos(time))
     }
 
@@ -478,7 +480,7 @@ impl PageMapDevice {
     /// before it looks for commands.
     fn units_between_polls(&self) -> (f64, u32) {
         let per_unit_ns = self.controller.relocate_unit_us * 1e3 / self.clock();
-        (per_unit_ns, ((POLL_NS / per_unit_ns) as u32).max(1))
+        (per_unit_ns, (POLL_NS / per_unit_ns).floor_u32().max(1))
     }
 
     /// A core has handled the units it was booked for. While nothing else happens in the device on the
@@ -512,10 +514,10 @@ impl PageMapDevice {
         let rest = before
             .min(horizon(until, self.now, &self.done))
             .saturating_sub(self.now);
-        let time = (per_unit_ns * f64::from(most)) as u64;
+        let time = (per_unit_ns * f64::from(most)).floor_u64();
         let whole = self.background.jobs[job as usize].unhandled / most;
         let looks = rest.0.checked_div(time).unwrap_or(1);
-        looks.min(u64::from(whole)).max(1) as u32
+        looks.min(u64::from(whole)).max(1).narrow()
     }
 
     /// Whether an event at `at` would be the next one that is handled on the way to `until`.

@@ -3,6 +3,7 @@
 //! changes data waits for it.
 
 use super::PageMapDevice;
+use crate::convert::Narrow;
 use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::invariant::{Checked, ensure};
@@ -53,8 +54,8 @@ impl PageMapDevice {
         let unit = self.unit_bytes();
         let start = p.command.lba.offset().0;
         // Units that are covered only in part keep their data.
-        let first = Lpn(start.div_ceil(unit) as u32);
-        let end = Lpn(((start + p.command.bytes().0) / unit) as u32);
+        let first = Lpn(start.div_ceil(unit).narrow());
+        let end = Lpn(((start + p.command.bytes().0) / unit).narrow());
         if end <= first {
             return self.complete_at(index, self.now);
         }

@@ -11,6 +11,7 @@
 
 use super::parity_rows::ParityRows;
 use super::ppn::Ppn;
+use crate::convert::{Narrow, Whole};
 use crate::divisor::Divisor;
 use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
@@ -46,7 +47,7 @@ impl ModeGeometry {
     /// Program operations that fill a word line: one with one-shot programming.
     pub fn programs_per_word_line(&self) -> u32 {
         // At most one per bit of a cell.
-        self.program_ns.len() as u32
+        self.program_ns.len().narrow()
     }
 }
 
@@ -135,7 +136,7 @@ impl Geometry {
             unit_bytes: ftl.mapping_unit_bytes,
             units_per_page,
             stripe_units,
-            user_units: units.min(u64::from(u32::MAX - 1)) as u32,
+            user_units: units.min(u64::from(u32::MAX - 1)).narrow(),
             by_superblock_units: Divisor::new(native.superblock_units),
             by_stripe_units: Divisor::new(stripe_units),
             by_units_per_page: Divisor::new(units_per_page),
@@ -153,7 +154,7 @@ impl Geometry {
     /// Good superblocks that are left on average when every plane has lost its share of bad blocks.
     /// Half a percent more is set aside because planes lose unequally.
     pub fn expected_good_superblocks(&self, bad_percent: f64) -> u32 {
-        let bad = (f64::from(self.blocks_per_plane) * bad_percent / 100.0) as u32;
+        let bad = (f64::from(self.blocks_per_plane) * bad_percent / 100.0).floor_u32();
         let uneven = if bad > 0 { 3 * isqrt(bad) } else { 0 };
         self.blocks_per_plane.saturating_sub(bad + uneven)
     }
@@ -194,7 +195,7 @@ impl Geometry {
         let static_gb = ftl.slc_cache.as_ref().map_or(0.0, |s| s.static_gb);
         logical.div_ceil(u64::from(self.native.superblock_units.max(1)))
             + u64::from(self.collection_start(ftl))
-            + open_superblocks(ftl)
+            + u64::from(open_superblocks(ftl))
             + u64::from(self.slc_superblocks_for(static_gb))
     }
 
@@ -204,15 +205,14 @@ impl Geometry {
     pub fn collection_start(&self, ftl: &FtlSection) -> u32 {
         if ftl.map.location == MapLocation::Dram {
             // Each stream that is kept apart may open a superblock before it gives one back.
-            let more =
-                (open_superblocks(ftl) - OPEN_SUPERBLOCKS) as u32 + self.checkpoint_burst(ftl);
+            let more = open_superblocks(ftl) - OPEN_SUPERBLOCKS + self.checkpoint_burst(ftl);
             return ftl.collection_start.saturating_add(more);
         }
         let copies = self
             .map_units()
             .div_ceil(self.native.superblock_units.max(1));
         ftl.collection_start
-            .max(copies.saturating_add(OPEN_SUPERBLOCKS as u32))
+            .max(copies.saturating_add(OPEN_SUPERBLOCKS))
     }
 
     /// Superblocks that journal and checkpoint of a map in DRAM fill at once, when the host has written what is admitted
@@ -224,7 +224,9 @@ impl Geometry {
         let journal_pages = self.stripe_units.div_ceil(ftl.journal_entries.max(1));
         let due = self.map_units().div_ceil(self.journal_units(ftl).max(1));
         let units = u64::from(journal_pages) * (1 + u64::from(due));
-        units.div_ceil(u64::from(self.native.superblock_units.max(1))) as u32
+        units
+            .div_ceil(u64::from(self.native.superblock_units.max(1)))
+            .clamp_u32()
     }
 
     /// Superblocks in the native mode that so many GB fill whole.
@@ -233,7 +235,7 @@ impl Geometry {
         if bytes <= 0.0 {
             0
         } else {
-            (gb * 1e9 / bytes) as u32
+            (gb * 1e9 / bytes).floor_u32()
         }
     }
 
@@ -243,7 +245,7 @@ impl Geometry {
         if bytes <= 0.0 {
             0
         } else {
-            (gb * 1e9 / bytes + 0.999_999) as u32
+            (gb * 1e9 / bytes + 0.999_999).floor_u32()
         }
     }
 
@@ -359,7 +361,7 @@ impl Geometry {
     #[inline]
     pub fn page_type(&self, slc: bool, program: ProgramId, stripe: u32) -> u32 {
         let mode = self.mode(slc);
-        let pages = mode.read_ns.len() as u32;
+        let pages = mode.read_ns.len().narrow();
         match pages {
             1 => 0,
             _ if mode.one_shot => stripe,
@@ -376,10 +378,10 @@ impl Geometry {
 
 /// Superblocks that are open for writing at once (host, relocation), and one more so that
 /// relocation always has a target.
-pub const OPEN_SUPERBLOCKS: u64 = 3;
+pub const OPEN_SUPERBLOCKS: u32 = 3;
 
 /// Superblocks that are open at once, and one: with separation by heat, two more.
-pub fn open_superblocks(ftl: &FtlSection) -> u64 {
+pub fn open_superblocks(ftl: &FtlSection) -> u32 {
     OPEN_SUPERBLOCKS + if ftl.separate_by_heat { 2 } else { 0 }
 }
 
@@ -392,7 +394,7 @@ pub fn checkpoints(ftl: &FtlSection) -> bool {
 const JOURNAL_UNITS: u32 = 256;
 
 fn ns(us: f64) -> u32 {
-    (us * 1e3 + 0.5) as u32
+    (us * 1e3).round_u32()
 }
 
 fn isqrt(n: u32) -> u32 {

@@ -24,6 +24,7 @@ use super::map::Map;
 use super::map_cache::MapCache;
 use super::ppn::Ppn;
 use super::victims::Victims;
+use crate::convert::{Narrow, Whole};
 use crate::ftl::blocks::Superblocks;
 use crate::ftl::page_map::geometry::{Geometry, checkpoints, open_superblocks};
 use crate::ftl::page_map::lpn::Lpn;
@@ -194,7 +195,7 @@ impl Layout {
         let map_pages = geometry.map_units();
         let slots = |kib: u32| {
             let slots = u64::from(kib) * 1024 / u64::from(geometry.unit_bytes);
-            slots.min(u64::from(map_pages)) as u32
+            slots.min(u64::from(map_pages)).narrow()
         };
         let spare = superblocks.saturating_sub(logical.div_ceil(geometry.native.superblock_units));
         let slc = ftl
@@ -203,7 +204,7 @@ impl Layout {
             .map_or(SlcPolicy::default(), |s| SlcPolicy {
                 fixed: geometry.slc_superblocks_for(s.static_gb),
                 most: geometry.slc_superblocks_for(s.static_gb + s.dynamic_gb),
-                lent: (f64::from(spare) * s.lends_spare_percent / 100.0) as u32,
+                lent: (f64::from(spare) * s.lends_spare_percent / 100.0).floor_u32(),
                 reserve: geometry.native_superblocks_in(s.reserve_gb),
             });
         Layout {
@@ -223,7 +224,7 @@ impl Layout {
             idle_free: ftl.idle_collection,
             slc,
             spare,
-            open: open_superblocks(ftl) as u32,
+            open: open_superblocks(ftl),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Pages of the L2P map on their way to the controller, from flash or host memory. Whoever looks up a
 //! page that is on its way waits for the same fetch.
 
+use crate::convert::Narrow;
 use crate::invariant::{Checked, ensure, places_in_use};
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +43,7 @@ impl MapFetches {
             page,
             waiters: Vec::new(),
         });
-        self.fetches.len() as u32 - 1
+        self.fetches.len().narrow() - 1
     }
 
     /// `waiter` waits for a fetch too.

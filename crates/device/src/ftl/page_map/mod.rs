@@ -34,6 +34,7 @@ mod writes;
 
 use crate::attachment::Attachment;
 use crate::command::{Command, CommandKind, Completion, Status, SubmitError, hand_over};
+use crate::convert::{Narrow, Whole};
 use crate::error::AttachError;
 use crate::events::{Event, EventQueue, horizon};
 use crate::ftl::page_map::geometry::Geometry;
@@ -148,7 +149,7 @@ struct Scratch {
 
 /// Mapping units that the write buffer holds.
 fn buffer_units(controller: &ControllerSection, geometry: &Geometry) -> u32 {
-    (u64::from(controller.write_buffer_kib) * 1024 / u64::from(geometry.unit_bytes)) as u32
+    (u64::from(controller.write_buffer_kib) * 1024 / u64::from(geometry.unit_bytes)).clamp_u32()
 }
 
 /// Mapping units that are read ahead.
@@ -158,7 +159,7 @@ fn read_ahead_units(controller: &ControllerSection, geometry: &Geometry) -> u32 
 
 /// Sectors of a mapping unit.
 fn unit_sectors(geometry: &Geometry) -> u32 {
-    geometry.unit_bytes / SECTOR_BYTES as u32
+    (u64::from(geometry.unit_bytes) / SECTOR_BYTES).narrow()
 }
 
 impl PageMapDevice {
@@ -317,9 +318,9 @@ impl PageMapDevice {
     /// Begins to fetch the map entry of a command at `lba` from memory.
     #[inline]
     pub(crate) fn prefetch(&self, lba: Lba) {
-        let unit = lba.0 >> (self.log.geometry.unit_bytes / SECTOR_BYTES as u32).trailing_zeros();
+        let unit = lba.0 >> unit_sectors(&self.log.geometry).trailing_zeros();
         if unit < u64::from(self.log.geometry.user_units) {
-            self.log.map.prefetch(Lpn(unit as u32));
+            self.log.map.prefetch(Lpn(unit.narrow()));
         }
     }
 
@@ -421,8 +422,8 @@ impl PageMapDevice {
             let first = start >> shift;
             (
                 true,
-                Lpn(first as u32),
-                (((end - 1) >> shift) + 1 - first) as u32,
+                Lpn(first.narrow()),
+                (((end - 1) >> shift) + 1 - first).narrow(),
             )
         } else {
             (in_range, Lpn(0), 0)
@@ -457,7 +458,7 @@ impl PageMapDevice {
             return index;
         }
         self.pending.push(pending);
-        self.pending.len() as u32 - 1
+        self.pending.len().narrow() - 1
     }
 
     /// The command leaves the host: stages of the path, then a core of the firmware.
@@ -506,7 +507,7 @@ impl PageMapDevice {
             _ => self.controller.read_us,
         };
         let more = u64::from(units.saturating_sub(1).min(4096)) * self.controller.per_unit_ns;
-        self.slowed((us * 1e3) as u64 + more)
+        self.slowed((us * 1e3).floor_u64() + more)
     }
 
     /// A command that the host's driver splits takes the path once more for each further transfer.

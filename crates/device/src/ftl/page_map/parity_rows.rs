@@ -1,6 +1,7 @@
 //! Which dies hold parity: of each row of program units, one on every die, some dies hold parity of the others. The place
 //! rotates, so that each die holds its share.
 
+use crate::convert::Narrow;
 use crate::divisor::Divisor;
 use crate::ftl::page_map::program_id::ProgramId;
 use crate::nand::Die;
@@ -67,7 +68,7 @@ impl ParityRows {
     /// All passes of a word line are on one side: otherwise a torn program of parity would take data with it.
     fn turned(&self, place: u32, row: u32, passes: u32) -> Die {
         let turn = u64::from(row / passes.max(1)) * u64::from(self.parity);
-        let back = (turn % u64::from(self.dies)) as u32;
+        let back = (turn % u64::from(self.dies)).narrow();
         Die((place + self.dies - back) % self.dies)
     }
 }

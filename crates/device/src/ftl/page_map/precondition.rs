@@ -3,6 +3,7 @@
 //! the heat are left out.
 
 use super::PageMapDevice;
+use crate::convert::{Narrow, Whole};
 use crate::fill::Fill;
 use crate::ftl::page_map::lpn::Lpn;
 use crate::random::Random;
@@ -19,7 +20,7 @@ impl PageMapDevice {
     /// finish as they would in a long idle time. Must be called while nothing is outstanding.
     /// Returns false where something is.
     pub(crate) fn precondition(&mut self, share: f64, fill: Fill) -> bool {
-        let units = (f64::from(self.log.geometry.user_units) * share.clamp(0.0, 1.0)) as u32;
+        let units = (f64::from(self.log.geometry.user_units) * share.clamp(0.0, 1.0)).floor_u32();
         match fill {
             Fill::Sequential => self.write_instantly((0..units).map(Lpn)),
             Fill::Random { seed } => {
@@ -35,7 +36,7 @@ impl PageMapDevice {
     pub(crate) fn overwrite_randomly(&mut self, count: u64, seed: u64) -> bool {
         let user_units = u64::from(self.log.geometry.user_units);
         let mut random = Random::new(seed);
-        self.write_instantly((0..count).map(|_| Lpn(random.below(user_units) as u32)))
+        self.write_instantly((0..count).map(|_| Lpn(random.below(user_units).narrow())))
     }
 
     fn write_instantly(&mut self, units: impl Iterator<Item = Lpn>) -> bool {
@@ -113,7 +114,7 @@ impl Shuffle {
         } else {
             (1 << bits) - 1
         };
-        let keys = std::array::from_fn(|_| random.bits() as u32);
+        let keys = std::array::from_fn(|_| (random.bits() & u64::from(u32::MAX)).narrow());
         Shuffle {
             n,
             mask,

@@ -21,6 +21,7 @@ mod usage;
 use super::PageMapDevice;
 use super::readahead::ReadRange;
 use crate::command::{CommandKind, Completion, Status, hand_over};
+use crate::convert::Narrow;
 use crate::nand::{FlashOp, Owner, Transfer};
 use nandscope_units::Nanos;
 use std::collections::VecDeque;
@@ -377,7 +378,7 @@ impl PageMapDevice {
         let p = &self.pending[command as usize];
         let (first, from) = (p.first, p.command.lba.0);
         // All of the command is in one unit.
-        let bytes = p.command.bytes().0 as u32;
+        let bytes = p.command.bytes().0.narrow();
         let range = ReadRange {
             command,
             sectors: (from, from + u64::from(p.command.sectors)),

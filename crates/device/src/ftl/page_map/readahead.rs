@@ -1,6 +1,7 @@
 //! Read-ahead of sequential reads: which parts of the address range have been or are being read into
 //! the controller's memory before the host asks. Several streams share that memory.
 
+use crate::convert::Narrow;
 use crate::ftl::page_map::lpn::Lpn;
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
@@ -112,7 +113,7 @@ impl ReadAhead {
         let stream = &mut self.streams[index];
         stream.streak = stream.streak.saturating_add(1);
         Covered {
-            stream: Some(index as u32),
+            stream: Some(index.narrow()),
             ..stream.take(read, next_unit)
         }
     }
@@ -143,7 +144,7 @@ impl ReadAhead {
 
     /// The unit of a sector.
     fn unit_of(&self, sector: u64) -> Lpn {
-        Lpn((sector / u64::from(self.unit_sectors)) as u32)
+        Lpn((sector / u64::from(self.unit_sectors)).narrow())
     }
 
     /// The stream that a read from a sector belongs to.
@@ -180,7 +181,7 @@ impl ReadAhead {
     /// are read ahead share the memory equally.
     pub(crate) fn wanted(&self, stream: u32, user_units: u32) -> Option<(Lpn, u32)> {
         let is_ahead = |s: &&Stream| s.streak >= STREAK_MIN;
-        let sharing = self.streams.iter().filter(is_ahead).count() as u32;
+        let sharing = self.streams.iter().filter(is_ahead).count().narrow();
         let next_sector = *self.next_sectors.get(stream as usize)?;
         let stream = self.streams.get(stream as usize).filter(is_ahead)?;
         let next_unit = self.unit_of(next_sector);
@@ -214,7 +215,7 @@ impl ReadAhead {
         });
         SegmentId {
             stream,
-            number: own.first.wrapping_add(own.segments.len() as u32 - 1),
+            number: own.first.wrapping_add(own.segments.len().narrow() - 1),
         }
     }
 
@@ -372,7 +373,7 @@ impl Stream {
     fn drop_segments(&mut self) {
         self.drop_before(Lpn(u32::MAX));
         if !self.is_waited_for() {
-            self.first = self.first.wrapping_add(self.segments.len() as u32);
+            self.first = self.first.wrapping_add(self.segments.len().narrow());
             self.segments.clear();
         }
     }

@@ -2,6 +2,7 @@
 
 use super::PageMapDevice;
 use crate::command::Status;
+use crate::convert::Narrow;
 use crate::events::Event;
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::log::{PageRun, RefreshTarget, WantedPage};
@@ -171,7 +172,7 @@ impl PageMapDevice {
         };
         let owner = Owner::HostRead {
             command: index,
-            bytes: self.bytes_in(index, first, units) as u32,
+            bytes: self.bytes_in(index, first, units).narrow(),
         };
         self.submit_read(run, true, owner, Some(index));
         1
@@ -361,9 +362,9 @@ impl PageMapDevice {
         if verdict.retries > 0 {
             self.counters.read_retries += u64::from(verdict.retries);
             if self.profile.nand.reliability.retry_transfers {
-                retransfers = verdict.retries as u16;
+                retransfers = u16::try_from(verdict.retries).unwrap_or(u16::MAX);
                 let decoding = self.decode_time() * u64::from(verdict.retries);
-                array_ns = array_ns.saturating_add(decoding.0 as u32);
+                array_ns = array_ns.saturating_add(decoding.0.clamp_u32());
             }
         }
         if verdict.uncorrectable {

@@ -2,6 +2,7 @@
 //! replaces becomes invalid; discards forget.
 
 use super::{Log, Pool, ProgramUnit, Stream};
+use crate::convert::Narrow;
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::ppn::Ppn;
@@ -62,7 +63,7 @@ impl Log {
             }
             self.advance_stream(&mut stream, ppn, 1);
         }
-        let count = units.len() as u32;
+        let count = units.len().narrow();
         stream.host_units += count;
         self.programmed.host += u64::from(count);
         self.gc_writes_since_host = 0;

@@ -3,6 +3,7 @@
 //! that its state requires. It looks at the whole device and is slow.
 
 use super::{Layout, Log, MapCache, Pool, ProgramUnit, Stream, Victim};
+use crate::convert::Widen;
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::geometry::Geometry;
 use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
@@ -476,5 +477,6 @@ fn count_retired(log: &Log) -> u64 {
     log.blocks
         .iter()
         .filter(|(_, b)| b.state == State::Retired)
-        .count() as u64
+        .count()
+        .widen()
 }

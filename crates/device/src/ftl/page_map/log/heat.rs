@@ -8,6 +8,7 @@
 //! of it belongs. Hot units that are scattered among cold ones within chunks are not found.
 
 use super::Log;
+use crate::convert::Widen;
 use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::superblock_id::SuperblockId;
@@ -61,14 +62,14 @@ impl Heat {
     fn is_hot(&self, unit: Lpn) -> bool {
         let count = self.counts.get(chunk_of(unit));
         let written = u64::from(count.copied().unwrap_or(0));
-        written * self.counts.len() as u64 > HOT_RATE * self.total
+        written * self.counts.len().widen() > HOT_RATE * self.total
     }
 
     /// Units of one chunk are written.
     fn count(&mut self, first: Lpn, units: u32) {
         if let Some(count) = self.counts.get_mut(chunk_of(first)) {
             let before = *count;
-            *count = before.saturating_add(units as u8);
+            *count = before.saturating_add(u8::try_from(units).unwrap_or(u8::MAX));
             self.total += u64::from(*count - before);
         }
         self.since_halving += units;

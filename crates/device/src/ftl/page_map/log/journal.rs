@@ -3,6 +3,7 @@
 
 use super::checkpoint::Checkpoint;
 use super::{Log, ProgramUnit, Stream};
+use crate::convert::Narrow;
 use crate::ftl::page_map::lpn::Lpn;
 use nandscope_units::Nanos;
 
@@ -90,6 +91,6 @@ impl Log {
     fn journal_pages_written(&self) -> u32 {
         let base = self.layout.journal_base;
         let pages = base.and_next(self.layout.journal_units);
-        pages.filter(|page| self.is_mapped(*page)).count() as u32
+        pages.filter(|page| self.is_mapped(*page)).count().narrow()
     }
 }

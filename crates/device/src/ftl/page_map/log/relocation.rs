@@ -1,6 +1,7 @@
 //! Moving valid units out of a victim into the relocation stream.
 
 use super::{Cause, Log, PageRun, Pool, ProgramUnit, Stream, Victim};
+use crate::convert::Narrow;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::{Plane, PlaneSet};
@@ -65,7 +66,7 @@ impl Log {
         let before = sources.len();
         self.take_units(victim, self.room(stream), sources);
         let sources = &sources[before..];
-        let moved = sources.len() as u32;
+        let moved = sources.len().narrow();
         self.map.move_units(sources, to);
         // A victim is neither open nor listed: nothing else follows from what it loses.
         self.blocks.get_mut(victim.superblock).valid -= moved;

@@ -2,6 +2,7 @@
 
 use super::Transfer;
 use crate::command::{CommandKind, Status};
+use crate::convert::Narrow;
 use crate::events::Event;
 use crate::ftl::page_map::PageMapDevice;
 use crate::ftl::page_map::log::ProgramUnit;
@@ -127,7 +128,7 @@ impl PageMapDevice {
         let end = command.lba.0 + u64::from(command.sectors);
         let from = command.lba.0.max(start) - start;
         let to = end.min(start + per_unit) - start;
-        (from as u32, to as u32)
+        (from.narrow(), to.narrow())
     }
 
     /// Puts units that have come into the log. A part of a unit (`edge`: there may be one) joins what
@@ -176,7 +177,10 @@ impl PageMapDevice {
     /// Sequence number of the program that takes the units appended last: of the full ones, or the
     /// one that is being gathered.
     pub(super) fn sequence_of_last(&self, full: &[ProgramUnit]) -> u32 {
-        let after = self.writes.next_sequence().wrapping_add(full.len() as u32);
+        let after = self
+            .writes
+            .next_sequence()
+            .wrapping_add(full.len().narrow());
         if self.log.is_gathering() {
             after
         } else {

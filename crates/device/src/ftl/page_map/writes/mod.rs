@@ -6,6 +6,7 @@ mod audit;
 mod durable;
 mod programs;
 
+use crate::convert::Narrow;
 use crate::ftl::page_map::log::ProgramUnit;
 use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::program_id::ProgramId;
@@ -203,7 +204,7 @@ impl Writes {
     }
 
     fn next_sequence(&self) -> u32 {
-        self.base.wrapping_add(self.in_flight.len() as u32)
+        self.base.wrapping_add(self.in_flight.len().narrow())
     }
 
     fn transfer(&mut self, transfer: Transfer) -> u32 {
@@ -212,6 +213,6 @@ impl Writes {
             return index;
         }
         self.transfers.push(transfer);
-        self.transfers.len() as u32 - 1
+        self.transfers.len().narrow() - 1
     }
 }

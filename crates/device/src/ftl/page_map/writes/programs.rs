@@ -2,6 +2,7 @@
 //! give back.
 
 use super::InFlight;
+use crate::convert::Narrow;
 use crate::ftl::page_map::PageMapDevice;
 use crate::ftl::page_map::log::ProgramUnit;
 use crate::ftl::superblock_id::SuperblockId;
@@ -65,7 +66,7 @@ impl PageMapDevice {
     pub(super) fn begin_merges(&mut self, unit: &ProgramUnit, sequence: u32) -> u32 {
         let mut reads = std::mem::take(&mut self.scratch.merges);
         self.log.take_merges(unit, &mut reads);
-        let merges = reads.len() as u32;
+        let merges = reads.len().narrow();
         for run in reads.drain(..) {
             self.submit_read(run, true, Owner::MergeRead { sequence }, None);
         }
@@ -77,7 +78,7 @@ impl PageMapDevice {
     pub(in crate::ftl::page_map) fn merge_before_erase(&mut self, superblock: SuperblockId) {
         let mut reads = std::mem::take(&mut self.scratch.merges);
         self.log.merges_before_erase(superblock, &mut reads);
-        self.writes.gathering_merges += reads.len() as u32;
+        self.writes.gathering_merges += reads.len().narrow();
         let sequence = self.writes.next_sequence();
         for run in reads.drain(..) {
             self.submit_read(run, true, Owner::MergeRead { sequence }, None);
@@ -97,7 +98,7 @@ impl PageMapDevice {
     /// Hands programs over to the array, in order, as far as their data is complete.
     pub(super) fn program_staged(&mut self) {
         while let Some(&unit) = self.writes.staged.front() {
-            let first = self.writes.staged.len() as u32;
+            let first = self.writes.staged.len().narrow();
             let sequence = self.writes.next_sequence().wrapping_sub(first);
             let waits = self.writes.program(sequence).is_some_and(|p| p.merges > 0);
             if waits || (first == 1 && self.writes.lingers) {
