@@ -28,6 +28,8 @@ mod reads;
 mod recent;
 mod recovery;
 mod report;
+#[cfg(test)]
+mod small;
 mod unpersisted;
 mod victims;
 mod writes;

@@ -141,26 +141,22 @@ impl Shuffle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::library;
+    use crate::ftl::page_map::small::{self, Small};
 
     /// A small drive whose map is in RAM, with a journal that writes a page for so many entries.
     fn small_drive(journal_entries: u32) -> PageMapDevice {
-        let mut profile = library::device("reference-nvme-64gb")
-            .expect("in the library")
-            .profile()
-            .expect("valid");
-        let nand = &mut profile.nand;
-        (nand.channels, nand.dies_per_channel, nand.word_lines) = (2, 2, 8);
-        nand.blocks_per_plane = 60;
-        profile.device.capacity_bytes = 40 * 2 * 2 * 2 * 8 * 3 * 16_384;
+        let size = Small {
+            word_lines: 8,
+            blocks_per_plane: 60,
+            superblocks: 40,
+        };
+        let mut profile = size.profile("reference-nvme-64gb", |nand| {
+            (nand.channels, nand.dies_per_channel) = (2, 2);
+        });
         if let Some(ftl) = profile.ftl.as_mut() {
             ftl.journal_entries = journal_entries;
         }
-        let ftl = profile.ftl.clone().expect("page-mapped");
-        let controller = profile.controller.clone().expect("page-mapped");
-        let host = library::host("direct").expect("in the library");
-        let host = host.host_profile().expect("valid");
-        PageMapDevice::new(&profile, &ftl, &controller, &host, 1).expect("attaches")
+        small::attached(&profile, &small::host("direct"))
     }
 
     /// As [`PageMapDevice::write_instantly`], with the calls that a timed write makes for each unit.

@@ -410,7 +410,7 @@ impl PageMapDevice {
 mod tests {
     use super::*;
     use crate::command::{Command, CommandKind};
-    use crate::profile::library;
+    use crate::ftl::page_map::small::{self, Small};
     use crate::random::Random;
     use nandscope_units::Lba;
 
@@ -418,20 +418,13 @@ mod tests {
     /// stage of writes and relocation.
     #[test]
     fn one_unit_is_found_where_the_list_of_runs_has_it() {
-        let mut profile = library::device("sm2708-250gb")
-            .expect("in the library")
-            .profile()
-            .expect("valid");
-        profile.nand.word_lines = 16;
-        profile.nand.blocks_per_plane = 60;
-        profile.nand.factory_bad_percent = 0.0;
-        profile.device.capacity_bytes = 40 * 4 * 2 * 16 * 3 * 16_384;
-        let ftl = profile.ftl.clone().expect("page-mapped");
-        let controller = profile.controller.clone().expect("page-mapped");
-        let host = library::host("rtl9211ds").expect("in the library");
-        let host = host.host_profile().expect("valid");
-        let mut device =
-            PageMapDevice::new(&profile, &ftl, &controller, &host, 1).expect("attaches");
+        let size = Small {
+            word_lines: 16,
+            blocks_per_plane: 60,
+            superblocks: 40,
+        };
+        let profile = size.profile("sm2708-250gb", |nand| nand.factory_bad_percent = 0.0);
+        let mut device = small::attached(&profile, &small::host("rtl9211ds"));
         let user_units = u64::from(device.log.geometry.user_units);
         let mut random = Random::new(5);
         let (mut done, mut found) = (Vec::new(), [0u32; 3]);

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::ftl::blocks::State;
     use crate::ftl::page_map::geometry::Geometry;
-    use crate::profile::library;
+    use crate::ftl::page_map::small::{self, Small};
     use crate::random::Random;
     use nandscope_units::Nanos;
 
@@ -155,18 +155,18 @@ mod tests {
     /// it is erased.
     #[test]
     fn moved_data_is_in_the_pool_that_its_heat_says() {
-        let mut profile = library::device("reference-nvme-64gb")
-            .expect("in the library")
-            .profile()
-            .expect("valid");
-        (profile.nand.channels, profile.nand.dies_per_channel) = (1, 2);
-        (profile.nand.blocks_per_plane, profile.nand.word_lines) = (64, 4);
-        profile.nand.factory_bad_percent = 0.0;
-        let mut ftl = profile.ftl.clone().expect("page-mapped");
+        let size = Small {
+            word_lines: 4,
+            blocks_per_plane: 64,
+            superblocks: 44,
+        };
+        let profile = size.profile("reference-nvme-64gb", |nand| {
+            (nand.channels, nand.dies_per_channel) = (1, 2);
+            nand.factory_bad_percent = 0.0;
+        });
+        let mut ftl = small::ftl(&profile);
         ftl.separate_by_heat = true;
         ftl.journal_entries = 0;
-        let superblock_units = 2 * 2 * 4 * 3 * 4;
-        profile.device.capacity_bytes = 44 * superblock_units * 4096;
         let geometry = Geometry::new(&profile, &ftl);
         let user_units = u64::from(geometry.user_units);
         let mut log = Log::new(&profile, &ftl, geometry, &mut Random::new(1));

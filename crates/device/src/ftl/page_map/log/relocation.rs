@@ -223,18 +223,19 @@ mod tests {
     use super::*;
     use crate::ftl::page_map::geometry::Geometry;
     use crate::ftl::page_map::lpn::Lpn;
-    use crate::profile::library;
+    use crate::ftl::page_map::small::{self, Small};
     use crate::random::Random;
 
     /// A read of collected data transfers the page of every plane that holds some of it.
     #[test]
     fn valid_units_on_two_planes_are_two_pages() {
-        let entry = library::device("sm2708-250gb").expect("in the library");
-        let mut profile = entry.profile().expect("valid");
-        profile.nand.word_lines = 4;
-        profile.nand.blocks_per_plane = 40;
-        profile.nand.factory_bad_percent = 0.0;
-        let mut ftl = profile.ftl.clone().expect("page-mapped");
+        let size = Small {
+            word_lines: 4,
+            blocks_per_plane: 40,
+            superblocks: 30,
+        };
+        let profile = size.profile("sm2708-250gb", |nand| nand.factory_bad_percent = 0.0);
+        let mut ftl = small::ftl(&profile);
         ftl.slc_cache = None;
         let geometry = Geometry::new(&profile, &ftl);
         let per_page = geometry.units_per_page;
