@@ -65,21 +65,6 @@ pub(crate) struct FlashOp {
 }
 
 impl FlashOp {
-    /// A read of the host before it is known where its data is.
-    pub(crate) const fn host_read(command: u32, bytes: u32) -> Self {
-        FlashOp {
-            class: OpClass::Read,
-            urgent: true,
-            die: Die(0),
-            array_ns: 0,
-            bus_bytes: 0,
-            transfers: 0,
-            retransfers: 0,
-            planes: PlaneSet::NONE,
-            owner: Owner::HostRead { command, bytes },
-        }
-    }
-
     /// Bytes over the channel, those of repeated transfers included.
     #[inline]
     pub(crate) fn bytes_on_bus(&self) -> u64 {

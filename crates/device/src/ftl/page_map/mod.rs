@@ -35,7 +35,7 @@ mod victims;
 mod writes;
 
 use crate::attachment::Attachment;
-use crate::command::{Command, CommandKind, Completion, Status, SubmitError, hand_over};
+use crate::command::{Command, CommandKind, Completion, Payload, Status, SubmitError, hand_over};
 use crate::convert::{Narrow, Whole};
 use crate::error::AttachError;
 use crate::events::{Event, EventQueue, horizon};
@@ -290,10 +290,14 @@ impl PageMapDevice {
         }
         self.events.admit(self.now, at)?;
         self.pass_time(at);
-        let index = self.new_pending(command, at);
+        let (in_range, first, units) = self.range_of(&command);
+        let status = if in_range {
+            Status::Ok
+        } else {
+            Status::LbaOutOfRange
+        };
+        let index = self.add_pending(command, at, status, (first, units));
         self.number(index, command.kind);
-        // By the time firmware asks for the entry, it has come from memory.
-        self.log.map.prefetch(self.pending[index as usize].first);
         if command.kind.changes_data() {
             self.writes.outstanding += 1;
             self.wake_from_idle();
@@ -432,17 +436,21 @@ impl PageMapDevice {
         }
     }
 
+    /// Takes a command that touches so many units from the first one.
     #[inline]
-    fn new_pending(&mut self, command: Command, at: Nanos) -> u32 {
-        let (in_range, first, units) = self.range_of(&command);
+    fn add_pending(
+        &mut self,
+        command: Command,
+        at: Nanos,
+        status: Status,
+        (first, units): (Lpn, u32),
+    ) -> u32 {
+        // By the time firmware asks for the entry, it has come from memory.
+        self.log.map.prefetch(first);
         let pending = Pending {
             command,
             submitted: at,
-            status: if in_range {
-                Status::Ok
-            } else {
-                Status::LbaOutOfRange
-            },
+            status,
             first,
             units,
             waits: 0,
@@ -450,11 +458,6 @@ impl PageMapDevice {
             to_arrive: units,
             link_done: at,
         };
-        self.add_pending(pending)
-    }
-
-    #[inline]
-    fn add_pending(&mut self, pending: Pending) -> u32 {
         if let Some(index) = self.free_pending.pop() {
             self.pending[index as usize] = pending;
             return index;
@@ -578,20 +581,11 @@ impl PageMapDevice {
     /// A command is over for the host.
     #[inline]
     fn complete(&mut self, index: u32) {
-        let p = &self.pending[index as usize];
-        let completion = Completion {
-            tag: p.command.tag,
-            status: p.status,
-            submitted: p.submitted,
-            completed: self.now,
-            payload: self.payload(p.command.kind),
-        };
-        let kind = p.command.kind;
+        let kind = self.pending[index as usize].command.kind;
+        let payload = self.payload(kind);
         self.note_completed(index);
         self.count_completion(index);
-        self.done.push(completion);
-        self.free_pending.push(index);
-        self.outstanding -= 1;
+        self.hand_back(index, payload);
         if self.outstanding < self.attachment.chain.queue_depth && !self.host_queue.is_empty() {
             self.start_waiting();
         }
@@ -604,6 +598,21 @@ impl PageMapDevice {
                 self.plan_idle();
             }
         }
+    }
+
+    /// The host gets the completion of a command, which is outstanding no longer.
+    #[inline]
+    fn hand_back(&mut self, index: u32, payload: Option<Box<Payload>>) {
+        let p = &self.pending[index as usize];
+        self.done.push(Completion {
+            tag: p.command.tag,
+            status: p.status,
+            submitted: p.submitted,
+            completed: self.now,
+            payload,
+        });
+        self.free_pending.push(index);
+        self.outstanding -= 1;
     }
 
     /// Books the link towards the host for `bytes`, not before `ready`; returns the end.

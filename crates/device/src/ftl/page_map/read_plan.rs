@@ -22,7 +22,7 @@ use super::PageMapDevice;
 use super::readahead::ReadRange;
 use crate::command::{CommandKind, Completion, Status, hand_over};
 use crate::convert::Narrow;
-use crate::nand::{FlashOp, Owner, Transfer};
+use crate::nand::{Die, FlashOp, OpClass, Owner, PlaneSet, Transfer};
 use nandscope_units::Nanos;
 use std::collections::VecDeque;
 use timed::TimedList;
@@ -86,12 +86,25 @@ struct PlannedRead {
 }
 
 impl PlannedRead {
-    /// One of which nothing is known but its operation.
-    fn of(op: FlashOp) -> Self {
+    /// One that firmware has not looked at: its operation is not known.
+    fn unknown() -> Self {
         PlannedRead {
             stage: Stage::None,
             next: NONE,
-            op,
+            op: FlashOp {
+                class: OpClass::Read,
+                urgent: true,
+                die: Die(0),
+                array_ns: 0,
+                bus_bytes: 0,
+                transfers: 0,
+                retransfers: 0,
+                planes: PlaneSet::NONE,
+                owner: Owner::HostRead {
+                    command: NONE,
+                    bytes: 0,
+                },
+            },
             submitted: Nanos::ZERO,
             firmware: Nanos::ZERO,
             order: 0,
@@ -183,9 +196,8 @@ impl ReadPlan {
     #[inline]
     fn add(&mut self, command: u32, now: Nanos, firmware: Nanos) {
         if command as usize >= self.reads.len() {
-            let unknown = FlashOp::host_read(command, 0);
-            let len = command as usize + 1;
-            self.reads.resize(len, PlannedRead::of(unknown));
+            self.reads
+                .resize(command as usize + 1, PlannedRead::unknown());
         }
         let read = &mut self.reads[command as usize];
         read.stage = Stage::Firmware;
@@ -465,7 +477,7 @@ impl PageMapDevice {
         }
     }
 
-    /// As [`PageMapDevice::on_complete`], of a read.
+    /// As [`PageMapDevice::complete`], of a read: no other command waits for it, and it changes nothing.
     #[inline]
     fn complete_read(&mut self, index: u32) {
         debug_assert!(
@@ -473,18 +485,10 @@ impl PageMapDevice {
             "commands wait at the host while reads are planned"
         );
         let p = &self.pending[index as usize];
-        self.done.push(Completion {
-            tag: p.command.tag,
-            status: p.status,
-            submitted: p.submitted,
-            completed: self.now,
-            payload: None,
-        });
         if p.status == Status::Ok {
             self.counters.count_read(p.command.bytes());
         }
-        self.free_pending.push(index);
-        self.outstanding -= 1;
+        self.hand_back(index, None);
         if self.outstanding == 0 {
             self.note_busy();
         }
