@@ -319,7 +319,8 @@ impl Superblocks {
         block.count_erase(self.wear_per_erase);
         block.safe_reads = 0;
         block.safe_until = Nanos::ZERO;
-        self.free.insert((block.wear, superblock));
+        let is_new = self.free.insert((block.wear, superblock));
+        debug_assert!(is_new, "a superblock is free twice");
         self.reads.erased(superblock.index());
     }
 

@@ -384,6 +384,7 @@ impl Array {
         events: &mut EventQueue,
     ) {
         let op = &self.slots[index as usize].op;
+        debug_assert_eq!(op.class, OpClass::Read);
         self.page_reads += 1;
         self.energy_pj += u64::from(op.array_ns) * self.times.read_mw;
         // The array's data can leave the page register only when the previous transfer is over.
@@ -432,6 +433,10 @@ impl Array {
         }
         self.active_dies += 1;
         let index = self.dies[die].staged;
+        debug_assert!(
+            self.dies[die].staged_ready,
+            "a program begins without its data"
+        );
         self.dies[die].staged = NONE;
         self.dies[die].staged_ready = false;
         self.dies[die].overtakes = 0;
@@ -480,6 +485,7 @@ impl Array {
     /// Suspends the program or erase of a die; returns the time that takes.
     fn take_suspended(&mut self, die: Die, now: Nanos) -> Nanos {
         let d = &mut self.dies[die];
+        debug_assert_eq!(d.suspended, NONE, "two operations of a die are suspended");
         d.suspended = d.array;
         d.suspended_left = d.array_until.saturating_sub(now);
         d.suspends += 1;
@@ -492,12 +498,14 @@ impl Array {
         let lead = self.times.suspend.unwrap_or(Nanos::ZERO);
         let d = &mut self.dies[die];
         let index = std::mem::replace(&mut d.suspended, NONE);
+        debug_assert_ne!(index, NONE, "nothing is suspended");
         d.overtakes = 0;
         let until = now + lead + d.suspended_left;
         self.occupy(die, index, until, events);
     }
 
     fn occupy(&mut self, die: Die, index: u32, until: Nanos, events: &mut EventQueue) {
+        debug_assert_eq!(self.dies[die].array, NONE, "a die does two things");
         self.dies[die].array = index;
         self.dies[die].array_until = until;
         events.push(until, Event::Array(die));
@@ -586,6 +594,7 @@ impl Array {
             &mut self.dies[die].normal
         };
         let index = queue.head;
+        debug_assert_ne!(index, NONE, "an operation is taken from an empty queue");
         queue.head = self.slots[index as usize].next;
         if queue.head == NONE {
             queue.tail = NONE;

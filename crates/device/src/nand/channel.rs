@@ -66,6 +66,7 @@ impl Channel {
         };
         self.reads_until = start + time;
         self.free = self.free.max(self.reads_until);
+        debug_assert!(start >= now, "a transfer begins before its request");
         self.reads_until
     }
 
@@ -78,6 +79,7 @@ impl Channel {
     /// Takes back bookings of reads: `booked` is what [`Channel::booked`] gave before them, and nothing else
     /// was booked since.
     pub(crate) fn take_back(&mut self, booked: (Nanos, Nanos)) {
+        debug_assert!(booked <= self.booked(), "more is booked than before");
         (self.free, self.reads_until) = booked;
     }
 

@@ -100,7 +100,8 @@ impl Physical {
             "a free or retired AU is released"
         );
         block.state = State::Free;
-        self.free.insert((block.wear, index));
+        let is_new = self.free.insert((block.wear, index));
+        debug_assert!(is_new, "an AU is free twice");
     }
 
     pub(super) fn get_mut(&mut self, index: u32) -> &mut Superblock {

@@ -544,6 +544,10 @@ impl PageMapDevice {
 
     fn end_job(&mut self, job: u32) {
         let mut finished = std::mem::take(&mut self.background.jobs[job as usize]);
+        debug_assert!(
+            finished.active && finished.reads == 0,
+            "a job ends that is not under way or waits"
+        );
         finished.sources.clear();
         self.background.jobs[job as usize].sources = finished.sources;
         self.background.active -= 1;

@@ -54,6 +54,7 @@ impl MapFetches {
     /// A fetch is over. Exchanges its waiters, in order of arrival, with the empty list `waiters`;
     /// returns the page.
     pub(crate) fn end(&mut self, fetch: u32, waiters: &mut Vec<MapWaiter>) -> u32 {
+        debug_assert!(!self.free.contains(&fetch), "a fetch ends twice");
         let ended = &mut self.fetches[fetch as usize];
         std::mem::swap(&mut ended.waiters, waiters);
         self.free.push(fetch);

@@ -582,6 +582,10 @@ impl PageMapDevice {
     #[inline]
     fn complete(&mut self, index: u32) {
         let kind = self.pending[index as usize].command.kind;
+        debug_assert_eq!(
+            self.pending[index as usize].waits, 0,
+            "a command ends while it waits"
+        );
         let payload = self.payload(kind);
         self.note_completed(index);
         self.count_completion(index);

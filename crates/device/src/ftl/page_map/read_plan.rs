@@ -216,6 +216,7 @@ impl ReadPlan {
     #[inline]
     fn dispatch(&mut self, command: u32, op: FlashOp) {
         let read = &mut self.reads[command as usize];
+        debug_assert_eq!(read.stage, Stage::Firmware);
         read.op = op;
         let die = &mut self.dies[op.die.index()];
         let last = std::mem::replace(&mut die.last, command);
@@ -265,6 +266,7 @@ impl ReadPlan {
         let rank = self.rank;
         self.rank += 1;
         let read = &mut self.reads[command as usize];
+        debug_assert_eq!(read.stage, Stage::Array);
         read.stage = Stage::Transfer;
         read.rank = rank;
         read.transfer = transfer;
@@ -461,6 +463,7 @@ impl PageMapDevice {
             read.completed = completed;
             self.plan.completions.insert(completed, command, |_| false);
         }
+        debug_assert!(horizon > self.plan.horizon, "a plan makes no progress");
         self.plan.horizon = horizon;
     }
 

@@ -125,6 +125,7 @@ impl Array {
         let from = self.dies[op.die].reads_from.max(now);
         let mut until = from + Nanos(u64::from(op.array_ns));
         for plane in self.planes_read(index) {
+            debug_assert_eq!(self.planes[plane].read, NONE, "a plane reads two pages");
             self.planes[plane].read = index;
             // The array's data can leave the page register only when the previous transfer is over.
             until = until.max(self.planes[plane].bus_until);
@@ -155,6 +156,7 @@ impl Array {
     pub(super) fn free_planes(&mut self, index: u32, now: Nanos, events: &mut EventQueue) {
         let die = self.slots[index as usize].op.die;
         for plane in self.planes_read(index) {
+            debug_assert_eq!(self.planes[plane].read, index, "another read has the plane");
             self.planes[plane].read = NONE;
         }
         self.dies[die].reading -= 1;

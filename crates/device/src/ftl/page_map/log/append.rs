@@ -34,6 +34,7 @@ impl Log {
             at += appended;
         }
         self.gc_writes_since_host = 0;
+        debug_assert!(at.0 <= self.layout.map_base.0, "the host writes to the map");
         at - first
     }
 
@@ -114,6 +115,7 @@ impl Log {
 
     /// Appends logical units that fit. Invalid units of one superblock are booked together.
     pub(super) fn append(&mut self, stream: &mut Stream, first: Lpn, count: u32) {
+        debug_assert!(count <= self.room(stream), "a program unit overflows");
         let ppn = self.geometry.ppn(stream.superblock, stream.next);
         let superblock_units = self.geometry.native.superblock_units;
         let (mut lost, mut lost_from, mut lost_units) = (SuperblockId(0), Ppn(0), 0);
@@ -165,6 +167,10 @@ impl Log {
 
     pub(super) fn take_unit(&mut self, stream: &mut Stream) -> Option<ProgramUnit> {
         let program_units = self.geometry.mode(stream.slc).program_units;
+        debug_assert!(
+            stream.next > 0 && stream.next.is_multiple_of(program_units),
+            "a program unit is programmed before it is full"
+        );
         let program = ProgramId(stream.next / program_units - 1);
         stream.filling = 0;
         let host_units = std::mem::take(&mut stream.host_units);
@@ -189,7 +195,9 @@ impl Log {
     }
 
     pub(super) fn keep_or_close(&mut self, stream: Stream) -> Option<Stream> {
-        if stream.next < self.geometry.mode(stream.slc).superblock_units {
+        let units = self.geometry.mode(stream.slc).superblock_units;
+        debug_assert!(stream.next <= units, "data lies behind a superblock");
+        if stream.next < units {
             return Some(stream);
         }
         self.closings += 1;

@@ -53,6 +53,7 @@ impl Log {
         }
         let block = self.blocks.get_mut(superblock);
         debug_assert_eq!(block.valid, 0, "valid data would be erased");
+        debug_assert_ne!(block.state, State::Erasing, "a superblock is erased twice");
         block.state = State::Erasing;
         self.to_erase.push(superblock);
     }
@@ -75,6 +76,7 @@ impl Log {
         if slc {
             self.slc_count -= 1;
         }
+        debug_assert_eq!(self.blocks.get(superblock).valid, 0, "valid data is erased");
         let mode = self.geometry.mode(slc);
         let parity = self.geometry.parity_units(slc, mode.programs);
         self.erased_units += u64::from(mode.superblock_units) + u64::from(parity);

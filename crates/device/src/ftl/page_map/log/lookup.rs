@@ -161,6 +161,7 @@ impl Log {
 
     /// Superblock and program unit of a logical unit that is mapped.
     pub(crate) fn program_of(&self, logical: Lpn) -> (SuperblockId, ProgramId) {
+        debug_assert!(self.is_mapped(logical), "unit {logical} is nowhere");
         let run = self.unit_run(self.map.lookup(logical));
         (run.superblock, run.program)
     }

@@ -2,6 +2,7 @@
 
 use super::{Cause, Log, PageRun, Pool, ProgramUnit, Stream, Victim};
 use crate::convert::Narrow;
+use crate::ftl::blocks::State;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::{Plane, PlaneSet};
@@ -67,6 +68,11 @@ impl Log {
         self.take_units(victim, self.room(stream), sources);
         let sources = &sources[before..];
         let moved = sources.len().narrow();
+        debug_assert_eq!(
+            self.blocks.get(victim.superblock).state,
+            State::Collecting,
+            "data is moved out of a superblock that is no victim"
+        );
         self.map.move_units(sources, to);
         // A victim is neither open nor listed: nothing else follows from what it loses.
         self.blocks.get_mut(victim.superblock).valid -= moved;
@@ -247,6 +253,8 @@ mod tests {
         for unit in (1..per_page).chain(per_page + 1..written / 2) {
             log.write(Lpn(unit), 1, Nanos::ZERO, &mut full);
         }
+        log.victims.remove(SuperblockId(0));
+        log.blocks.get_mut(SuperblockId(0)).state = State::Collecting;
         log.victim = Some(Victim {
             superblock: SuperblockId(0),
             cause: Cause::Collect,

@@ -52,6 +52,10 @@ impl PageMapDevice {
             let bytes = self.bytes_in(index, first, chunk);
             self.writes.used += chunk;
             self.writes.in_transit += chunk;
+            debug_assert!(
+                self.writes.used <= self.writes.capacity,
+                "the write buffer overflows"
+            );
             self.spend_credit(chunk);
             self.relocate_for_credit();
             self.pending[index as usize].to_admit -= chunk;

@@ -91,6 +91,7 @@ impl Writes {
 
     /// Places in the buffer are free again.
     fn give_back(&mut self, units: u32) {
+        debug_assert!(units <= self.used, "places are given back twice");
         self.used = self.used.saturating_sub(units);
     }
 
