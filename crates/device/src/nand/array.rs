@@ -10,11 +10,13 @@ mod planes;
 mod planned;
 #[cfg(test)]
 mod priority;
+mod queues;
+mod suspend;
 
 use super::channel::{Channel, ChannelId};
 use super::die::{Die, PerDie};
-use super::op::{FlashOp, OpClass, PagesRead, Progress};
-use crate::convert::{Narrow, ToF64, Whole};
+use super::op::{FlashOp, OpClass, Progress};
+use crate::convert::{ToF64, Whole};
 use crate::divisor::Divisor;
 use crate::events::{Event, EventQueue};
 use crate::profile::schema::NandSection;
@@ -467,43 +469,6 @@ impl Array {
         }
     }
 
-    fn may_suspend(&self, die: Die, now: Nanos) -> bool {
-        let d = &self.dies[die];
-        self.times.suspend.is_some()
-            && d.array != NONE
-            && d.suspended == NONE
-            && d.suspends < SUSPENDS_MAX
-            && d.array_until.saturating_sub(now) >= self.times.suspend_threshold
-            && self.slots[d.array as usize].op.class != OpClass::Read
-    }
-
-    fn suspend(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
-        let lead = self.take_suspended(die, now);
-        self.start_urgent_read(die, lead, now, events);
-    }
-
-    /// Suspends the program or erase of a die; returns the time that takes.
-    fn take_suspended(&mut self, die: Die, now: Nanos) -> Nanos {
-        let d = &mut self.dies[die];
-        debug_assert_eq!(d.suspended, NONE, "two operations of a die are suspended");
-        d.suspended = d.array;
-        d.suspended_left = d.array_until.saturating_sub(now);
-        d.suspends += 1;
-        d.overtakes += 1;
-        d.array = NONE;
-        self.times.suspend.unwrap_or(Nanos::ZERO)
-    }
-
-    fn resume(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
-        let lead = self.times.suspend.unwrap_or(Nanos::ZERO);
-        let d = &mut self.dies[die];
-        let index = std::mem::replace(&mut d.suspended, NONE);
-        debug_assert_ne!(index, NONE, "nothing is suspended");
-        d.overtakes = 0;
-        let until = now + lead + d.suspended_left;
-        self.occupy(die, index, until, events);
-    }
-
     fn occupy(&mut self, die: Die, index: u32, until: Nanos, events: &mut EventQueue) {
         debug_assert_eq!(self.dies[die].array, NONE, "a die does two things");
         self.dies[die].array = index;
@@ -545,61 +510,5 @@ impl Array {
         self.bus_bytes += u64::from(op.bus_bytes);
         let end = self.channel(op.die).book_program(index, page, pages, now);
         events.push(end, Event::Bus(index));
-    }
-
-    fn allocate(&mut self, op: FlashOp) -> u32 {
-        if self.free_slot == NONE {
-            self.slots.push(Slot { op, next: NONE });
-            return self.slots.len().narrow() - 1;
-        }
-        let index = self.free_slot;
-        self.free_slot = self.slots[index as usize].next;
-        self.slots[index as usize] = Slot { op, next: NONE };
-        index
-    }
-
-    fn finish(&mut self, index: u32) -> Progress {
-        self.outstanding -= 1;
-        let op = self.slots[index as usize].op;
-        self.slots[index as usize].next = self.free_slot;
-        self.free_slot = index;
-        let pages = PagesRead {
-            pages: op.transfers,
-            failed: op.retransfers,
-        };
-        Progress::Finished(op.owner, pages)
-    }
-
-    fn enqueue(&mut self, index: u32) {
-        let op = self.slots[index as usize].op;
-        let die = &mut self.dies[op.die];
-        let queue = if op.urgent {
-            &mut die.urgent
-        } else {
-            &mut die.normal
-        };
-        if queue.tail == NONE {
-            queue.head = index;
-        } else {
-            self.slots[queue.tail as usize].next = index;
-        }
-        queue.tail = index;
-    }
-
-    /// Takes the head of a queue that is not empty.
-    fn pop(&mut self, die: Die, urgent: bool) -> u32 {
-        let queue = if urgent {
-            &mut self.dies[die].urgent
-        } else {
-            &mut self.dies[die].normal
-        };
-        let index = queue.head;
-        debug_assert_ne!(index, NONE, "an operation is taken from an empty queue");
-        queue.head = self.slots[index as usize].next;
-        if queue.head == NONE {
-            queue.tail = NONE;
-        }
-        self.slots[index as usize].next = NONE;
-        index
     }
 }
