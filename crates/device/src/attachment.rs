@@ -1,6 +1,7 @@
 //! Interface and host path in use: the best link that device and host have in common.
 
 use crate::command::{Command, CommandKind};
+use crate::convert::Whole;
 use crate::error::AttachError;
 use crate::invariant::{Checked, InvalidState, check_near, ensure};
 use crate::link::{Protocol, is_nvme};
@@ -179,7 +180,7 @@ fn within_power(interface: &InterfaceSection, granted_mw: Option<f64>, profile: 
         return interface.active_dies;
     };
     let for_flash = granted - interface.active_mw;
-    let dies = (for_flash / profile.nand.energy.program_mw.max(1.0)) as u32;
+    let dies = (for_flash / profile.nand.energy.program_mw.max(1.0)).floor_u32();
     interface.active_dies.min(dies).max(1)
 }
 

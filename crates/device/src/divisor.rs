@@ -26,6 +26,10 @@ impl Divisor {
 
     /// `n / d`.
     #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the quotient is no greater than n"
+    )]
     pub(crate) const fn quotient(self, n: u32) -> u32 {
         ((self.reciprocal as u128 * (n as u128 + 1)) >> 64) as u32
     }

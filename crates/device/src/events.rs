@@ -1,6 +1,7 @@
 //! The event queue. Events at one instant come out in the order of insertion.
 
 use crate::command::{Completion, SubmitError};
+use crate::convert::Narrow;
 use crate::invariant::{Checked, check_near, ensure};
 use crate::nand::Die;
 use nandscope_units::Nanos;
@@ -279,7 +280,7 @@ impl EventQueue {
             }
             None => {
                 self.nodes.push(node);
-                self.nodes.len() as u32 - 1
+                self.nodes.len().narrow() - 1
             }
         }
     }
@@ -368,7 +369,7 @@ impl EventQueue {
         } else if self.occupied_words != 0 {
             // The words after this one, around the ring, this one last: its bits before `from` are
             // the end of the ring.
-            let later = self.occupied_words.rotate_right(word as u32 + 1);
+            let later = self.occupied_words.rotate_right(word.narrow() + 1);
             let word = (word + 1 + later.trailing_zeros() as usize) % WORDS;
             Some((word, self.occupied[word]))
         } else {

@@ -1,5 +1,6 @@
 //! How much memory a simulated device takes, from its profile alone, before it is made.
 
+use crate::convert::Widen;
 use crate::ftl::au_map::CardGeometry;
 use crate::ftl::blocks::Superblock;
 use crate::ftl::page_map::geometry::Geometry;
@@ -28,7 +29,7 @@ pub fn memory_estimate(profile: &Profile) -> Bytes {
             // Four bytes for each block count its reads.
             let reads = u64::from(geometry.blocks_per_superblock()) * 4;
             let lists =
-                superblocks * (size_of::<Superblock>() as u64 + PER_SUPERBLOCK_IN_LISTS + reads);
+                superblocks * (size_of::<Superblock>().widen() + PER_SUPERBLOCK_IN_LISTS + reads);
             map.saturating_add(inverse).saturating_add(lists)
         }
         None => profile.card.as_ref().map_or(0, |card| {

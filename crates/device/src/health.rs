@@ -1,5 +1,6 @@
 //! Identity and health reported by a device, as in NVMe's identify data and SMART log page.
 
+use crate::convert::{Narrow, Whole};
 use crate::link::Protocol;
 use crate::profile::host::Chain;
 use crate::profile::power_state::PowerStateSection;
@@ -39,7 +40,7 @@ pub struct PowerState {
 
 impl PowerState {
     fn of(section: &PowerStateSection) -> Self {
-        let rounded = |value: f64| (value + 0.5) as u32;
+        let rounded = |value: f64| value.round_u32();
         PowerState {
             max_power: rounded(section.max_mw * 10.0),
             operational: section.operational,
@@ -145,7 +146,7 @@ impl HealthLog {
         ] {
             page[at..at + 8].copy_from_slice(&counter.to_le_bytes());
         }
-        let minutes = |n: u64| (n.min(u64::from(u32::MAX)) as u32).to_le_bytes();
+        let minutes = |n: u64| n.clamp_u32().to_le_bytes();
         page[192..196].copy_from_slice(&minutes(self.warning_temperature_minutes));
         page[196..200].copy_from_slice(&minutes(self.critical_temperature_minutes));
         page[200..202].copy_from_slice(&self.composite_temperature_k.to_le_bytes());

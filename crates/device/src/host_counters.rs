@@ -1,6 +1,7 @@
 //! What hosts asked of a device, counted; and the parts of the health log that follow from it.
 
 use crate::command::{Command, CommandKind};
+use crate::convert::Whole;
 use crate::health::HealthLog;
 use crate::invariant::{Checked, check_sum};
 use crate::power::meter::Meter;
@@ -99,22 +100,23 @@ impl HostCounters {
         now: Nanos,
     ) -> HealthLog {
         let (warning, critical) = thermal.time_above();
-        let minutes = |t: Nanos| (t.as_secs_f64() / 60.0) as u64;
+        let minutes = |t: Nanos| (t.as_secs_f64() / 60.0).floor_u64();
         let short = flash.spare_percent < SPARE_THRESHOLD;
         let hot = thermal.is_above_warning();
         HealthLog {
             critical_warning: u8::from(short) | u8::from(hot) << 1 | u8::from(flash.read_only) << 3,
-            composite_temperature_k: (thermal.controller_c() + KELVIN + 0.5) as u16,
+            composite_temperature_k: u16::try_from((thermal.controller_c() + KELVIN).round_u32())
+                .unwrap_or(u16::MAX),
             available_spare_percent: flash.spare_percent,
             available_spare_threshold_percent: SPARE_THRESHOLD,
-            percentage_used: flash.used_percent.min(255.0) as u8,
+            percentage_used: u8::try_from(flash.used_percent.floor_u32()).unwrap_or(u8::MAX),
             data_units_read: self.read_bytes.div_ceil(DATA_UNIT),
             data_units_written: self.written_bytes.div_ceil(DATA_UNIT),
             host_read_commands: self.read_commands,
             host_write_commands: self.write_commands,
             controller_busy_minutes: minutes(meter.busy_total()),
             power_cycles: 1 + self.power_ups,
-            power_on_hours: (now.as_secs_f64() / 3600.0) as u64,
+            power_on_hours: (now.as_secs_f64() / 3600.0).floor_u64(),
             unsafe_shutdowns: self.unsafe_shutdowns,
             media_errors: self.uncorrectable_reads,
             warning_temperature_minutes: minutes(warning),

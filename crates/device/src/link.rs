@@ -2,6 +2,7 @@
 //! coding and packet overhead; each formula says how they follow from the signalling rate.
 //! Latencies of hosts and bridges are not here: they belong to the host's chain.
 
+use crate::convert::{ToF64, Whole};
 use nandscope_units::Rate;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -67,7 +68,7 @@ impl LinkMode {
     /// Share of the rate after line coding that is user data, 0 to 1: what headers, checksums,
     /// acknowledgements and gaps leave.
     pub fn efficiency(&self) -> f64 {
-        self.rate.0 as f64 / self.coded.0 as f64
+        self.rate.0.to_f64() / self.coded.0.to_f64()
     }
 }
 
@@ -142,7 +143,7 @@ pub fn link_mode(name: &str) -> Result<LinkMode, UnknownLink> {
             Protocol::Ahci => family == "sata",
             Protocol::Sd | Protocol::Mmc | Protocol::UsbBot => true,
         },
-        signalling_mbit_per_s: wire.signalling_mbit_per_s as u32,
+        signalling_mbit_per_s: wire.signalling_mbit_per_s.floor_u32(),
         coded: Rate::from_mb_per_s(wire.signalling_mbit_per_s * wire.coding / 8.0),
         rate: Rate::from_mb_per_s(wire.mb_per_s),
     })

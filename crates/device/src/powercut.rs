@@ -18,6 +18,7 @@
 //! Flash operations under way finish without time passing for the host: they represent what the
 //! firmware rewrites at the next start.
 
+use crate::convert::Narrow;
 use nandscope_units::{Lba, Nanos};
 
 /// Effect of a power cut.
@@ -46,11 +47,11 @@ pub struct Damage {
 
 impl Damage {
     /// From sectors `from..to`; a write is shorter than 2³² sectors.
-    pub(crate) const fn new(write: u64, from: u64, to: u64, torn: bool) -> Self {
+    pub(crate) fn new(write: u64, from: u64, to: u64, torn: bool) -> Self {
         Damage {
             write,
             first: Lba(from),
-            sectors: (to - from) as u32,
+            sectors: (to - from).narrow(),
             torn,
         }
     }

@@ -4,6 +4,7 @@
 //! a card whose maker left it out.
 
 use crate::attachment::Attachment;
+use crate::convert::Narrow;
 use crate::health::HealthLog;
 use crate::link::{Protocol, link_mode};
 use crate::profile::registers::RegistersSection;
@@ -208,7 +209,7 @@ fn ssr(profile: &Profile, stated: &RegistersSection, attachment: &Attachment) ->
     if let Some(card) = &profile.card {
         // The unit that is promised is the next larger one that has a code.
         let code = AU_KIB.iter().position(|kib| *kib >= card.au_kib);
-        let code = code.map_or(0, |place| place as u32 + 1);
+        let code = code.map_or(0, |place| place.narrow() + 1);
         put(&mut r, 428, 4, code.into());
         let is_uhs = stated.uhs_grade > 0 && code >= FIRST_UHS_AU;
         put(&mut r, 392, 4, if is_uhs { code.into() } else { 0 });
@@ -236,7 +237,7 @@ fn ext_csd(profile: &Profile, attachment: &Attachment, health: &HealthLog) -> [u
     let sectors = profile.device.capacity_bytes / SECTOR_BYTES;
     b[192] = 8;
     b[194] = 2;
-    b[212..216].copy_from_slice(&(sectors.min(u64::from(u32::MAX)) as u32).to_le_bytes());
+    b[212..216].copy_from_slice(&(sectors.clamp_u32()).to_le_bytes());
     b[196] = card_type(profile);
     (b[185], b[183]) = match attachment.chain.link.name.as_str() {
         "emmc-hs400" => (3, 6),
@@ -258,7 +259,7 @@ fn ext_csd(profile: &Profile, attachment: &Attachment, health: &HealthLog) -> [u
     b[15] = u8::from(attachment.chain.queue_depth > 1);
     // MAX_PACKED_WRITES; packed reads are not supported.
     let packed = interface(profile, attachment).and_then(|i| i.packed_writes);
-    b[500] = packed.map_or(0, |most| most.min(u32::from(u8::MAX)) as u8);
+    b[500] = packed.map_or(0, |most| u8::try_from(most).unwrap_or(u8::MAX));
     b[224] = 1;
     let firmware = profile.device.firmware.bytes().take(8).enumerate();
     firmware.for_each(|(place, byte)| b[254 + place] = byte);

@@ -11,6 +11,7 @@
 //! blocks are left out; and data that is lost
 //! while it is being moved is counted, but the host that reads it later is not told.
 
+use crate::convert::ToF64;
 use crate::ftl::blocks::{NATIVE_CYCLE, Superblock};
 use crate::invariant::{Checked, ensure};
 use crate::profile::schema::ReliabilitySection;
@@ -61,7 +62,7 @@ impl Reliability {
     pub(crate) fn new(section: &ReliabilitySection, cycles: u32) -> Self {
         Reliability {
             section: section.clone(),
-            rated_wear: f64::from(cycles.max(1)) * NATIVE_CYCLE as f64,
+            rated_wear: f64::from(cycles.max(1)) * NATIVE_CYCLE.to_f64(),
             clock: section.activation_ev.map(RetentionClock::new),
         }
     }
@@ -107,7 +108,7 @@ impl Reliability {
 
     /// Share of the block's rated life that is used up.
     fn used_up(&self, block: &Superblock) -> f64 {
-        block.wear as f64 / self.rated_wear
+        block.wear.to_f64() / self.rated_wear
     }
 
     /// Raw bit error rate at `now` of data in a block that was read so often since its erase.

@@ -1,6 +1,7 @@
 //! Readings of instruments outside of the device (power at the plug, temperatures), and counters of
 //! its flash translation layer.
 
+use crate::convert::ToF64;
 use crate::power::thermal::Thermal;
 use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -89,7 +90,7 @@ impl Counters {
         if self.host_written == Bytes::ZERO {
             1.0
         } else {
-            self.flash_programmed.0 as f64 / self.host_written.0 as f64
+            self.flash_programmed.0.to_f64() / self.host_written.0.to_f64()
         }
     }
 

@@ -5,7 +5,7 @@ use crate::names::Unique;
 use crate::picture;
 use crate::view::bars::BarChart;
 use crate::view::plot::Plot;
-use crate::view::{chapter, fill};
+use crate::view::{chapter, fill, step};
 use nandscope_result::{ResultDocument, StepResult};
 
 /// A plot, drawn.
@@ -89,7 +89,7 @@ pub(crate) fn all(document: &ResultDocument) -> Vec<Drawn> {
 fn of_steps(document: &ResultDocument, names: &mut Unique) -> Vec<Drawn> {
     let mut drawn = Vec::new();
     for step in &document.steps {
-        for plot in chapter::plots_for_files(step, names) {
+        for plot in step::plots_for_files(step, names) {
             drawn.push(Drawn {
                 name: plot.id.clone(),
                 title: format!("{}: {}", heading(step), plot.title),

@@ -270,9 +270,10 @@ mod tests {
             render(&document).unwrap(),
             crate::compare::html(&[&document, &document], &[], 0).unwrap(),
         ];
-        for plot in
-            chapter::plots_for_files(&document.steps[0], &mut crate::names::Unique::default())
-        {
+        for plot in crate::view::step::plots_for_files(
+            &document.steps[0],
+            &mut crate::names::Unique::default(),
+        ) {
             texts.push(crate::picture::svg(&plot, hostile).unwrap());
         }
         assert!(texts.len() > 2, "no plot");

@@ -2,12 +2,16 @@
 //! Factory bad blocks are replaced within their plane, so that superblocks are made of good
 //! blocks; as many superblocks are lost as the worst plane has bad blocks.
 
+use crate::convert::{Narrow, ToF64, Whole};
 use crate::ftl::page_map::geometry::Geometry;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, check_sum, ensure};
+use crate::nand::PlaneSet;
 use crate::random::Random;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// No block lives that long.
 const MOST_ERASES: u32 = 1 << 30;
@@ -110,8 +114,8 @@ impl Superblock {
 pub(crate) struct Disturbed {
     /// Reads since the erase of the block that was read most.
     pub(crate) most_reads: u32,
-    /// Planes whose blocks have been read so often that they are to be refreshed, one bit each.
-    pub(crate) due: u32,
+    /// Planes whose blocks have been read so often that they are to be refreshed.
+    pub(crate) due: PlaneSet,
 }
 
 /// Page reads of each block since its last erase.
@@ -130,46 +134,47 @@ impl BlockReads {
         }
     }
 
-    /// Counts a read of a page on each plane of `planes` (one bit each), of which the blocks of a
-    /// superblock follow `first`. A block is due at each multiple of `refresh_reads`; 0 is never.
+    /// Counts a read of a page on each plane of `planes`, of which the blocks of a superblock
+    /// (or AU) at a position follow `first`. A block is due at each multiple of `refresh_reads`; 0 is never.
     #[inline]
     pub(crate) fn count(
         &mut self,
-        superblock: u32,
+        position: usize,
         first: u32,
-        planes: u32,
+        planes: PlaneSet,
         refresh_reads: u32,
     ) -> Disturbed {
-        let start = superblock as usize * self.per_superblock as usize + first as usize;
+        let start = position * self.per_superblock as usize + first as usize;
         let mut disturbed = Disturbed {
             most_reads: 0,
-            due: 0,
+            due: PlaneSet::NONE,
         };
-        let mut left = planes;
-        while left != 0 {
-            let plane = left.trailing_zeros();
-            left &= left - 1;
-            let reads = &mut self.reads[start + plane as usize];
+        for plane in planes.iter() {
+            let reads = &mut self.reads[start + plane.index()];
             *reads = reads.saturating_add(1);
             disturbed.most_reads = disturbed.most_reads.max(*reads);
             if refresh_reads > 0 && *reads >= refresh_reads && reads.is_multiple_of(refresh_reads) {
-                disturbed.due |= 1 << plane;
+                disturbed.due.insert(plane);
             }
         }
         disturbed
     }
 
     /// The blocks of a superblock are erased.
-    pub(crate) fn erased(&mut self, superblock: u32) {
-        let start = superblock as usize * self.per_superblock as usize;
-        self.reads[start..start + self.per_superblock as usize].fill(0);
+    pub(crate) fn erased(&mut self, position: usize) {
+        let blocks = self.blocks_of(position);
+        self.reads[blocks].fill(0);
     }
 
     /// Most reads of a block of a superblock.
-    pub(crate) fn most(&self, superblock: u32) -> u32 {
-        let start = superblock as usize * self.per_superblock as usize;
-        let blocks = &self.reads[start..start + self.per_superblock as usize];
+    pub(crate) fn most(&self, position: usize) -> u32 {
+        let blocks = &self.reads[self.blocks_of(position)];
         blocks.iter().copied().max().unwrap_or(0)
+    }
+
+    fn blocks_of(&self, position: usize) -> Range<usize> {
+        let blocks = self.per_superblock as usize;
+        position * blocks..(position + 1) * blocks
     }
 
     /// Checks that there is a count for each block.
@@ -192,7 +197,7 @@ pub(crate) struct Superblocks {
     reads: BlockReads,
     wear_per_erase: WearPerErase,
     /// Free ones, the least worn first.
-    free: BTreeSet<(u64, u32)>,
+    free: BTreeSet<(u64, SuperblockId)>,
     /// Good blocks that are left to replace one that fails, in the plane that has the fewest.
     spare_blocks: u32,
     initial_spare_blocks: u32,
@@ -204,14 +209,14 @@ impl Superblocks {
     /// Draws factory bad blocks and builds superblocks from the good ones.
     pub(crate) fn new(geometry: &Geometry, bad_percent: f64, random: &mut Random) -> Self {
         let planes = geometry.dies * geometry.planes;
-        let threshold = (bad_percent / 100.0 * 18_446_744_073_709_551_615.0) as u64;
+        let threshold = (bad_percent / 100.0 * 18_446_744_073_709_551_615.0).floor_u64();
         // A part with fewer valid blocks than its data sheet's minimum does not leave the factory.
         let least = geometry.expected_good_superblocks(bad_percent);
         let good_in_plane = |random: &mut Random| {
             let good = (0..geometry.blocks_per_plane)
                 .filter(|_| bad_percent <= 0.0 || random.bits() >= threshold)
                 .count();
-            (good as u32).max(least)
+            good.narrow().max(least)
         };
         let good: Vec<u32> = (0..planes).map(|_| good_in_plane(random)).collect();
         let usable = least;
@@ -222,7 +227,7 @@ impl Superblocks {
             all: vec![fresh; usable as usize],
             reads: BlockReads::new(usable, geometry.blocks_per_superblock()),
             wear_per_erase: WearPerErase::new(geometry.native.cycles, geometry.slc.cycles),
-            free: (0..usable).map(|i| (0, i)).collect(),
+            free: (0..usable).map(|i| (0, SuperblockId(i))).collect(),
             spare_blocks: spare,
             initial_spare_blocks: spare,
             retired: 0,
@@ -231,39 +236,40 @@ impl Superblocks {
     }
 
     pub(crate) fn len(&self) -> u32 {
-        self.all.len() as u32
+        self.all.len().narrow()
     }
 
-    pub(crate) fn get(&self, superblock: u32) -> &Superblock {
-        &self.all[superblock as usize]
+    pub(crate) fn get(&self, superblock: SuperblockId) -> &Superblock {
+        &self.all[superblock.index()]
     }
 
-    pub(crate) fn get_mut(&mut self, superblock: u32) -> &mut Superblock {
-        &mut self.all[superblock as usize]
+    pub(crate) fn get_mut(&mut self, superblock: SuperblockId) -> &mut Superblock {
+        &mut self.all[superblock.index()]
     }
 
     /// Counts a page read; see [`BlockReads::count`].
     #[inline]
     pub(crate) fn disturb(
         &mut self,
-        superblock: u32,
+        superblock: SuperblockId,
         first: u32,
-        planes: u32,
+        planes: PlaneSet,
         refresh_reads: u32,
     ) -> Disturbed {
-        self.reads.count(superblock, first, planes, refresh_reads)
+        let position = superblock.index();
+        self.reads.count(position, first, planes, refresh_reads)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Superblock)> {
-        self.all.iter().enumerate().map(|(i, s)| (i as u32, s))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SuperblockId, &Superblock)> {
+        (0..).map(SuperblockId).zip(&self.all)
     }
 
     pub(crate) fn free_count(&self) -> u32 {
-        self.free.len() as u32
+        self.free.len().narrow()
     }
 
     /// Free superblocks with the wear under which they are listed.
-    pub(crate) fn free_list(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+    pub(crate) fn free_list(&self) -> impl Iterator<Item = (u64, SuperblockId)> + '_ {
         self.free.iter().copied()
     }
 
@@ -280,13 +286,15 @@ impl Superblocks {
         if self.initial_spare_blocks == 0 {
             return if self.retired == 0 { 100 } else { 0 };
         }
-        (self.spare_blocks * 100 / self.initial_spare_blocks) as u8
+        let percent = self.spare_blocks * 100 / self.initial_spare_blocks;
+        // No more are left than there were.
+        u8::try_from(percent).unwrap_or(100)
     }
 
     /// Takes the least worn free superblock.
-    pub(crate) fn open(&mut self, slc: bool, now: Nanos) -> Option<u32> {
+    pub(crate) fn open(&mut self, slc: bool, now: Nanos) -> Option<SuperblockId> {
         let (_, superblock) = self.free.pop_first()?;
-        let block = &mut self.all[superblock as usize];
+        let block = &mut self.all[superblock.index()];
         debug_assert_eq!((block.state, block.valid), (State::Free, 0));
         block.state = State::Open;
         block.slc = slc;
@@ -295,24 +303,25 @@ impl Superblocks {
     }
 
     /// An erase is over: one block of the superblock failed, or none.
-    pub(crate) fn erased(&mut self, superblock: u32, block_failed: bool) {
+    pub(crate) fn erased(&mut self, superblock: SuperblockId, block_failed: bool) {
         self.erases += 1;
         if block_failed {
             if self.spare_blocks == 0 {
                 self.retired += 1;
-                self.all[superblock as usize].state = State::Retired;
+                self.all[superblock.index()].state = State::Retired;
                 return;
             }
             self.spare_blocks -= 1;
         }
-        let block = &mut self.all[superblock as usize];
+        let block = &mut self.all[superblock.index()];
         debug_assert_eq!(block.state, State::Erasing);
         block.state = State::Free;
         block.count_erase(self.wear_per_erase);
         block.safe_reads = 0;
         block.safe_until = Nanos::ZERO;
-        self.free.insert((block.wear, superblock));
-        self.reads.erased(superblock);
+        let is_new = self.free.insert((block.wear, superblock));
+        debug_assert!(is_new, "a superblock is free twice");
+        self.reads.erased(superblock.index());
     }
 
     /// Checks what a recount cannot: that there are as many as good blocks make, and that no count
@@ -343,7 +352,7 @@ impl Superblocks {
     /// Mean wear of the superblocks that are in use, cycles of the native mode.
     pub(crate) fn mean_wear(&self) -> f64 {
         let used = || self.all.iter().filter(|b| b.state != State::Retired);
-        let sum: f64 = used().map(|b| b.wear as f64).sum();
-        sum / (used().count().max(1) as f64 * NATIVE_CYCLE as f64)
+        let sum: f64 = used().map(|b| b.wear.to_f64()).sum();
+        sum / (used().count().max(1).to_f64() * NATIVE_CYCLE.to_f64())
     }
 }

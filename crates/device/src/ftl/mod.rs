@@ -4,3 +4,4 @@
 pub(crate) mod au_map;
 pub(crate) mod blocks;
 pub(crate) mod page_map;
+pub(crate) mod superblock_id;

@@ -10,15 +10,18 @@ mod planes;
 mod planned;
 #[cfg(test)]
 mod priority;
+mod queues;
+mod suspend;
 
-use super::channel::Channel;
+use super::channel::{Channel, ChannelId};
 use super::die::{Die, PerDie};
-use super::op::{FlashOp, OpClass, PagesRead, Progress};
+use super::op::{FlashOp, OpClass, Progress};
+use crate::convert::{ToF64, Whole};
 use crate::divisor::Divisor;
 use crate::events::{Event, EventQueue};
 use crate::profile::schema::NandSection;
 use nandscope_units::Nanos;
-use planes::Plane;
+use planes::PlaneState;
 pub(crate) use planned::Transfer;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -53,7 +56,7 @@ pub(crate) struct ArrayTimes {
 impl ArrayTimes {
     pub(crate) fn new(nand: &NandSection) -> Self {
         ArrayTimes {
-            picos_per_byte: (1e6 / nand.bus_mt_per_s + 0.5) as u64,
+            picos_per_byte: (1e6 / nand.bus_mt_per_s).round_u64(),
             overhead_ns: nand.bus_overhead_ns,
             cache_read: nand.cache_read,
             planes: if nand.independent_plane_reads {
@@ -66,9 +69,9 @@ impl ArrayTimes {
                 .suspend
                 .then(|| Nanos::from_micros_f64(nand.suspend_us)),
             suspend_threshold: Nanos::from_micros_f64(nand.suspend_threshold_us.unwrap_or(0.0)),
-            read_mw: (nand.energy.read_mw + 0.5) as u64,
-            program_mw: (nand.energy.program_mw + 0.5) as u64,
-            erase_mw: (nand.energy.erase_mw + 0.5) as u64,
+            read_mw: nand.energy.read_mw.round_u64(),
+            program_mw: nand.energy.program_mw.round_u64(),
+            erase_mw: nand.energy.erase_mw.round_u64(),
             bus_pj_per_byte: nand.energy.bus_pj_per_byte,
         }
     }
@@ -112,7 +115,7 @@ struct Slot {
 
 /// Duration of transfers at a share of the clock, in 1024ths of their normal time.
 fn slowdown(share: f64) -> u64 {
-    (1024.0 / share.max(0.001) + 0.5) as u64
+    (1024.0 / share.max(0.001)).round_u64()
 }
 
 /// All dies and channels.
@@ -121,7 +124,7 @@ pub(crate) struct Array {
     times: ArrayTimes,
     dies: PerDie<DieState>,
     /// Planes of all dies, where they read on their own.
-    planes: Vec<Plane>,
+    planes: Vec<PlaneState>,
     channels: Vec<Channel>,
     by_channels: Divisor,
     slots: Vec<Slot>,
@@ -161,7 +164,7 @@ impl Array {
             reads_from: Nanos::ZERO,
         };
         Array {
-            planes: vec![Plane::IDLE; (dies * times.planes) as usize],
+            planes: vec![PlaneState::IDLE; (dies * times.planes) as usize],
             times,
             dies: PerDie::new(die, dies),
             channels: vec![Channel::default(); channels as usize],
@@ -199,7 +202,7 @@ impl Array {
     pub(crate) fn energy_j(&self, arrays_pj: u64, bus_bytes: u64) -> f64 {
         let arrays_pj = self.energy_pj + arrays_pj;
         let bus_bytes = self.bus_bytes + bus_bytes;
-        arrays_pj as f64 * 1e-12 + bus_bytes as f64 * self.times.bus_pj_per_byte * 1e-12
+        arrays_pj.to_f64() * 1e-12 + bus_bytes.to_f64() * self.times.bus_pj_per_byte * 1e-12
     }
 
     /// Bytes that went over the channels so far.
@@ -383,6 +386,7 @@ impl Array {
         events: &mut EventQueue,
     ) {
         let op = &self.slots[index as usize].op;
+        debug_assert_eq!(op.class, OpClass::Read);
         self.page_reads += 1;
         self.energy_pj += u64::from(op.array_ns) * self.times.read_mw;
         // The array's data can leave the page register only when the previous transfer is over.
@@ -431,6 +435,10 @@ impl Array {
         }
         self.active_dies += 1;
         let index = self.dies[die].staged;
+        debug_assert!(
+            self.dies[die].staged_ready,
+            "a program begins without its data"
+        );
         self.dies[die].staged = NONE;
         self.dies[die].staged_ready = false;
         self.dies[die].overtakes = 0;
@@ -461,42 +469,8 @@ impl Array {
         }
     }
 
-    fn may_suspend(&self, die: Die, now: Nanos) -> bool {
-        let d = &self.dies[die];
-        self.times.suspend.is_some()
-            && d.array != NONE
-            && d.suspended == NONE
-            && d.suspends < SUSPENDS_MAX
-            && d.array_until.saturating_sub(now) >= self.times.suspend_threshold
-            && self.slots[d.array as usize].op.class != OpClass::Read
-    }
-
-    fn suspend(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
-        let lead = self.take_suspended(die, now);
-        self.start_urgent_read(die, lead, now, events);
-    }
-
-    /// Suspends the program or erase of a die; returns the time that takes.
-    fn take_suspended(&mut self, die: Die, now: Nanos) -> Nanos {
-        let d = &mut self.dies[die];
-        d.suspended = d.array;
-        d.suspended_left = d.array_until.saturating_sub(now);
-        d.suspends += 1;
-        d.overtakes += 1;
-        d.array = NONE;
-        self.times.suspend.unwrap_or(Nanos::ZERO)
-    }
-
-    fn resume(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
-        let lead = self.times.suspend.unwrap_or(Nanos::ZERO);
-        let d = &mut self.dies[die];
-        let index = std::mem::replace(&mut d.suspended, NONE);
-        d.overtakes = 0;
-        let until = now + lead + d.suspended_left;
-        self.occupy(die, index, until, events);
-    }
-
     fn occupy(&mut self, die: Die, index: u32, until: Nanos, events: &mut EventQueue) {
+        debug_assert_eq!(self.dies[die].array, NONE, "a die does two things");
         self.dies[die].array = index;
         self.dies[die].array_until = until;
         events.push(until, Event::Array(die));
@@ -511,8 +485,14 @@ impl Array {
     }
 
     #[inline]
+    fn channel_of(&self, die: Die) -> ChannelId {
+        ChannelId(self.by_channels.remainder(die.0))
+    }
+
+    #[inline]
     fn channel(&mut self, die: Die) -> &mut Channel {
-        &mut self.channels[self.by_channels.remainder(die.0) as usize]
+        let channel = self.channel_of(die);
+        &mut self.channels[channel.index()]
     }
 
     /// Books the channel for the pages of a read; returns the end of their transfer.
@@ -530,60 +510,5 @@ impl Array {
         self.bus_bytes += u64::from(op.bus_bytes);
         let end = self.channel(op.die).book_program(index, page, pages, now);
         events.push(end, Event::Bus(index));
-    }
-
-    fn allocate(&mut self, op: FlashOp) -> u32 {
-        if self.free_slot == NONE {
-            self.slots.push(Slot { op, next: NONE });
-            return self.slots.len() as u32 - 1;
-        }
-        let index = self.free_slot;
-        self.free_slot = self.slots[index as usize].next;
-        self.slots[index as usize] = Slot { op, next: NONE };
-        index
-    }
-
-    fn finish(&mut self, index: u32) -> Progress {
-        self.outstanding -= 1;
-        let op = self.slots[index as usize].op;
-        self.slots[index as usize].next = self.free_slot;
-        self.free_slot = index;
-        let pages = PagesRead {
-            pages: op.transfers,
-            failed: op.retransfers,
-        };
-        Progress::Finished(op.owner, pages)
-    }
-
-    fn enqueue(&mut self, index: u32) {
-        let op = self.slots[index as usize].op;
-        let die = &mut self.dies[op.die];
-        let queue = if op.urgent {
-            &mut die.urgent
-        } else {
-            &mut die.normal
-        };
-        if queue.tail == NONE {
-            queue.head = index;
-        } else {
-            self.slots[queue.tail as usize].next = index;
-        }
-        queue.tail = index;
-    }
-
-    /// Takes the head of a queue that is not empty.
-    fn pop(&mut self, die: Die, urgent: bool) -> u32 {
-        let queue = if urgent {
-            &mut self.dies[die].urgent
-        } else {
-            &mut self.dies[die].normal
-        };
-        let index = queue.head;
-        queue.head = self.slots[index as usize].next;
-        if queue.head == NONE {
-            queue.tail = NONE;
-        }
-        self.slots[index as usize].next = NONE;
-        index
     }
 }

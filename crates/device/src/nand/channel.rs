@@ -11,6 +11,19 @@ use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
+/// Number of a channel. Consecutive dies are on consecutive channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct ChannelId(pub(crate) u32);
+
+impl ChannelId {
+    /// Position in a list of all channels.
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// Reservations of a channel: without a gap from the present to `free`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Channel {
@@ -53,6 +66,7 @@ impl Channel {
         };
         self.reads_until = start + time;
         self.free = self.free.max(self.reads_until);
+        debug_assert!(start >= now, "a transfer begins before its request");
         self.reads_until
     }
 
@@ -65,6 +79,7 @@ impl Channel {
     /// Takes back bookings of reads: `booked` is what [`Channel::booked`] gave before them, and nothing else
     /// was booked since.
     pub(crate) fn take_back(&mut self, booked: (Nanos, Nanos)) {
+        debug_assert!(booked <= self.booked(), "more is booked than before");
         (self.free, self.reads_until) = booked;
     }
 

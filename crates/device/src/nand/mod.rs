@@ -6,7 +6,10 @@ mod array;
 mod channel;
 mod die;
 mod op;
+mod plane;
 
 pub(crate) use array::{Array, ArrayTimes, Transfer};
 pub use die::Die;
 pub(crate) use op::{FlashOp, OpClass, Owner, PagesRead, Progress};
+pub use plane::Plane;
+pub(crate) use plane::PlaneSet;

@@ -1,7 +1,9 @@
 //! One operation of a die, and whose it is.
 
 use super::die::Die;
+use super::plane::PlaneSet;
 use crate::ftl::page_map::SegmentId;
+use crate::ftl::superblock_id::SuperblockId;
 use serde::{Deserialize, Serialize};
 
 /// Class of an array operation.
@@ -29,7 +31,7 @@ pub(crate) enum Owner {
     /// A program of the host stream: its sequence number, superblock and places in the write buffer.
     HostProgram {
         sequence: u32,
-        superblock: u32,
+        superblock: SuperblockId,
         host_units: u32,
     },
     /// A read for relocation: index of the job.
@@ -37,9 +39,9 @@ pub(crate) enum Owner {
     /// The program of a relocation job.
     RelocationProgram { job: u32 },
     /// Part of the erase of a superblock.
-    Erase { superblock: u32 },
+    Erase { superblock: SuperblockId },
     /// The program of parity in a superblock.
-    ParityProgram { superblock: u32 },
+    ParityProgram { superblock: SuperblockId },
 }
 
 /// An operation as it is handed to the array.
@@ -57,31 +59,16 @@ pub(crate) struct FlashOp {
     pub(crate) transfers: u32,
     /// Times that all of them are made again, after failed decoding.
     pub(crate) retransfers: u16,
-    /// Planes that a read takes, one bit each.
-    pub(crate) planes: u16,
+    /// Planes that a read takes.
+    pub(crate) planes: PlaneSet,
     pub(crate) owner: Owner,
 }
 
 impl FlashOp {
-    /// A read of the host before it is known where its data is.
-    pub(crate) const fn host_read(command: u32, bytes: u32) -> Self {
-        FlashOp {
-            class: OpClass::Read,
-            urgent: true,
-            die: Die(0),
-            array_ns: 0,
-            bus_bytes: 0,
-            transfers: 0,
-            retransfers: 0,
-            planes: 0,
-            owner: Owner::HostRead { command, bytes },
-        }
-    }
-
     /// Bytes over the channel, those of repeated transfers included.
     #[inline]
-    pub(crate) const fn bytes_on_bus(&self) -> u64 {
-        self.bus_bytes as u64 * (1 + self.retransfers as u64)
+    pub(crate) fn bytes_on_bus(&self) -> u64 {
+        u64::from(self.bus_bytes) * (1 + u64::from(self.retransfers))
     }
 }
 

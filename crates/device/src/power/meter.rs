@@ -2,6 +2,7 @@
 //! in it, from what the flash drew and from the bytes moved. Heat follows in [`crate::power::thermal`].
 
 use crate::attachment::Attachment;
+use crate::convert::ToF64;
 use crate::invariant::{Checked, check_number, check_sum, ensure};
 use crate::power::repeated_sum::add_repeatedly;
 use crate::power::thermal::STEP;
@@ -204,8 +205,11 @@ impl Meter {
             busy.as_secs_f64(),
             passed.saturating_sub(busy).as_secs_f64(),
         );
-        let link_bytes = self.link_bytes as f64;
-        let bus_bytes = flash.bus_bytes.saturating_sub(self.before.bus_bytes) as f64;
+        let link_bytes = self.link_bytes.to_f64();
+        let bus_bytes = flash
+            .bus_bytes
+            .saturating_sub(self.before.bus_bytes)
+            .to_f64();
         let device_j = a.active_w * busy_s
             + a.idle_w * idle_s
             + (flash.energy_j - self.before.energy_j)

@@ -1,5 +1,7 @@
 //! Sums of one term many times over, without adding it each time.
 
+use crate::convert::{ToF64, Whole};
+
 /// `sum + term + term + …` with `count` terms, none below zero: the same bits as adding them one by one.
 ///
 /// Between two powers of two all numbers are equally spaced, so every addition of the same term grows
@@ -21,9 +23,9 @@ pub(crate) fn add_repeatedly(mut sum: f64, term: f64, mut count: u64) -> f64 {
         let growth = (sum + term) - sum;
         let limit = f64::from_bits((power(sum) + 1) << 52);
         // Not quite up to the limit, where additions begin to round otherwise.
-        let steps = ((limit - sum) / growth) as u64;
+        let steps = ((limit - sum) / growth).floor_u64();
         let steps = steps.saturating_sub(2).min(count);
-        sum += growth * steps as f64;
+        sum += growth * steps.to_f64();
         count -= steps;
     }
     sum

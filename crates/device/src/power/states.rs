@@ -3,6 +3,7 @@
 //!
 //! Work of the device itself in idle time (folding, collection) ends the idle time without a wait.
 
+use crate::convert::Narrow;
 use crate::invariant::{Checked, ensure};
 use crate::link::is_nvme;
 use crate::profile::host::HostProfile;
@@ -46,7 +47,7 @@ impl IdleStates {
             // A device that is on its way into one state enters it before it continues to the next.
             let before = states.last().map_or(Nanos::ZERO, IdleState::reached);
             states.push(IdleState {
-                number: number as u32,
+                number: number.narrow(),
                 watts: section.max_mw / 1e3,
                 after: Nanos::from_micros_f64(after_ms * 1e3).max(before),
                 entry: Nanos::from_micros_f64(section.entry_us),

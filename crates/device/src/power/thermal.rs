@@ -4,6 +4,7 @@
 //! Left out: the flash's own temperature (it is taken to be the case's), airflow, the reader's
 //! heat, the dependence of leakage on temperature.
 
+use crate::convert::Narrow;
 use crate::invariant::{Checked, check_number, check_sum, ensure};
 use crate::profile::schema::{PowerSection, ThermalSection};
 use nandscope_units::Nanos;
@@ -68,7 +69,7 @@ impl Thermal {
         let hot = |limit_c: f64| u64::from(self.controller_c >= limit_c) * count;
         self.warning_steps += hot(self.section.warning_c);
         self.critical_steps += hot(self.section.critical_c);
-        self.steps = ((u64::from(self.steps) + count) % u64::from(FIRMWARE_STEPS)) as u32;
+        self.steps = ((u64::from(self.steps) + count) % u64::from(FIRMWARE_STEPS)).narrow();
     }
 
     /// Temperatures of controller and case after one step.

@@ -24,6 +24,7 @@ pub mod regions;
 pub mod speed;
 pub mod statements;
 pub mod states;
+pub mod step;
 pub mod sustained;
 pub mod table;
 pub mod time;

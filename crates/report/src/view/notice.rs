@@ -1,7 +1,7 @@
 //! What must be known of a run before its numbers are read: errors, warnings, remarks. The same
 //! words about several steps become one notice that lists the steps.
 
-use super::chapter;
+use super::step;
 use crate::names::capital;
 use nandscope_result::{Level, ResultDocument};
 
@@ -84,7 +84,7 @@ fn step(document: &ResultDocument, id: &str) -> Option<(String, String)> {
         Some(mode) => format!("{}, {mode}", step.title),
         None => step.title.clone(),
     };
-    Some((chapter::step_anchor(&step.id), title))
+    Some((step::step_anchor(&step.id), title))
 }
 
 #[cfg(test)]

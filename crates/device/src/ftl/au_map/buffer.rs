@@ -4,6 +4,7 @@
 
 use super::geometry::CardGeometry;
 use crate::attachment::Attachment;
+use crate::convert::Narrow;
 use crate::invariant::{Checked, ensure};
 use crate::profile::card::CardSection;
 use crate::profile::schema::Acknowledge;
@@ -39,7 +40,8 @@ impl Buffer {
         card: &CardSection,
         geometry: &CardGeometry,
     ) -> Self {
-        let pages = (u64::from(card.controller.buffer_kib) * 1024 / geometry.page_bytes()) as u32;
+        let pages =
+            (u64::from(card.controller.buffer_kib) * 1024 / geometry.page_bytes()).clamp_u32();
         let write_back = attachment.acknowledge == Acknowledge::Buffered;
         Buffer {
             pages_most: if write_back {

@@ -1,5 +1,6 @@
 //! How a card is divided: AUs, pages, sectors, superblocks.
 
+use crate::convert::{Narrow, Whole};
 use crate::profile::card::CardSection;
 use crate::profile::schema::{ArraySection, Profile};
 use nandscope_units::SECTOR_BYTES;
@@ -43,20 +44,20 @@ impl CardGeometry {
         let au = sectors(card.au_kib).max(1);
         let dies = u64::from(nand.channels) * u64::from(nand.dies_per_channel);
         let superblock = (stripe * u64::from(nand.word_lines) * u64::from(bits) * dies).max(1);
-        let bad = (f64::from(nand.blocks_per_plane) * nand.factory_bad_percent / 100.0) as u64;
+        let bad = (f64::from(nand.blocks_per_plane) * nand.factory_bad_percent / 100.0).floor_u64();
         let good = u64::from(nand.blocks_per_plane).saturating_sub(bad);
         let capacity = profile.device.capacity_bytes / SECTOR_BYTES;
         CardGeometry {
-            au_sectors: clamp(au),
-            page_sectors: clamp(page),
-            unit_sectors: clamp(unit),
-            au_pages: clamp(au / page),
-            page_units: clamp((page / unit).max(1)),
-            stripe_bytes: clamp(stripe * SECTOR_BYTES),
-            logical_aus: clamp(capacity.div_ceil(au)),
-            physical_aus: clamp(u64::from(clamp(good)).saturating_mul(superblock) / au),
-            au_superblocks: clamp(au.div_ceil(superblock)),
-            dies: clamp(dies),
+            au_sectors: au.clamp_u32(),
+            page_sectors: page.clamp_u32(),
+            unit_sectors: unit.clamp_u32(),
+            au_pages: (au / page).clamp_u32(),
+            page_units: (page / unit).max(1).clamp_u32(),
+            stripe_bytes: (stripe * SECTOR_BYTES).clamp_u32(),
+            logical_aus: capacity.div_ceil(au).clamp_u32(),
+            physical_aus: (u64::from(good.clamp_u32()).saturating_mul(superblock) / au).clamp_u32(),
+            au_superblocks: au.div_ceil(superblock).clamp_u32(),
+            dies: dies.clamp_u32(),
             channels: nand.channels,
         }
     }
@@ -72,7 +73,7 @@ impl CardGeometry {
         let unit = u64::from(sector / self.unit_sectors);
         let units = u64::from(self.au_sectors.div_ceil(self.unit_sectors)).max(1);
         let superblock = unit * u64::from(self.au_superblocks) / units;
-        superblock as u32 * self.dies + (unit % u64::from(self.dies)) as u32
+        superblock.narrow() * self.dies + (unit % u64::from(self.dies)).narrow()
     }
 
     /// Bytes of a program unit; meant for a page that is a whole number of them.
@@ -89,8 +90,4 @@ impl CardGeometry {
 /// Array times of the mode that the card's blocks are used in.
 pub(crate) fn native(profile: &Profile) -> &ArraySection {
     profile.nand.native.as_ref().unwrap_or(&profile.nand.slc)
-}
-
-fn clamp(n: u64) -> u32 {
-    n.min(u64::from(u32::MAX)) as u32
 }

@@ -27,6 +27,7 @@ pub(crate) use geometry::CardGeometry;
 
 use crate::attachment::{Attachment, RecentLinkTime};
 use crate::command::{Command, Completion, Status, SubmitError, hand_over};
+use crate::convert::Narrow;
 use crate::error::AttachError;
 use crate::events::{Event, EventQueue, horizon};
 use crate::host_counters::HostCounters;
@@ -266,7 +267,7 @@ impl AuMapDevice {
             return index;
         }
         self.pending.push(pending);
-        self.pending.len() as u32 - 1
+        self.pending.len().narrow() - 1
     }
 
     /// The command leaves the host; when it will be done is known at once.

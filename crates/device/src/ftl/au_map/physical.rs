@@ -3,6 +3,7 @@
 //! taken out of service as a whole.
 
 use super::geometry::CardGeometry;
+use crate::convert::{Narrow, ToF64};
 use crate::ftl::blocks::{BlockReads, NATIVE_CYCLE, State, Superblock, WearPerErase};
 use crate::invariant::{Checked, check_sum, ensure};
 use crate::random::Random;
@@ -74,7 +75,7 @@ impl Physical {
             let block = &mut self.all[index as usize];
             let before = block.wear;
             block.count_erase(self.wear_per_erase);
-            self.reads.erased(index);
+            self.reads.erased(index as usize);
             block.safe_reads = 0;
             self.wear = self.wear.saturating_add(block.wear - before);
             self.most_wear = self.most_wear.max(block.wear);
@@ -99,7 +100,8 @@ impl Physical {
             "a free or retired AU is released"
         );
         block.state = State::Free;
-        self.free.insert((block.wear, index));
+        let is_new = self.free.insert((block.wear, index));
+        debug_assert!(is_new, "an AU is free twice");
     }
 
     pub(super) fn get_mut(&mut self, index: u32) -> &mut Superblock {
@@ -117,11 +119,11 @@ impl Physical {
     }
 
     pub(super) fn free(&self) -> u32 {
-        self.free.len() as u32
+        self.free.len().narrow()
     }
 
     pub(super) fn len(&self) -> u32 {
-        self.all.len() as u32
+        self.all.len().narrow()
     }
 
     pub(super) fn retired(&self) -> u32 {
@@ -130,7 +132,7 @@ impl Physical {
 
     /// Mean wear, cycles of the native mode.
     pub(super) fn mean_wear(&self) -> f64 {
-        self.wear as f64 / (self.all.len().max(1) as f64 * NATIVE_CYCLE as f64)
+        self.wear.to_f64() / (self.all.len().max(1).to_f64() * NATIVE_CYCLE.to_f64())
     }
 
     /// Spare AUs that are left, percent of those the card began with.

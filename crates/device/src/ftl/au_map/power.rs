@@ -3,6 +3,7 @@
 
 use super::AuMapDevice;
 use super::times::FlashCost;
+use crate::convert::{ToF64, Whole};
 use crate::invariant::{Checked, check_near, ensure};
 use crate::power::idle::{STEPS_BEFORE_SKIP, skip_steps};
 use crate::power::meter::FlashUse;
@@ -45,7 +46,7 @@ impl Spans {
         for span in &self.under_way {
             let share = span.share(now);
             sum.energy_j += span.energy_j * share;
-            sum.bus_bytes += (span.bus_bytes as f64 * share) as u64;
+            sum.bus_bytes += (span.bus_bytes.to_f64() * share).floor_u64();
         }
         sum
     }
@@ -89,7 +90,7 @@ impl Span {
         if now >= self.to || whole == 0 {
             return f64::from(u8::from(now >= self.from));
         }
-        now.saturating_sub(self.from).0 as f64 / whole as f64
+        now.saturating_sub(self.from).0.to_f64() / whole.to_f64()
     }
 }
 

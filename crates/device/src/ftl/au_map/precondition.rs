@@ -3,6 +3,7 @@
 use super::AuMapDevice;
 use super::map::MapContext;
 use super::op_counts::OpCounts;
+use crate::convert::{Narrow, Whole, Widen};
 use crate::fill::Fill;
 use crate::random::Random;
 use crate::telemetry::Counters;
@@ -15,18 +16,19 @@ impl AuMapDevice {
             return false;
         }
         let aus = self.map.geometry.logical_aus;
-        let count = (f64::from(aus) * share.clamp(0.0, 1.0)).ceil() as u32;
+        let count = (f64::from(aus) * share.clamp(0.0, 1.0)).ceil().floor_u32();
         let mut order: Vec<u32> = (0..count).collect();
         if let Fill::Random { seed } = fill {
             let mut random = Random::new(seed);
             for i in (1..order.len()).rev() {
-                order.swap(i, random.below(i as u64 + 1) as usize);
+                let other = random.below(i.widen() + 1).narrow();
+                order.swap(i, other as usize);
             }
         }
         let (size, end) = self.sizes();
         for au in order {
             let first = u64::from(au) * size;
-            self.write_at_once(first, size.min(end - first) as u32);
+            self.write_at_once(first, size.min(end - first).narrow());
         }
         self.rest()
     }
@@ -41,7 +43,7 @@ impl AuMapDevice {
         let mut random = Random::new(seed);
         for _ in 0..count {
             let first = random.below(end / page) * page;
-            self.write_at_once(first, page as u32);
+            self.write_at_once(first, page.narrow());
         }
         self.rest()
     }

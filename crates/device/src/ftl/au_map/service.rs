@@ -7,7 +7,9 @@ use super::op_counts::OpCounts;
 use super::times::{Extent, FlashCost};
 use crate::attachment::link_time;
 use crate::command::{CommandKind, Status};
+use crate::convert::Narrow;
 use crate::invariant::{Checked, check_near};
+use crate::nand::{Plane, PlaneSet};
 use crate::reliability::PageRead;
 use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -62,7 +64,7 @@ impl AuMapDevice {
     /// The host's driver splits what is longer than it can transfer at once.
     fn in_transfers(&self, first: u64, sectors: u32) -> impl Iterator<Item = (u64, u32)> + use<> {
         let most = self.attachment.chain.max_transfer.0 / nandscope_units::SECTOR_BYTES;
-        let most = most.clamp(1, u64::from(u32::MAX)) as u32;
+        let most = most.max(1).clamp_u32();
         let transfers = if sectors <= most {
             u32::from(sectors > 0)
         } else {
@@ -164,7 +166,7 @@ impl AuMapDevice {
             return Extent::default();
         }
         let g = &self.map.geometry;
-        let across = |size: u64| ((to - 1) / size - from / size + 1) as u32;
+        let across = |size: u64| ((to - 1) / size - from / size + 1).narrow();
         Extent {
             pages: across(u64::from(g.page_sectors)),
             stripes: across((u64::from(g.stripe_bytes) / nandscope_units::SECTOR_BYTES).max(1)),
@@ -181,16 +183,16 @@ impl AuMapDevice {
         let mut time = Nanos::ZERO;
         let mut at = first;
         while at < end {
-            let au = (at / size) as u32;
+            let au = (at / size).narrow();
             // The time of a command includes finding its first AU, where it is not known already.
             if at > first || (streaming && at.is_multiple_of(size)) {
                 time += self.times.au_lookup;
             }
             let to = end.min((u64::from(au) + 1) * size);
             while at < to {
-                let place = self.map.locate(au, ((at % size) / page) as u32);
+                let place = self.map.locate(au, ((at % size) / page).narrow());
                 if let Some(physical) = place {
-                    let row = self.map.geometry.row_of((at % size) as u32);
+                    let row = self.map.geometry.row_of((at % size).narrow());
                     time += self.read_page(index, physical, row);
                 }
                 at = ((at / stripe + 1) * stripe).min(to);
@@ -202,7 +204,11 @@ impl AuMapDevice {
     fn read_page(&mut self, index: u32, physical: u32, row: u32) -> Nanos {
         self.flash_counters.page_reads += 1;
         let bytes = self.map.geometry.stripe_bytes;
-        let disturbed = self.map.physical.reads.count(physical, row, 1, 0);
+        let disturbed =
+            self.map
+                .physical
+                .reads
+                .count(physical as usize, row, PlaneSet::of(Plane(0)), 0);
         let block = self.map.physical.get_mut(physical);
         let read = PageRead {
             reads: disturbed.most_reads,
@@ -233,7 +239,7 @@ impl AuMapDevice {
         if self.read_only_since.is_some() {
             return at;
         }
-        let au = (sector / u64::from(self.map.geometry.au_sectors)) as u32;
+        let au = (sector / u64::from(self.map.geometry.au_sectors)).narrow();
         let mut context = MapContext {
             reliability: &self.reliability,
             random: &mut self.random,
@@ -366,7 +372,7 @@ impl AuMapDevice {
             random: &mut self.random,
             now: self.now,
         };
-        let sectors = (held.to - held.from) as u32;
+        let sectors = (held.to - held.from).narrow();
         match self
             .map
             .write(held.from, sectors, held.continues, &mut context)

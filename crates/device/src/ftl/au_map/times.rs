@@ -5,6 +5,7 @@
 
 use super::geometry::{CardGeometry, native};
 use super::op_counts::OpCounts;
+use crate::convert::{ToF64, Whole};
 use crate::profile::card::{CardControllerSection, CardSection};
 use crate::profile::schema::Profile;
 use nandscope_units::Nanos;
@@ -96,20 +97,20 @@ impl Times {
         let clock = clock.max(0.001);
         let fw = |us: f64| us * 1e3 / clock;
         let bus = |bytes: f64| bytes * 1e3 / nand.bus_mt_per_s / clock;
-        let overhead_ns = f64::from(nand.planes) * nand.bus_overhead_ns as f64 / clock;
-        let mean_ns = |us: &[f64]| us.iter().sum::<f64>() * 1e3 / us.len().max(1) as f64;
+        let overhead_ns = f64::from(nand.planes) * nand.bus_overhead_ns.to_f64() / clock;
+        let mean_ns = |us: &[f64]| us.iter().sum::<f64>() * 1e3 / us.len().max(1).to_f64();
         let page_of = |read_ns: f64, program_ns: f64| Page {
             units: f64::from(geometry.page_units),
             unit_bytes: geometry.unit_bytes(),
-            bus_ns: bus(geometry.unit_bytes() as f64) + overhead_ns,
-            reads: geometry.unit_bytes() as f64 / f64::from(geometry.stripe_bytes.max(1)),
+            bus_ns: bus(geometry.unit_bytes().to_f64()) + overhead_ns,
+            reads: geometry.unit_bytes().to_f64() / f64::from(geometry.stripe_bytes.max(1)),
             read_ns,
             program_ns,
             channels: f64::from(geometry.channels),
             dies: f64::from(geometry.dies.min(active_dies)),
             read_j: read_ns * 1e-9 * nand.energy.read_mw * 1e-3,
             program_j: program_ns * 1e-9 * nand.energy.program_mw * 1e-3,
-            bus_j: geometry.unit_bytes() as f64 * nand.energy.bus_pj_per_byte * 1e-12,
+            bus_j: geometry.unit_bytes().to_f64() * nand.energy.bus_pj_per_byte * 1e-12,
         };
         let read_ns = mean_ns(&array.read_us);
         let page = page_of(read_ns, mean_ns(&array.program_us));
@@ -133,13 +134,13 @@ impl Times {
                 byte_j: nand.energy.bus_pj_per_byte * 1e-12,
             },
             page_bytes: geometry.page_bytes(),
-            page_stripes: geometry.page_units * page.reads as u32,
+            page_stripes: geometry.page_units * page.reads.floor_u32(),
             erase_ns: array.erase_us * 1e3 * (dies / page.dies),
             erase_j: array.erase_us * 1e-6 * nand.energy.erase_mw * 1e-3 * dies,
             switch_ns: fw(card.switch_us),
-            read_command: Nanos(fw(c.read_us) as u64),
-            write_command: Nanos(fw(c.write_us) as u64),
-            au_lookup: Nanos(fw(c.au_lookup_us) as u64),
+            read_command: Nanos(fw(c.read_us).floor_u64()),
+            write_command: Nanos(fw(c.write_us).floor_u64()),
+            au_lookup: Nanos(fw(c.au_lookup_us).floor_u64()),
         }
     }
 
@@ -153,7 +154,7 @@ impl Times {
             (&self.moving, ops.clusters),
         ];
         let fill = self.reading(&self.whole_page(), false);
-        let mut ns = f64::from(ops.fills) * fill.time.0 as f64
+        let mut ns = f64::from(ops.fills) * fill.time.0.to_f64()
             + f64::from(ops.erases) * self.erase_ns
             + f64::from(ops.switches) * self.switch_ns;
         let mut energy_j =
@@ -165,7 +166,7 @@ impl Times {
             bus_bytes += u64::from(pages) * cost.bus_bytes;
         }
         FlashCost {
-            time: Nanos(ns as u64),
+            time: Nanos(ns.floor_u64()),
             energy_j,
             bus_bytes,
         }
@@ -185,7 +186,7 @@ impl Times {
             return FlashCost::default();
         }
         let r = &self.read;
-        let bytes = extent.bytes as f64;
+        let bytes = extent.bytes.to_f64();
         let stripes = f64::from(extent.stripes);
         let rounds = if streaming {
             stripes / f64::from(r.dies)
@@ -202,7 +203,7 @@ impl Times {
         let finding = f64::from(extent.pages.saturating_sub(1)) * r.page_ns;
         let ns = f64::from(extent.pages.min(1)) * r.page_ns + first + transfer.max(finding);
         FlashCost {
-            time: Nanos(ns as u64),
+            time: Nanos(ns.floor_u64()),
             energy_j: stripes * r.stripe_j + bytes * r.byte_j,
             bus_bytes: extent.bytes,
         }
@@ -210,7 +211,7 @@ impl Times {
 
     /// Programming one more page in a run.
     pub(super) fn page_period(&self) -> Nanos {
-        Nanos(self.write.next as u64)
+        Nanos(self.write.next.floor_u64())
     }
 }
 
@@ -242,7 +243,7 @@ impl Page {
             first: firmware_ns + self.bus_ns + self.program_ns + (self.units - 1.0) * period,
             next: firmware_ns + self.units * period,
             energy_j: self.units * (self.program_j + self.bus_j),
-            bus_bytes: self.units as u64 * self.unit_bytes,
+            bus_bytes: self.units.floor_u64() * self.unit_bytes,
         }
     }
 
@@ -269,7 +270,7 @@ impl Page {
             first: firmware_ns + all_ns + (self.units - 1.0) * period,
             next: firmware_ns + self.units * period,
             energy_j: array_j + 2.0 * self.units * self.bus_j,
-            bus_bytes: 2 * self.units as u64 * self.unit_bytes,
+            bus_bytes: 2 * self.units.floor_u64() * self.unit_bytes,
         }
     }
 }

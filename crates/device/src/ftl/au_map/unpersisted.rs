@@ -167,7 +167,8 @@ impl Pages {
         let (first, last) = (from / self.sectors, (to - 1) / self.sectors);
         let share = u128::from(last - first + 1) * u128::from(passed) / u128::from(whole.max(1));
         // Less than the number of pages, since less than the whole has passed.
-        (first + share as u64).min(last)
+        let share = u64::try_from(share).unwrap_or(u64::MAX);
+        first.saturating_add(share).min(last)
     }
 }
 

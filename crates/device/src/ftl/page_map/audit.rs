@@ -8,6 +8,7 @@ use crate::command::{CommandKind, Status};
 use crate::events::Event;
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::map_fetches::MapWaiter;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{
     Checked, InvalidState, check_clock, check_near, check_sum, ensure, places_in_use,
 };
@@ -43,7 +44,7 @@ pub(super) struct Census {
     arriving: u32,
     segments: BTreeSet<SegmentId>,
     /// Programs of the host: sequence and superblock.
-    pub(super) programs: Vec<(u32, u32)>,
+    pub(super) programs: Vec<(u32, SuperblockId)>,
     /// Places in the write buffer that these programs give back at their end.
     programmed_units: u64,
     parity_programs: u32,
@@ -67,8 +68,8 @@ impl Census {
     }
 }
 
-fn count(list: &mut [u32], superblock: u32) -> Checked {
-    let known = list.get_mut(superblock as usize);
+fn count(list: &mut [u32], superblock: SuperblockId) -> Checked {
+    let known = list.get_mut(superblock.index());
     ensure!(known.is_some(), "superblock {superblock} does not exist");
     if let Some(n) = known {
         *n += 1;
@@ -149,7 +150,7 @@ impl PageMapDevice {
         self.log.audit_emptied(&emptied)?;
         for unit in &units {
             ensure!(
-                unit.superblock < self.log.blocks.len() && unit.die.0 < g.dies && !unit.slc,
+                unit.superblock.0 < self.log.blocks.len() && unit.die.0 < g.dies && !unit.slc,
                 "relocation programs {unit:?}"
             );
         }
@@ -411,15 +412,19 @@ impl PageMapDevice {
     }
 
     /// Programs and erases that are under way keep their superblocks from being reused.
-    fn audit_blocks(&self, census: &Census, relocation: impl Iterator<Item = u32>) -> Checked {
+    fn audit_blocks(
+        &self,
+        census: &Census,
+        relocation: impl Iterator<Item = SuperblockId>,
+    ) -> Checked {
         let mut programs_of = census.programs_of.clone();
         for superblock in relocation {
             count(&mut programs_of, superblock)?;
         }
         for (superblock, block) in self.log.blocks.iter() {
             let (programs, erases) = (
-                programs_of[superblock as usize],
-                census.erases_of[superblock as usize],
+                programs_of[superblock.index()],
+                census.erases_of[superblock.index()],
             );
             ensure!(
                 block.programs_pending == programs + erases

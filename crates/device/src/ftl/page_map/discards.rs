@@ -3,6 +3,8 @@
 //! changes data waits for it.
 
 use super::PageMapDevice;
+use crate::convert::Narrow;
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
@@ -11,10 +13,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Discarding {
     /// Units from here on are still mapped.
-    at: u32,
+    at: Lpn,
     /// The map pages of the units up to here are being fetched.
-    until: u32,
-    end: u32,
+    until: Lpn,
+    end: Lpn,
     /// Fetches that it waits for.
     waits: u32,
 }
@@ -28,7 +30,7 @@ impl Discarding {
                 Some(d) => {
                     d.at < d.until
                         && d.until <= d.end
-                        && d.end <= user_units
+                        && d.end.0 <= user_units
                         && d.waits == fetches
                         && fetches > 0
                 }
@@ -52,8 +54,8 @@ impl PageMapDevice {
         let unit = self.unit_bytes();
         let start = p.command.lba.offset().0;
         // Units that are covered only in part keep their data.
-        let first = start.div_ceil(unit) as u32;
-        let end = ((start + p.command.bytes().0) / unit) as u32;
+        let first = Lpn(start.div_ceil(unit).narrow());
+        let end = Lpn(((start + p.command.bytes().0) / unit).narrow());
         if end <= first {
             return self.complete_at(index, self.now);
         }

@@ -11,8 +11,11 @@
 
 use super::parity_rows::ParityRows;
 use super::ppn::Ppn;
+use crate::convert::{Narrow, Whole};
 use crate::divisor::Divisor;
-use crate::nand::Die;
+use crate::ftl::page_map::program_id::ProgramId;
+use crate::ftl::superblock_id::SuperblockId;
+use crate::nand::{Die, Plane};
 use crate::profile::schema::{ArraySection, Cell, FtlSection, MapLocation, Profile};
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +47,7 @@ impl ModeGeometry {
     /// Program operations that fill a word line: one with one-shot programming.
     pub fn programs_per_word_line(&self) -> u32 {
         // At most one per bit of a cell.
-        self.program_ns.len() as u32
+        self.program_ns.len().narrow()
     }
 }
 
@@ -81,9 +84,9 @@ pub struct Geometry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Superblock.
-    pub superblock: u32,
+    pub superblock: SuperblockId,
     /// Program unit within the superblock.
-    pub program: u32,
+    pub program: ProgramId,
     /// Die.
     pub die: Die,
     /// Page across the planes within the program unit.
@@ -133,7 +136,7 @@ impl Geometry {
             unit_bytes: ftl.mapping_unit_bytes,
             units_per_page,
             stripe_units,
-            user_units: units.min(u64::from(u32::MAX - 1)) as u32,
+            user_units: units.min(u64::from(u32::MAX - 1)).narrow(),
             by_superblock_units: Divisor::new(native.superblock_units),
             by_stripe_units: Divisor::new(stripe_units),
             by_units_per_page: Divisor::new(units_per_page),
@@ -151,7 +154,7 @@ impl Geometry {
     /// Good superblocks that are left on average when every plane has lost its share of bad blocks.
     /// Half a percent more is set aside because planes lose unequally.
     pub fn expected_good_superblocks(&self, bad_percent: f64) -> u32 {
-        let bad = (f64::from(self.blocks_per_plane) * bad_percent / 100.0) as u32;
+        let bad = (f64::from(self.blocks_per_plane) * bad_percent / 100.0).floor_u32();
         let uneven = if bad > 0 { 3 * isqrt(bad) } else { 0 };
         self.blocks_per_plane.saturating_sub(bad + uneven)
     }
@@ -166,9 +169,15 @@ impl Geometry {
         map + self.journal_units(ftl)
     }
 
+    /// Entries of the map that a mapping unit holds, of four bytes each.
+    #[inline]
+    pub fn entries_per_unit(&self) -> u32 {
+        self.unit_bytes / 4
+    }
+
     /// Units that the whole map takes.
     pub fn map_units(&self) -> u32 {
-        self.user_units.div_ceil(self.unit_bytes / 4)
+        self.user_units.div_ceil(self.entries_per_unit())
     }
 
     /// Units through which the map's journal goes round; none without a journal.
@@ -186,7 +195,7 @@ impl Geometry {
         let static_gb = ftl.slc_cache.as_ref().map_or(0.0, |s| s.static_gb);
         logical.div_ceil(u64::from(self.native.superblock_units.max(1)))
             + u64::from(self.collection_start(ftl))
-            + open_superblocks(ftl)
+            + u64::from(open_superblocks(ftl))
             + u64::from(self.slc_superblocks_for(static_gb))
     }
 
@@ -196,15 +205,14 @@ impl Geometry {
     pub fn collection_start(&self, ftl: &FtlSection) -> u32 {
         if ftl.map.location == MapLocation::Dram {
             // Each stream that is kept apart may open a superblock before it gives one back.
-            let more =
-                (open_superblocks(ftl) - OPEN_SUPERBLOCKS) as u32 + self.checkpoint_burst(ftl);
+            let more = open_superblocks(ftl) - OPEN_SUPERBLOCKS + self.checkpoint_burst(ftl);
             return ftl.collection_start.saturating_add(more);
         }
         let copies = self
             .map_units()
             .div_ceil(self.native.superblock_units.max(1));
         ftl.collection_start
-            .max(copies.saturating_add(OPEN_SUPERBLOCKS as u32))
+            .max(copies.saturating_add(OPEN_SUPERBLOCKS))
     }
 
     /// Superblocks that journal and checkpoint of a map in DRAM fill at once, when the host has written what is admitted
@@ -216,7 +224,9 @@ impl Geometry {
         let journal_pages = self.stripe_units.div_ceil(ftl.journal_entries.max(1));
         let due = self.map_units().div_ceil(self.journal_units(ftl).max(1));
         let units = u64::from(journal_pages) * (1 + u64::from(due));
-        units.div_ceil(u64::from(self.native.superblock_units.max(1))) as u32
+        units
+            .div_ceil(u64::from(self.native.superblock_units.max(1)))
+            .clamp_u32()
     }
 
     /// Superblocks in the native mode that so many GB fill whole.
@@ -225,7 +235,7 @@ impl Geometry {
         if bytes <= 0.0 {
             0
         } else {
-            (gb * 1e9 / bytes) as u32
+            (gb * 1e9 / bytes).floor_u32()
         }
     }
 
@@ -235,46 +245,50 @@ impl Geometry {
         if bytes <= 0.0 {
             0
         } else {
-            (gb * 1e9 / bytes + 0.999_999) as u32
+            (gb * 1e9 / bytes + 0.999_999).floor_u32()
         }
     }
 
     /// The number of the mapping unit at `offset` of a superblock.
-    pub fn ppn(&self, superblock: u32, offset: u32) -> Ppn {
-        Ppn(superblock * self.native.superblock_units + offset)
+    pub fn ppn(&self, superblock: SuperblockId, offset: u32) -> Ppn {
+        Ppn(superblock.0 * self.native.superblock_units + offset)
     }
 
     /// The superblock that a mapping unit lies in.
     #[inline]
-    pub fn superblock_of(&self, ppn: Ppn) -> u32 {
-        self.by_superblock_units.quotient(ppn.0)
+    pub fn superblock_of(&self, ppn: Ppn) -> SuperblockId {
+        SuperblockId(self.by_superblock_units.quotient(ppn.0))
     }
 
     /// Die of a program unit of data: consecutive ones are on consecutive dies.
     #[inline]
-    pub fn die_of(&self, slc: bool, program: u32) -> Die {
+    pub fn die_of(&self, slc: bool, program: ProgramId) -> Die {
         self.rows.die_of(program, self.passes(slc))
     }
 
     /// Row of a program unit: its place on its die, in program units.
     #[inline]
-    pub fn row_of(&self, program: u32) -> u32 {
+    pub fn row_of(&self, program: ProgramId) -> u32 {
         self.rows.row_of(program)
     }
 
     /// Rows of a superblock.
     pub fn rows(&self, slc: bool) -> u32 {
-        self.row_of(self.mode(slc).programs)
+        self.row_of(ProgramId(self.mode(slc).programs))
     }
 
     /// The dies that are programmed with parity after a program unit of data.
-    pub fn parity_dies_after(&self, slc: bool, program: u32) -> impl Iterator<Item = Die> + use<> {
+    pub fn parity_dies_after(
+        &self,
+        slc: bool,
+        program: ProgramId,
+    ) -> impl Iterator<Item = Die> + use<> {
         self.rows.parity_dies_after(program, self.passes(slc))
     }
 
     /// Mapping units of parity that belong to the first program units of a superblock.
     pub fn parity_units(&self, slc: bool, programs: u32) -> u32 {
-        self.row_of(programs) * self.rows.parity_dies() * self.mode(slc).program_units
+        self.row_of(ProgramId(programs)) * self.rows.parity_dies() * self.mode(slc).program_units
     }
 
     fn passes(&self, slc: bool) -> u32 {
@@ -287,13 +301,13 @@ impl Geometry {
     }
 
     /// The erase block, within its superblock, of a die and a plane.
-    pub fn block_of(&self, die: Die, plane: u32) -> u32 {
-        die.0 * self.planes + plane
+    pub fn block_of(&self, die: Die, plane: Plane) -> u32 {
+        die.0 * self.planes + plane.0
     }
 
     /// The erase block, within its superblock, that holds the unit at `offset`.
     pub fn erase_block(&self, offset: u32, slc: bool) -> u32 {
-        let program = self.mode(slc).by_program_units.quotient(offset);
+        let program = ProgramId(self.mode(slc).by_program_units.quotient(offset));
         self.block_of(self.die_of(slc, program), self.plane_of(offset))
     }
 
@@ -305,24 +319,24 @@ impl Geometry {
 
     /// The plane that holds the unit at a position of a page across the planes.
     #[inline]
-    pub fn plane_in_stripe(&self, place: u32) -> u32 {
-        self.by_units_per_page.quotient(place)
+    pub fn plane_in_stripe(&self, place: u32) -> Plane {
+        Plane(self.by_units_per_page.quotient(place))
     }
 
     /// The plane that holds the unit at `offset` of a superblock.
     #[inline]
-    pub fn plane_of(&self, offset: u32) -> u32 {
+    pub fn plane_of(&self, offset: u32) -> Plane {
         self.plane_in_stripe(self.place_in_stripe(offset))
     }
 
     /// Location of a mapping unit, given the mode of its superblock.
     #[inline]
-    pub fn place(&self, superblock: u32, offset: u32, slc: bool) -> Place {
+    pub fn place(&self, superblock: SuperblockId, offset: u32, slc: bool) -> Place {
         let mode = self.mode(slc);
-        let program = mode.by_program_units.quotient(offset);
+        let program = ProgramId(mode.by_program_units.quotient(offset));
         let stripe = self
             .by_stripe_units
-            .quotient(offset - program * mode.program_units);
+            .quotient(offset - program.0 * mode.program_units);
         Place {
             superblock,
             program,
@@ -333,7 +347,7 @@ impl Geometry {
 
     /// Array time to read one page: `stripe` within program unit `program`.
     #[inline]
-    pub fn read_ns(&self, slc: bool, program: u32, stripe: u32) -> u32 {
+    pub fn read_ns(&self, slc: bool, program: ProgramId, stripe: u32) -> u32 {
         self.mode(slc).read_ns[self.page_type(slc, program, stripe) as usize]
     }
 
@@ -345,9 +359,9 @@ impl Geometry {
 
     /// Page of its word line, from 0: `stripe` within program unit `program`.
     #[inline]
-    pub fn page_type(&self, slc: bool, program: u32, stripe: u32) -> u32 {
+    pub fn page_type(&self, slc: bool, program: ProgramId, stripe: u32) -> u32 {
         let mode = self.mode(slc);
-        let pages = mode.read_ns.len() as u32;
+        let pages = mode.read_ns.len().narrow();
         match pages {
             1 => 0,
             _ if mode.one_shot => stripe,
@@ -356,7 +370,7 @@ impl Geometry {
     }
 
     /// Array time to program one program unit.
-    pub fn program_ns(&self, slc: bool, program: u32) -> u32 {
+    pub fn program_ns(&self, slc: bool, program: ProgramId) -> u32 {
         let times = &self.mode(slc).program_ns;
         times[self.row_of(program) as usize % times.len()]
     }
@@ -364,10 +378,10 @@ impl Geometry {
 
 /// Superblocks that are open for writing at once (host, relocation), and one more so that
 /// relocation always has a target.
-pub const OPEN_SUPERBLOCKS: u64 = 3;
+pub const OPEN_SUPERBLOCKS: u32 = 3;
 
 /// Superblocks that are open at once, and one: with separation by heat, two more.
-pub fn open_superblocks(ftl: &FtlSection) -> u64 {
+pub fn open_superblocks(ftl: &FtlSection) -> u32 {
     OPEN_SUPERBLOCKS + if ftl.separate_by_heat { 2 } else { 0 }
 }
 
@@ -380,7 +394,7 @@ pub fn checkpoints(ftl: &FtlSection) -> bool {
 const JOURNAL_UNITS: u32 = 256;
 
 fn ns(us: f64) -> u32 {
-    (us * 1e3 + 0.5) as u32
+    (us * 1e3).round_u32()
 }
 
 fn isqrt(n: u32) -> u32 {

@@ -24,9 +24,13 @@ use super::map::Map;
 use super::map_cache::MapCache;
 use super::ppn::Ppn;
 use super::victims::Victims;
+use crate::convert::{Narrow, Whole};
 use crate::ftl::blocks::Superblocks;
 use crate::ftl::page_map::geometry::{Geometry, checkpoints, open_superblocks};
-use crate::nand::Die;
+use crate::ftl::page_map::lpn::Lpn;
+use crate::ftl::page_map::program_id::ProgramId;
+use crate::ftl::superblock_id::SuperblockId;
+use crate::nand::{Die, PlaneSet};
 use crate::profile::schema::{FtlSection, MapLocation, Profile, VictimPolicy};
 use crate::random::Random;
 use checkpoint::Checkpoint;
@@ -40,8 +44,8 @@ use std::collections::VecDeque;
 /// A program unit that is full (or was closed) and must be programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProgramUnit {
-    pub(crate) superblock: u32,
-    pub(crate) program: u32,
+    pub(crate) superblock: SuperblockId,
+    pub(crate) program: ProgramId,
     pub(crate) die: Die,
     pub(crate) slc: bool,
     /// Units of host data in it, which take places in the write buffer; the rest is metadata,
@@ -62,13 +66,13 @@ pub(crate) enum Cause {
 pub(crate) struct PageRun {
     /// Where its first unit is.
     pub(crate) first: Ppn,
-    pub(crate) superblock: u32,
-    pub(crate) program: u32,
+    pub(crate) superblock: SuperblockId,
+    pub(crate) program: ProgramId,
     pub(crate) die: Die,
     pub(crate) array_ns: u32,
     pub(crate) units: u32,
-    /// Planes whose pages are read, one bit each: those pages are transferred, and their blocks disturbed.
-    pub(crate) planes: u32,
+    /// Planes whose pages are read: those pages are transferred, and their blocks disturbed.
+    pub(crate) planes: PlaneSet,
 }
 
 /// A page of the map that a look-up did not find in the controller.
@@ -82,7 +86,7 @@ pub(crate) struct WantedPage {
 /// A superblock from which data is being moved.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Victim {
-    pub(crate) superblock: u32,
+    pub(crate) superblock: SuperblockId,
     pub(crate) cause: Cause,
     cursor: Ppn,
     end: Ppn,
@@ -106,7 +110,7 @@ impl Victim {
 /// What is to be rewritten for refresh or wear levelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RefreshTarget {
-    pub(crate) superblock: u32,
+    pub(crate) superblock: SuperblockId,
     /// One erase block of it, or all.
     pub(crate) block: Option<u32>,
 }
@@ -114,7 +118,7 @@ pub(crate) struct RefreshTarget {
 /// An open superblock and how far it is filled.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stream {
-    superblock: u32,
+    superblock: SuperblockId,
     next: u32,
     slc: bool,
     /// Units in the program unit that is being filled, padding not counted.
@@ -158,7 +162,7 @@ struct SlcPolicy {
 struct Layout {
     /// Logical units: the host's, pages of the map, pages of its journal.
     logical: u32,
-    map_base: u32,
+    map_base: Lpn,
     map_pages: u32,
     /// Pages of the map that are at hand, where not all of them are.
     map_cache_slots: Option<u32>,
@@ -166,7 +170,7 @@ struct Layout {
     map_is_remote: bool,
     /// Pages of the map in the controller's own memory, where it keeps any of what is in host memory.
     near_map_slots: Option<u32>,
-    journal_base: u32,
+    journal_base: Lpn,
     journal_units: u32,
     journal_entries: u32,
     /// Flushes and forced writes complete the page of the journal that is being filled.
@@ -191,7 +195,7 @@ impl Layout {
         let map_pages = geometry.map_units();
         let slots = |kib: u32| {
             let slots = u64::from(kib) * 1024 / u64::from(geometry.unit_bytes);
-            slots.min(u64::from(map_pages)) as u32
+            slots.min(u64::from(map_pages)).narrow()
         };
         let spare = superblocks.saturating_sub(logical.div_ceil(geometry.native.superblock_units));
         let slc = ftl
@@ -200,17 +204,17 @@ impl Layout {
             .map_or(SlcPolicy::default(), |s| SlcPolicy {
                 fixed: geometry.slc_superblocks_for(s.static_gb),
                 most: geometry.slc_superblocks_for(s.static_gb + s.dynamic_gb),
-                lent: (f64::from(spare) * s.lends_spare_percent / 100.0) as u32,
+                lent: (f64::from(spare) * s.lends_spare_percent / 100.0).floor_u32(),
                 reserve: geometry.native_superblocks_in(s.reserve_gb),
             });
         Layout {
             logical,
-            map_base: geometry.user_units,
+            map_base: Lpn(geometry.user_units),
             map_pages,
             map_cache_slots: ftl.map.window_kib.map(slots),
             map_is_remote: ftl.map.location == MapLocation::HostMemory,
             near_map_slots: ftl.map.sram_kib.map(slots),
-            journal_base: logical - journal_units,
+            journal_base: Lpn(logical - journal_units),
             journal_units,
             journal_entries: ftl.journal_entries,
             journal_on_flush: ftl.journal_on_flush,
@@ -220,7 +224,7 @@ impl Layout {
             idle_free: ftl.idle_collection,
             slc,
             spare,
-            open: open_superblocks(ftl) as u32,
+            open: open_superblocks(ftl),
         }
     }
 }
@@ -233,7 +237,7 @@ pub(crate) struct Log {
     pub(crate) blocks: Superblocks,
     victims: Victims,
     /// Closed superblocks in SLC mode, in order of closing.
-    slc_closed: VecDeque<u32>,
+    slc_closed: VecDeque<SuperblockId>,
     slc_count: u32,
     /// By [`Pool`], as is `relocation`.
     host: [Option<Stream>; 2],
@@ -243,7 +247,7 @@ pub(crate) struct Log {
     victim: Option<Victim>,
     refresh_queue: VecDeque<RefreshTarget>,
     /// Superblocks without valid data that wait for their erasure.
-    to_erase: Vec<u32>,
+    to_erase: Vec<SuperblockId>,
     map_cache: Option<MapCache>,
     /// What the controller keeps of a map in host memory. A page is there only if it is in `map_cache`, too.
     near_map: Option<MapCache>,

@@ -5,6 +5,7 @@
 //! zeroed memory, which the system hands out page by page as it is written to.
 
 use super::ppn::Ppn;
+use crate::ftl::page_map::lpn::Lpn;
 use crate::invariant::{Checked, ensure};
 use crate::word_table::WordTable;
 use prefetch_index::prefetch_index;
@@ -37,14 +38,14 @@ impl Map {
     }
 
     #[inline]
-    pub(crate) fn lookup(&self, logical: u32) -> Ppn {
-        Ppn::from_complement(self.forward[logical as usize])
+    pub(crate) fn lookup(&self, logical: Lpn) -> Ppn {
+        Ppn::from_complement(self.forward[logical.index()])
     }
 
     /// Points a logical unit at a new place, which [`Map::mark_valid`] must be told of; returns the old one.
     #[inline]
-    pub(crate) fn point(&mut self, logical: u32, ppn: Ppn) -> Ppn {
-        let slot = &mut self.forward[logical as usize];
+    pub(crate) fn point(&mut self, logical: Lpn, ppn: Ppn) -> Ppn {
+        let slot = &mut self.forward[logical.index()];
         let old = Ppn::from_complement(std::mem::replace(slot, ppn.complement()));
         if old == Ppn::UNMAPPED {
             self.mapped += 1;
@@ -52,7 +53,7 @@ impl Map {
             self.clear(old);
         }
         debug_assert!(!self.is_valid(ppn), "a program overwrites valid data");
-        self.inverse[ppn.index()] = logical;
+        self.inverse[ppn.index()] = logical.0;
         old
     }
 
@@ -119,14 +120,14 @@ impl Map {
 
     /// Begins to fetch an entry from memory that is going to be looked up soon.
     #[inline]
-    pub(crate) fn prefetch(&self, logical: u32) {
-        prefetch_index(&self.forward[..], logical as usize);
+    pub(crate) fn prefetch(&self, logical: Lpn) {
+        prefetch_index(&self.forward[..], logical.index());
     }
 
     /// Reads what is going to be needed for these logical units, so that a row of accesses to
     /// memory that is not in any cache overlaps and each is at hand when its turn comes.
     #[inline]
-    pub(crate) fn warm(&self, units: &[u32]) {
+    pub(crate) fn warm(&self, units: &[Lpn]) {
         let mut sum = 0u64;
         for unit in units {
             let ppn = self.lookup(*unit);
@@ -136,8 +137,8 @@ impl Map {
     }
 
     /// Forgets a logical unit; returns where it was.
-    pub(crate) fn unmap(&mut self, logical: u32) -> Ppn {
-        let slot = &mut self.forward[logical as usize];
+    pub(crate) fn unmap(&mut self, logical: Lpn) -> Ppn {
+        let slot = &mut self.forward[logical.index()];
         let old = Ppn::from_complement(std::mem::replace(slot, Ppn::UNMAPPED.complement()));
         if old != Ppn::UNMAPPED {
             self.mapped -= 1;
@@ -147,8 +148,8 @@ impl Map {
     }
 
     /// Which logical unit was written at a physical one.
-    pub(crate) fn owner(&self, ppn: Ppn) -> u32 {
-        self.inverse[ppn.index()]
+    pub(crate) fn owner(&self, ppn: Ppn) -> Lpn {
+        Lpn(self.inverse[ppn.index()])
     }
 
     /// Whether a physical unit holds valid data.
@@ -237,21 +238,21 @@ mod tests {
     #[test]
     fn the_two_directions_agree() {
         let mut map = Map::new(100, 300);
-        assert_eq!(map.point(7, Ppn(130)), Ppn::UNMAPPED);
+        assert_eq!(map.point(Lpn(7), Ppn(130)), Ppn::UNMAPPED);
         map.mark_valid(Ppn(130), 1);
-        assert_eq!(map.point(7, Ppn(200)), Ppn(130));
+        assert_eq!(map.point(Lpn(7), Ppn(200)), Ppn(130));
         map.mark_valid(Ppn(200), 1);
         assert_eq!(
-            (map.lookup(7), map.owner(Ppn(200)), map.mapped()),
-            (Ppn(200), 7, 1)
+            (map.lookup(Lpn(7)), map.owner(Ppn(200)), map.mapped()),
+            (Ppn(200), Lpn(7), 1)
         );
         assert!(map.is_valid(Ppn(200)) && !map.is_valid(Ppn(130)));
         assert_eq!(map.next_valid(Ppn(0), Ppn(300)), Some(Ppn(200)));
         assert_eq!(map.next_valid(Ppn(0), Ppn(200)), None);
-        assert_eq!(map.unmap(7), Ppn(200));
+        assert_eq!(map.unmap(Lpn(7)), Ppn(200));
         assert_eq!(
             (
-                map.lookup(7),
+                map.lookup(Lpn(7)),
                 map.mapped(),
                 map.next_valid(Ppn(0), Ppn(300))
             ),
@@ -262,7 +263,7 @@ mod tests {
     #[test]
     fn a_moved_unit_is_found_at_its_new_place() {
         let mut map = Map::new(10, 300);
-        map.point(3, Ppn(60));
+        map.point(Lpn(3), Ppn(60));
         map.mark_valid(Ppn(60), 1);
         let mut taken = Vec::new();
         map.take_valid(Ppn(0), Ppn(300), 5, |_| true, &mut taken);
@@ -270,8 +271,8 @@ mod tests {
         map.move_units(&taken, Ppn(190));
         map.mark_valid(Ppn(190), 1);
         assert_eq!(
-            (map.lookup(3), map.owner(Ppn(190)), map.mapped()),
-            (Ppn(190), 3, 1)
+            (map.lookup(Lpn(3)), map.owner(Ppn(190)), map.mapped()),
+            (Ppn(190), Lpn(3), 1)
         );
         assert_eq!(map.next_valid(Ppn(0), Ppn(300)), Some(Ppn(190)));
     }
@@ -292,7 +293,7 @@ mod tests {
             for (kept, wanted) in [(1, 1), (3, 1), (2, 5), (64, 1), (63, 2)] {
                 let mut map = Map::new(300, 300);
                 for unit in (0..300).filter(|unit| every(kept)(Ppn(*unit))) {
-                    map.point(unit, Ppn(unit));
+                    map.point(Lpn(unit), Ppn(unit));
                     map.mark_valid(Ppn(unit), 1);
                 }
                 let mut expected = vec![Ppn(7)];

@@ -1,6 +1,7 @@
 //! Map cache: pages of the L2P map that are in RAM if the whole map does not fit, replaced by the
 //! clock algorithm (second chance). A changed page is written back when it is evicted.
 
+use crate::convert::Narrow;
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +80,7 @@ impl MapCache {
         if old.page != ABSENT {
             self.slot_of[old.page as usize] = ABSENT;
         }
-        self.slot_of[page as usize] = free as u32;
+        self.slot_of[page as usize] = free.narrow();
         Lookup::Miss {
             write_back: (old.page != ABSENT && old.changed).then_some(old.page),
         }
@@ -147,7 +148,7 @@ impl MapCache {
         let mut count = 0;
         for (number, slot) in held {
             ensure!(
-                self.slot_of.get(slot.page as usize) == Some(&(number as u32)),
+                self.slot_of.get(slot.page as usize) == Some(&number.narrow()),
                 "page {} of the map is not in slot {number}",
                 slot.page
             );

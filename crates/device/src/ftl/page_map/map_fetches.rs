@@ -1,6 +1,7 @@
 //! Pages of the L2P map on their way to the controller, from flash or host memory. Whoever looks up a
 //! page that is on its way waits for the same fetch.
 
+use crate::convert::Narrow;
 use crate::invariant::{Checked, ensure, places_in_use};
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +43,7 @@ impl MapFetches {
             page,
             waiters: Vec::new(),
         });
-        self.fetches.len() as u32 - 1
+        self.fetches.len().narrow() - 1
     }
 
     /// `waiter` waits for a fetch too.
@@ -53,6 +54,7 @@ impl MapFetches {
     /// A fetch is over. Exchanges its waiters, in order of arrival, with the empty list `waiters`;
     /// returns the page.
     pub(crate) fn end(&mut self, fetch: u32, waiters: &mut Vec<MapWaiter>) -> u32 {
+        debug_assert!(!self.free.contains(&fetch), "a fetch ends twice");
         let ended = &mut self.fetches[fetch as usize];
         std::mem::swap(&mut ended.waiters, waiters);
         self.free.push(fetch);

@@ -1,15 +1,18 @@
 //! A device with a page map: host path, controller, translation and flash, connected by one event
 //! queue. [`log`] is the translation, on top of [`map`] (both directions of the mapping), [`victims`]
-//! (closed superblocks by valid units) and [`map_cache`]. [`reads`], [`writes`] and [`background`] hold
-//! the three kinds of work, [`power`] the power drawn. Cards with allocation units are in [`crate::au`].
+//! (closed superblocks by valid units) and [`map_cache`]. [`commands`] is the way of a command from the host and back.
+//! [`reads`], [`writes`] and [`background`] hold the three kinds of work, [`power`] the power drawn. Cards with
+//! allocation units are in [`crate::ftl::au_map`].
 
 mod audit;
 mod background;
+mod commands;
 mod cores;
 mod decoding;
 mod discards;
 pub(crate) mod geometry;
 pub(crate) mod log;
+mod lpn;
 mod map;
 mod map_cache;
 mod map_fetches;
@@ -20,22 +23,27 @@ mod parity_rows;
 mod power;
 mod ppn;
 mod precondition;
+mod program_id;
 mod read_plan;
 mod readahead;
 mod reads;
 mod recent;
 mod recovery;
 mod report;
+#[cfg(test)]
+mod small;
 mod unpersisted;
 mod victims;
 mod writes;
 
 use crate::attachment::Attachment;
-use crate::command::{Command, CommandKind, Completion, Status, SubmitError, hand_over};
+use crate::command::{Command, Completion, Status, SubmitError, hand_over};
+use crate::convert::Narrow;
 use crate::error::AttachError;
 use crate::events::{Event, EventQueue, horizon};
 use crate::ftl::page_map::geometry::Geometry;
 use crate::ftl::page_map::log::{Log, PageRun, ProgramUnit};
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::map_fetches::{MapFetches, MapWaiter};
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::readahead::ReadAhead;
@@ -69,7 +77,7 @@ struct Pending {
     submitted: Nanos,
     status: Status,
     /// First logical unit and number of units.
-    first: u32,
+    first: Lpn,
     units: u32,
     /// Flash operations, segments and fetches that a read waits for.
     waits: u32,
@@ -145,7 +153,7 @@ struct Scratch {
 
 /// Mapping units that the write buffer holds.
 fn buffer_units(controller: &ControllerSection, geometry: &Geometry) -> u32 {
-    (u64::from(controller.write_buffer_kib) * 1024 / u64::from(geometry.unit_bytes)) as u32
+    (u64::from(controller.write_buffer_kib) * 1024 / u64::from(geometry.unit_bytes)).clamp_u32()
 }
 
 /// Mapping units that are read ahead.
@@ -155,7 +163,7 @@ fn read_ahead_units(controller: &ControllerSection, geometry: &Geometry) -> u32 
 
 /// Sectors of a mapping unit.
 fn unit_sectors(geometry: &Geometry) -> u32 {
-    geometry.unit_bytes / SECTOR_BYTES as u32
+    (u64::from(geometry.unit_bytes) / SECTOR_BYTES).narrow()
 }
 
 impl PageMapDevice {
@@ -284,10 +292,14 @@ impl PageMapDevice {
         }
         self.events.admit(self.now, at)?;
         self.pass_time(at);
-        let index = self.new_pending(command, at);
+        let (in_range, first, units) = self.range_of(&command);
+        let status = if in_range {
+            Status::Ok
+        } else {
+            Status::LbaOutOfRange
+        };
+        let index = self.add_pending(command, at, status, (first, units));
         self.number(index, command.kind);
-        // By the time firmware asks for the entry, it has come from memory.
-        self.log.map.prefetch(self.pending[index as usize].first);
         if command.kind.changes_data() {
             self.writes.outstanding += 1;
             self.wake_from_idle();
@@ -314,9 +326,9 @@ impl PageMapDevice {
     /// Begins to fetch the map entry of a command at `lba` from memory.
     #[inline]
     pub(crate) fn prefetch(&self, lba: Lba) {
-        let unit = lba.0 >> (self.log.geometry.unit_bytes / SECTOR_BYTES as u32).trailing_zeros();
+        let unit = lba.0 >> unit_sectors(&self.log.geometry).trailing_zeros();
         if unit < u64::from(self.log.geometry.user_units) {
-            self.log.map.prefetch(unit as u32);
+            self.log.map.prefetch(Lpn(unit.narrow()));
         }
     }
 
@@ -405,223 +417,6 @@ impl PageMapDevice {
         }
     }
 
-    // ---- commands ------------------------------------------------------------------------------
-
-    /// Whether a command lies within the device, and the logical units that it touches.
-    fn range_of(&self, command: &Command) -> (bool, u32, u32) {
-        let start = command.lba.offset().0;
-        let end = start.saturating_add(command.bytes().0);
-        let in_range = end <= self.profile.device.capacity_bytes;
-        if in_range && end > start {
-            // A unit has a power of two of bytes.
-            let shift = self.log.geometry.unit_bytes.trailing_zeros();
-            let first = start >> shift;
-            (
-                true,
-                first as u32,
-                (((end - 1) >> shift) + 1 - first) as u32,
-            )
-        } else {
-            (in_range, 0, 0)
-        }
-    }
-
-    #[inline]
-    fn new_pending(&mut self, command: Command, at: Nanos) -> u32 {
-        let (in_range, first, units) = self.range_of(&command);
-        let pending = Pending {
-            command,
-            submitted: at,
-            status: if in_range {
-                Status::Ok
-            } else {
-                Status::LbaOutOfRange
-            },
-            first,
-            units,
-            waits: 0,
-            to_admit: 0,
-            to_arrive: units,
-            link_done: at,
-        };
-        self.add_pending(pending)
-    }
-
-    #[inline]
-    fn add_pending(&mut self, pending: Pending) -> u32 {
-        if let Some(index) = self.free_pending.pop() {
-            self.pending[index as usize] = pending;
-            return index;
-        }
-        self.pending.push(pending);
-        self.pending.len() as u32 - 1
-    }
-
-    /// The command leaves the host: stages of the path, then a core of the firmware.
-    #[inline]
-    fn start(&mut self, index: u32) {
-        let splits = self.time_of_splits(index);
-        let arrival = self.awake_at(self.now + self.attachment.chain.command + splits);
-        self.outstanding += 1;
-        if self.outstanding == 1 {
-            self.note_busy();
-        }
-        let p = &self.pending[index as usize];
-        self.writes.in_firmware += u32::from(p.command.kind.is_write());
-        if self.cores.may_book(self.now, arrival, splits) {
-            return self.book_firmware(index, arrival);
-        }
-        if self.plan.is_active() {
-            self.leave_plan();
-        }
-        self.cores.expect();
-        self.events.push(arrival, Event::Arrived(index));
-    }
-
-    /// A command comes that others might have overtaken on its way.
-    fn on_arrival(&mut self, index: u32) {
-        self.cores.arrived();
-        self.book_firmware(index, self.now);
-    }
-
-    /// Gives a command that arrives at `arrival` its turn on a core.
-    #[inline]
-    fn book_firmware(&mut self, index: u32, arrival: Nanos) {
-        let p = &self.pending[index as usize];
-        let time = self.firmware_time(p.command.kind, p.units);
-        let done = self.cores.book(arrival, time);
-        if !self.plan_read(index, done) {
-            self.events.push(done, Event::Firmware(index));
-        }
-    }
-
-    /// Time that firmware takes for a command of so many units.
-    #[inline]
-    fn firmware_time(&mut self, kind: CommandKind, units: u32) -> Nanos {
-        let us = match kind {
-            CommandKind::Write { .. } => self.controller.write_us,
-            _ => self.controller.read_us,
-        };
-        let more = u64::from(units.saturating_sub(1).min(4096)) * self.controller.per_unit_ns;
-        self.slowed((us * 1e3) as u64 + more)
-    }
-
-    /// A command that the host's driver splits takes the path once more for each further transfer.
-    #[inline]
-    fn time_of_splits(&self, index: u32) -> Nanos {
-        let chain = &self.attachment.chain;
-        let p = &self.pending[index as usize];
-        let bytes = p.command.bytes().0;
-        let moves_data = matches!(
-            p.command.kind,
-            CommandKind::Read | CommandKind::Write { .. }
-        );
-        if !moves_data || bytes <= chain.max_transfer.0 {
-            return Nanos::ZERO;
-        }
-        let further = bytes.div_ceil(chain.max_transfer.0) - 1;
-        Nanos((chain.command.0 + chain.completion.0) * further)
-    }
-
-    fn on_firmware(&mut self, index: u32) {
-        let p = &self.pending[index as usize];
-        let kind = p.command.kind;
-        self.writes.in_firmware -= u32::from(kind.is_write());
-        if p.status == Status::Ok {
-            self.begin(index, kind);
-        } else {
-            self.complete_at(index, self.now);
-        }
-        if kind.is_write() {
-            self.close_awaited_unit();
-        }
-    }
-
-    fn begin(&mut self, index: u32, kind: CommandKind) {
-        match kind {
-            CommandKind::Read => self.begin_read(index),
-            CommandKind::Write { .. } => self.begin_write(index),
-            CommandKind::Flush => self.begin_flush(index),
-            CommandKind::Discard => self.begin_discard(index),
-            CommandKind::Identify | CommandKind::Health => self.complete_at(index, self.now),
-        }
-    }
-
-    /// Something that a command waited for has come.
-    fn on_wait_over(&mut self, index: u32) {
-        let p = &mut self.pending[index as usize];
-        p.waits -= 1;
-        if p.waits > 0 {
-            return;
-        }
-        match p.command.kind {
-            CommandKind::Read => self.dispatch_read(index),
-            _ => self.complete_at(index, self.now),
-        }
-    }
-
-    /// The device is done with a command at `at`; the host sees it after the path back.
-    fn complete_at(&mut self, index: u32, at: Nanos) {
-        let stops = self.attachment.stops(&self.pending[index as usize].command);
-        self.events.push(
-            at + stops + self.attachment.chain.completion,
-            Event::Complete(index),
-        );
-    }
-
-    /// A command is over for the host.
-    #[inline]
-    fn complete(&mut self, index: u32) {
-        let p = &self.pending[index as usize];
-        let completion = Completion {
-            tag: p.command.tag,
-            status: p.status,
-            submitted: p.submitted,
-            completed: self.now,
-            payload: self.payload(p.command.kind),
-        };
-        let kind = p.command.kind;
-        self.note_completed(index);
-        self.count_completion(index);
-        self.done.push(completion);
-        self.free_pending.push(index);
-        self.outstanding -= 1;
-        if self.outstanding < self.attachment.chain.queue_depth && !self.host_queue.is_empty() {
-            self.start_waiting();
-        }
-        if self.outstanding == 0 {
-            self.note_busy();
-        }
-        if kind.changes_data() {
-            self.writes.outstanding -= 1;
-            if self.writes.outstanding == 0 {
-                self.plan_idle();
-            }
-        }
-    }
-
-    /// Books the link towards the host for `bytes`, not before `ready`; returns the end.
-    fn send(&mut self, bytes: u64, ready: Nanos) -> Nanos {
-        let end = self.link_out.max(ready) + self.time_on_link(bytes);
-        self.link_out = end;
-        if self.attachment.chain.half_duplex {
-            self.link_in = end;
-        }
-        self.meter.count_link(bytes);
-        end
-    }
-
-    /// Books the link from the host for `bytes`, not before `ready`; returns the end.
-    fn receive(&mut self, bytes: u64, ready: Nanos) -> Nanos {
-        let end = self.link_in.max(ready) + self.time_on_link(bytes);
-        self.link_in = end;
-        if self.attachment.chain.half_duplex {
-            self.link_out = end;
-        }
-        self.meter.count_link(bytes);
-        end
-    }
-
     /// Share of the full clock that interface and throttling leave.
     fn clock(&self) -> f64 {
         self.attachment.clock_share * self.thermal.clock()
@@ -629,16 +424,5 @@ impl PageMapDevice {
 
     pub(crate) fn unit_bytes(&self) -> u64 {
         u64::from(self.log.geometry.unit_bytes)
-    }
-
-    /// Bytes of the command that lie in units `first..first + units`.
-    #[inline]
-    fn bytes_in(&self, index: u32, first: u32, units: u32) -> u64 {
-        let p = &self.pending[index as usize];
-        let start = p.command.lba.0 * SECTOR_BYTES;
-        let end = start + p.command.bytes().0;
-        let from = (u64::from(first) * self.unit_bytes()).max(start);
-        let to = (u64::from(first + units) * self.unit_bytes()).min(end);
-        to.saturating_sub(from)
     }
 }

@@ -5,6 +5,7 @@
 //! number of free blocks as well (Bjørling, González and Bonnet, "LightNVM", FAST 2017).
 
 use super::PageMapDevice;
+use crate::convert::Narrow;
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
 
@@ -21,9 +22,10 @@ pub(super) struct Pace {
     credit: i64,
 }
 
-/// Credit for so many native units.
+/// Credit for so many native units, of which a device has less than 2^32.
 const fn price(units: u64) -> i64 {
-    (units * CREDIT_PER_UNIT) as i64
+    debug_assert!(units < 1 << 40, "no device has so many units");
+    (units * CREDIT_PER_UNIT).cast_signed()
 }
 
 impl Pace {
@@ -60,11 +62,11 @@ impl PageMapDevice {
             .host_space_units()
             .saturating_sub(u64::from(self.writes.in_transit));
         let affordable = if is_paced {
-            (self.pace.credit.max(0) / price(self.log.cost_of_host_unit())) as u64
+            (self.pace.credit.max(0) / price(self.log.cost_of_host_unit())).cast_unsigned()
         } else {
             u64::MAX
         };
-        affordable.min(space).min(u64::from(u32::MAX)) as u32
+        affordable.min(space).clamp_u32()
     }
 
     /// The host has been given places for `units`.
@@ -89,7 +91,8 @@ impl PageMapDevice {
         let worth =
             u128::from(grants) * u128::from(room - last) / u128::from((start - last).max(1));
         let most = price(u64::from(self.log.geometry.native.superblock_units));
-        self.pace.credit = (self.pace.credit + worth as i64).min(most);
+        let worth = i64::try_from(worth).unwrap_or(i64::MAX);
+        self.pace.credit = self.pace.credit.saturating_add(worth).min(most);
     }
 
     /// The host may write at least one unit. What is left of credit below that (a unit in SLC mode

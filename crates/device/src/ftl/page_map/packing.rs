@@ -7,6 +7,7 @@
 
 use super::PageMapDevice;
 use crate::command::CommandKind;
+use crate::convert::Narrow;
 use crate::invariant::{Checked, ensure};
 use nandscope_units::SECTOR_BYTES;
 use serde::{Deserialize, Serialize};
@@ -88,7 +89,7 @@ impl PageMapDevice {
                 room = room.saturating_sub(command.bytes().0);
                 fits
             });
-        fitting.count() as u32
+        fitting.count().narrow()
     }
 
     /// The host hears of a command, or of all writes of a packed one when the last of them is done.

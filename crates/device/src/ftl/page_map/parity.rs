@@ -6,6 +6,7 @@
 
 use super::PageMapDevice;
 use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::Owner;
 
 impl PageMapDevice {
@@ -25,7 +26,7 @@ impl PageMapDevice {
         }
     }
 
-    pub(super) fn on_parity_programmed(&mut self, superblock: u32) {
+    pub(super) fn on_parity_programmed(&mut self, superblock: SuperblockId) {
         self.parity_programs -= 1;
         self.log.program_done(superblock);
         self.erase_invalid();

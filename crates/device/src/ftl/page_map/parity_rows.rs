@@ -1,7 +1,9 @@
 //! Which dies hold parity: of each row of program units, one on every die, some dies hold parity of the others. The place
 //! rotates, so that each die holds its share.
 
+use crate::convert::Narrow;
 use crate::divisor::Divisor;
+use crate::ftl::page_map::program_id::ProgramId;
 use crate::nand::Die;
 use serde::{Deserialize, Serialize};
 
@@ -36,14 +38,14 @@ impl ParityRows {
 
     /// Row of a program unit of data.
     #[inline]
-    pub(super) fn row_of(&self, program: u32) -> u32 {
-        self.by_data_dies.quotient(program)
+    pub(super) fn row_of(&self, program: ProgramId) -> u32 {
+        self.by_data_dies.quotient(program.0)
     }
 
     /// Die of a program unit of data, where a word line takes so many passes.
     #[inline]
-    pub(super) fn die_of(&self, program: u32, passes: u32) -> Die {
-        let place = self.by_data_dies.remainder(program);
+    pub(super) fn die_of(&self, program: ProgramId, passes: u32) -> Die {
+        let place = self.by_data_dies.remainder(program.0);
         if self.parity == 0 {
             return Die(place);
         }
@@ -53,12 +55,12 @@ impl ParityRows {
     /// The dies that hold the parity of a row, if a program unit is the last one of data in it.
     pub(super) fn parity_dies_after(
         &self,
-        program: u32,
+        program: ProgramId,
         passes: u32,
     ) -> impl Iterator<Item = Die> + use<> {
         let rows = *self;
         let row = self.row_of(program);
-        let ends = self.row_of(program + 1) > row;
+        let ends = self.row_of(program.next()) > row;
         let places = self.data_dies()..self.data_dies() + if ends { self.parity } else { 0 };
         places.map(move |place| rows.turned(place, row, passes))
     }
@@ -66,7 +68,7 @@ impl ParityRows {
     /// All passes of a word line are on one side: otherwise a torn program of parity would take data with it.
     fn turned(&self, place: u32, row: u32, passes: u32) -> Die {
         let turn = u64::from(row / passes.max(1)) * u64::from(self.parity);
-        let back = (turn % u64::from(self.dies)) as u32;
+        let back = (turn % u64::from(self.dies)).narrow();
         Die((place + self.dies - back) % self.dies)
     }
 }
@@ -81,7 +83,8 @@ mod tests {
             let rows = ParityRows::new(dies, parity);
             let mut held = vec![0; dies as usize];
             for row in 0..dies * passes {
-                let programs = row * rows.data_dies()..(row + 1) * rows.data_dies();
+                let programs =
+                    (row * rows.data_dies()..(row + 1) * rows.data_dies()).map(ProgramId);
                 let mut used: Vec<u32> =
                     programs.clone().map(|p| rows.die_of(p, passes).0).collect();
                 let of_parity: Vec<u32> = programs
@@ -100,7 +103,7 @@ mod tests {
     #[test]
     fn passes_of_a_word_line_hold_data_or_parity() {
         let rows = ParityRows::new(4, 1);
-        let parity_of = |row: u32| rows.parity_dies_after(3 * row + 2, 2).next();
+        let parity_of = |row: u32| rows.parity_dies_after(ProgramId(3 * row + 2), 2).next();
         assert_eq!(parity_of(0), parity_of(1));
         assert_ne!(parity_of(1), parity_of(2));
     }
@@ -108,7 +111,7 @@ mod tests {
     #[test]
     fn programs_within_a_row_bring_no_parity() {
         let rows = ParityRows::new(4, 1);
-        let after = |program| rows.parity_dies_after(program, 1).count();
+        let after = |program| rows.parity_dies_after(ProgramId(program), 1).count();
         assert_eq!((0..6).map(after).collect::<Vec<_>>(), [0, 0, 1, 0, 0, 1]);
     }
 }

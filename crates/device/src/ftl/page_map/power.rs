@@ -10,6 +10,7 @@ impl PageMapDevice {
     /// Sets the clock, and steps power and heat up to it.
     #[inline]
     pub(super) fn pass_time(&mut self, to: Nanos) {
+        debug_assert!(to >= self.now, "time goes back");
         if self.meter.next_step() <= to {
             self.step_to(to);
         }

@@ -3,7 +3,9 @@
 //! the heat are left out.
 
 use super::PageMapDevice;
+use crate::convert::{Narrow, Whole};
 use crate::fill::Fill;
+use crate::ftl::page_map::lpn::Lpn;
 use crate::random::Random;
 use nandscope_units::Nanos;
 
@@ -18,12 +20,12 @@ impl PageMapDevice {
     /// finish as they would in a long idle time. Must be called while nothing is outstanding.
     /// Returns false where something is.
     pub(crate) fn precondition(&mut self, share: f64, fill: Fill) -> bool {
-        let units = (f64::from(self.log.geometry.user_units) * share.clamp(0.0, 1.0)) as u32;
+        let units = (f64::from(self.log.geometry.user_units) * share.clamp(0.0, 1.0)).floor_u32();
         match fill {
-            Fill::Sequential => self.write_instantly(0..units),
+            Fill::Sequential => self.write_instantly((0..units).map(Lpn)),
             Fill::Random { seed } => {
                 let order = Shuffle::new(units, seed);
-                self.write_instantly((0..units).map(|i| order.at(i)))
+                self.write_instantly((0..units).map(|i| Lpn(order.at(i))))
             }
         }
     }
@@ -34,10 +36,10 @@ impl PageMapDevice {
     pub(crate) fn overwrite_randomly(&mut self, count: u64, seed: u64) -> bool {
         let user_units = u64::from(self.log.geometry.user_units);
         let mut random = Random::new(seed);
-        self.write_instantly((0..count).map(|_| random.below(user_units) as u32))
+        self.write_instantly((0..count).map(|_| Lpn(random.below(user_units).narrow())))
     }
 
-    fn write_instantly(&mut self, units: impl Iterator<Item = u32>) -> bool {
+    fn write_instantly(&mut self, units: impl Iterator<Item = Lpn>) -> bool {
         if self.outstanding == 0 && self.writes.lingers() {
             self.flush_for_power_off();
         }
@@ -48,7 +50,7 @@ impl PageMapDevice {
         self.log.forget_partials();
         let mut full = std::mem::take(&mut self.scratch.full);
         let mut units = units.peekable();
-        let mut batch = [0; BATCH];
+        let mut batch = [Lpn(0); BATCH];
         'filling: while units.peek().is_some() {
             let mut n = 0;
             while n < BATCH
@@ -112,7 +114,7 @@ impl Shuffle {
         } else {
             (1 << bits) - 1
         };
-        let keys = std::array::from_fn(|_| random.bits() as u32);
+        let keys = std::array::from_fn(|_| (random.bits() & u64::from(u32::MAX)).narrow());
         Shuffle {
             n,
             mask,
@@ -139,30 +141,26 @@ impl Shuffle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::library;
+    use crate::ftl::page_map::small::{self, Small};
 
     /// A small drive whose map is in RAM, with a journal that writes a page for so many entries.
     fn small_drive(journal_entries: u32) -> PageMapDevice {
-        let mut profile = library::device("reference-nvme-64gb")
-            .expect("in the library")
-            .profile()
-            .expect("valid");
-        let nand = &mut profile.nand;
-        (nand.channels, nand.dies_per_channel, nand.word_lines) = (2, 2, 8);
-        nand.blocks_per_plane = 60;
-        profile.device.capacity_bytes = 40 * 2 * 2 * 2 * 8 * 3 * 16_384;
+        let size = Small {
+            word_lines: 8,
+            blocks_per_plane: 60,
+            superblocks: 40,
+        };
+        let mut profile = size.profile("reference-nvme-64gb", |nand| {
+            (nand.channels, nand.dies_per_channel) = (2, 2);
+        });
         if let Some(ftl) = profile.ftl.as_mut() {
             ftl.journal_entries = journal_entries;
         }
-        let ftl = profile.ftl.clone().expect("page-mapped");
-        let controller = profile.controller.clone().expect("page-mapped");
-        let host = library::host("direct").expect("in the library");
-        let host = host.host_profile().expect("valid");
-        PageMapDevice::new(&profile, &ftl, &controller, &host, 1).expect("attaches")
+        small::attached(&profile, &small::host("direct"))
     }
 
     /// As [`PageMapDevice::write_instantly`], with the calls that a timed write makes for each unit.
-    fn write_one_by_one(device: &mut PageMapDevice, units: &[u32]) {
+    fn write_one_by_one(device: &mut PageMapDevice, units: &[Lpn]) {
         let now = device.now;
         let mut full = Vec::new();
         for unit in units {
@@ -187,10 +185,10 @@ mod tests {
             let mut single = together.clone();
             let user_units = u64::from(together.log.geometry.user_units);
             let mut random = Random::new(u64::from(journal_entries));
-            let mut units: Vec<u32> = (0..user_units as u32).collect();
+            let mut units: Vec<Lpn> = (0..user_units as u32).map(Lpn).collect();
             // Some of them twice in a row, so that a unit is replaced while its program unit is being filled.
             for _ in 0..3 * user_units {
-                let unit = random.below(user_units) as u32;
+                let unit = Lpn(random.below(user_units) as u32);
                 units.extend(std::iter::repeat_n(unit, 1 + random.below(2) as usize));
             }
             assert!(together.write_instantly(units.iter().copied()));

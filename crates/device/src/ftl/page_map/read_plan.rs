@@ -21,7 +21,8 @@ mod usage;
 use super::PageMapDevice;
 use super::readahead::ReadRange;
 use crate::command::{CommandKind, Completion, Status, hand_over};
-use crate::nand::{FlashOp, Owner, Transfer};
+use crate::convert::Narrow;
+use crate::nand::{Die, FlashOp, OpClass, Owner, PlaneSet, Transfer};
 use nandscope_units::Nanos;
 use std::collections::VecDeque;
 use timed::TimedList;
@@ -85,12 +86,25 @@ struct PlannedRead {
 }
 
 impl PlannedRead {
-    /// One of which nothing is known but its operation.
-    fn of(op: FlashOp) -> Self {
+    /// One that firmware has not looked at: its operation is not known.
+    fn unknown() -> Self {
         PlannedRead {
             stage: Stage::None,
             next: NONE,
-            op,
+            op: FlashOp {
+                class: OpClass::Read,
+                urgent: true,
+                die: Die(0),
+                array_ns: 0,
+                bus_bytes: 0,
+                transfers: 0,
+                retransfers: 0,
+                planes: PlaneSet::NONE,
+                owner: Owner::HostRead {
+                    command: NONE,
+                    bytes: 0,
+                },
+            },
             submitted: Nanos::ZERO,
             firmware: Nanos::ZERO,
             order: 0,
@@ -182,9 +196,8 @@ impl ReadPlan {
     #[inline]
     fn add(&mut self, command: u32, now: Nanos, firmware: Nanos) {
         if command as usize >= self.reads.len() {
-            let unknown = FlashOp::host_read(command, 0);
-            let len = command as usize + 1;
-            self.reads.resize(len, PlannedRead::of(unknown));
+            self.reads
+                .resize(command as usize + 1, PlannedRead::unknown());
         }
         let read = &mut self.reads[command as usize];
         read.stage = Stage::Firmware;
@@ -203,6 +216,7 @@ impl ReadPlan {
     #[inline]
     fn dispatch(&mut self, command: u32, op: FlashOp) {
         let read = &mut self.reads[command as usize];
+        debug_assert_eq!(read.stage, Stage::Firmware);
         read.op = op;
         let die = &mut self.dies[op.die.index()];
         let last = std::mem::replace(&mut die.last, command);
@@ -252,6 +266,7 @@ impl ReadPlan {
         let rank = self.rank;
         self.rank += 1;
         let read = &mut self.reads[command as usize];
+        debug_assert_eq!(read.stage, Stage::Array);
         read.stage = Stage::Transfer;
         read.rank = rank;
         read.transfer = transfer;
@@ -377,7 +392,7 @@ impl PageMapDevice {
         let p = &self.pending[command as usize];
         let (first, from) = (p.first, p.command.lba.0);
         // All of the command is in one unit.
-        let bytes = p.command.bytes().0 as u32;
+        let bytes = p.command.bytes().0.narrow();
         let range = ReadRange {
             command,
             sectors: (from, from + u64::from(p.command.sectors)),
@@ -448,6 +463,7 @@ impl PageMapDevice {
             read.completed = completed;
             self.plan.completions.insert(completed, command, |_| false);
         }
+        debug_assert!(horizon > self.plan.horizon, "a plan makes no progress");
         self.plan.horizon = horizon;
     }
 
@@ -464,7 +480,7 @@ impl PageMapDevice {
         }
     }
 
-    /// As [`PageMapDevice::on_complete`], of a read.
+    /// As [`PageMapDevice::complete`], of a read: no other command waits for it, and it changes nothing.
     #[inline]
     fn complete_read(&mut self, index: u32) {
         debug_assert!(
@@ -472,18 +488,10 @@ impl PageMapDevice {
             "commands wait at the host while reads are planned"
         );
         let p = &self.pending[index as usize];
-        self.done.push(Completion {
-            tag: p.command.tag,
-            status: p.status,
-            submitted: p.submitted,
-            completed: self.now,
-            payload: None,
-        });
         if p.status == Status::Ok {
             self.counters.count_read(p.command.bytes());
         }
-        self.free_pending.push(index);
-        self.outstanding -= 1;
+        self.hand_back(index, None);
         if self.outstanding == 0 {
             self.note_busy();
         }

@@ -1,6 +1,8 @@
 //! Read-ahead of sequential reads: which parts of the address range have been or are being read into
 //! the controller's memory before the host asks. Several streams share that memory.
 
+use crate::convert::Narrow;
+use crate::ftl::page_map::lpn::Lpn;
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
@@ -15,7 +17,7 @@ const STREAMS: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Waiter {
     pub(crate) command: u32,
-    pub(crate) first: u32,
+    pub(crate) first: Lpn,
     pub(crate) units: u32,
 }
 
@@ -35,7 +37,7 @@ pub(crate) struct ReadRange {
     /// Sectors from the first to the one after the last.
     pub(crate) sectors: (u64, u64),
     /// First mapping unit, and the number of units that it touches.
-    pub(crate) first: u32,
+    pub(crate) first: Lpn,
     pub(crate) units: u32,
 }
 
@@ -64,9 +66,9 @@ pub(crate) struct SegmentId {
 struct Stream {
     streak: u32,
     /// First unit of the first segment.
-    start: u32,
+    start: Lpn,
     /// First unit after the last segment.
-    end: u32,
+    end: Lpn,
     /// Number of the first segment.
     first: u32,
     segments: VecDeque<Segment>,
@@ -105,13 +107,13 @@ impl ReadAhead {
             self.begin_stream(read);
             return Covered::default();
         };
-        let next_unit = (read.sectors.1 / u64::from(self.unit_sectors)) as u32;
+        let next_unit = self.unit_of(read.sectors.1);
         self.used[index] = self.reads;
         self.next_sectors[index] = read.sectors.1;
         let stream = &mut self.streams[index];
         stream.streak = stream.streak.saturating_add(1);
         Covered {
-            stream: Some(index as u32),
+            stream: Some(index.narrow()),
             ..stream.take(read, next_unit)
         }
     }
@@ -138,6 +140,11 @@ impl ReadAhead {
                 alone
             }
         }
+    }
+
+    /// The unit of a sector.
+    fn unit_of(&self, sector: u64) -> Lpn {
+        Lpn((sector / u64::from(self.unit_sectors)).narrow())
     }
 
     /// The stream that a read from a sector belongs to.
@@ -172,12 +179,12 @@ impl ReadAhead {
 
     /// The next range to read ahead in a stream, if any: first unit and most units. The streams that
     /// are read ahead share the memory equally.
-    pub(crate) fn wanted(&self, stream: u32, user_units: u32) -> Option<(u32, u32)> {
+    pub(crate) fn wanted(&self, stream: u32, user_units: u32) -> Option<(Lpn, u32)> {
         let is_ahead = |s: &&Stream| s.streak >= STREAK_MIN;
-        let sharing = self.streams.iter().filter(is_ahead).count() as u32;
+        let sharing = self.streams.iter().filter(is_ahead).count().narrow();
         let next_sector = *self.next_sectors.get(stream as usize)?;
         let stream = self.streams.get(stream as usize).filter(is_ahead)?;
-        let next_unit = (next_sector / u64::from(self.unit_sectors)) as u32;
+        let next_unit = self.unit_of(next_sector);
         if !stream.segments.is_empty() && !(stream.start..=stream.end).contains(&next_unit) {
             // Segments of an older stream that commands still wait for.
             return None;
@@ -188,12 +195,12 @@ impl ReadAhead {
             stream.end
         };
         let window = (self.window / sharing.max(1)).max(1);
-        let until = next_unit.saturating_add(window).min(user_units);
+        let until = Lpn(next_unit.0.saturating_add(window).min(user_units));
         (from < until).then(|| (from, until - from))
     }
 
     /// A segment of `units` from `unit` is being read (or holds nothing and is `ready`).
-    pub(crate) fn push(&mut self, stream: u32, unit: u32, units: u32, ready: bool) -> SegmentId {
+    pub(crate) fn push(&mut self, stream: u32, unit: Lpn, units: u32, ready: bool) -> SegmentId {
         let own = &mut self.streams[stream as usize];
         if own.segments.is_empty() {
             own.start = unit;
@@ -208,7 +215,7 @@ impl ReadAhead {
         });
         SegmentId {
             stream,
-            number: own.first.wrapping_add(own.segments.len() as u32 - 1),
+            number: own.first.wrapping_add(own.segments.len().narrow() - 1),
         }
     }
 
@@ -237,7 +244,7 @@ impl ReadAhead {
     }
 
     /// The host writes or discards a range: what was read ahead of it is stale.
-    pub(crate) fn invalidate(&mut self, unit: u32, units: u32) {
+    pub(crate) fn invalidate(&mut self, unit: Lpn, units: u32) {
         for stream in &mut self.streams {
             if unit < stream.end && unit + units > stream.start {
                 stream.drop_all();
@@ -271,7 +278,7 @@ impl ReadAhead {
             let next_sector = self.next_sectors[number as usize];
             ensure!(
                 u64::from(stream.start) + all == u64::from(stream.end)
-                    && stream.end <= user_units
+                    && stream.end.0 <= user_units
                     && next_sector <= u64::from(user_units) * u64::from(unit_sectors)
                     && self.used[number as usize] <= self.reads,
                 "read-ahead has units {} to {} of {user_units}",
@@ -283,7 +290,7 @@ impl ReadAhead {
                     stream: number,
                     number: stream.first.wrapping_add(offset),
                 };
-                let within = |w: &Waiter| w.units <= segment.units && w.first < user_units;
+                let within = |w: &Waiter| w.units <= segment.units && w.first.0 < user_units;
                 ensure!(
                     if segment.ready {
                         segment.waiters.is_empty()
@@ -300,7 +307,7 @@ impl ReadAhead {
 }
 
 impl Stream {
-    fn take(&mut self, read: &ReadRange, next_unit: u32) -> Covered {
+    fn take(&mut self, read: &ReadRange, next_unit: Lpn) -> Covered {
         let mut covered = Covered::default();
         let (first, end) = (read.first, read.first + read.units);
         if first < self.start || first >= self.end {
@@ -340,7 +347,7 @@ impl Stream {
     }
 
     /// Segments that commands wait for stay until they have arrived.
-    fn drop_before(&mut self, unit: u32) {
+    fn drop_before(&mut self, unit: Lpn) {
         while let Some(segment) = self.segments.front() {
             if self.start + segment.units > unit || !segment.waiters.is_empty() {
                 break;
@@ -357,16 +364,16 @@ impl Stream {
             self.drop_segments();
         }
         if self.segments.is_empty() {
-            self.start = 0;
-            self.end = 0;
+            self.start = Lpn(0);
+            self.end = Lpn(0);
         }
     }
 
     /// Drops all segments if no command waits for any of them, otherwise those before.
     fn drop_segments(&mut self) {
-        self.drop_before(u32::MAX);
+        self.drop_before(Lpn(u32::MAX));
         if !self.is_waited_for() {
-            self.first = self.first.wrapping_add(self.segments.len() as u32);
+            self.first = self.first.wrapping_add(self.segments.len().narrow());
             self.segments.clear();
         }
     }
@@ -381,7 +388,7 @@ mod tests {
         ReadRange {
             command,
             sectors: (sector, sector + sectors),
-            first,
+            first: Lpn(first),
             units: (sector + sectors).div_ceil(8) as u32 - first,
         }
     }
@@ -397,15 +404,15 @@ mod tests {
         take(&mut ahead, 8, 8, 2);
         assert_eq!(ahead.wanted(0, 1000), None);
         take(&mut ahead, 16, 8, 3);
-        assert_eq!(ahead.wanted(0, 1000), Some((24, 64)));
-        let first = ahead.push(0, 24, 32, false);
-        let second = ahead.push(0, 56, 32, true);
+        assert_eq!(ahead.wanted(0, 1000), Some((Lpn(24), 64)));
+        let first = ahead.push(0, Lpn(24), 32, false);
+        let second = ahead.push(0, Lpn(56), 32, true);
         assert_eq!(ahead.wanted(0, 1000), None);
         let covered = take(&mut ahead, 24, 8, 4);
         assert_eq!((covered.ready, covered.coming, covered.waits), (0, 8, 1));
         let waiter = Waiter {
             command: 4,
-            first: 24,
+            first: Lpn(24),
             units: 8,
         };
         assert_eq!(ahead.arrived(first), [waiter]);
@@ -420,9 +427,9 @@ mod tests {
         let mut ahead = ReadAhead::new(64, 8);
         take(&mut ahead, 0, 8, 1);
         take(&mut ahead, 8, 8, 2);
-        ahead.push(0, 16, 8, true);
-        let lost = ahead.push(0, 24, 8, true);
-        ahead.push(0, 32, 8, true);
+        ahead.push(0, Lpn(16), 8, true);
+        let lost = ahead.push(0, Lpn(24), 8, true);
+        ahead.push(0, Lpn(32), 8, true);
         ahead.spoil(lost);
         let covered = take(&mut ahead, 16, 24, 3);
         assert_eq!((covered.ready, covered.coming), (8, 0));
@@ -436,8 +443,8 @@ mod tests {
             ahead.take(&range(0, part * 4, 4));
         }
         // The next sector is the seventh half unit's.
-        assert_eq!(ahead.wanted(0, 1000), Some((1, 64)));
-        ahead.push(0, 1, 2, true);
+        assert_eq!(ahead.wanted(0, 1000), Some((Lpn(1), 64)));
+        ahead.push(0, Lpn(1), 2, true);
         for part in 3..6 {
             assert_eq!(ahead.take(&range(0, part * 4, 4)).ready, 1, "part {part}");
         }
@@ -456,8 +463,8 @@ mod tests {
         let [Some(a), Some(b)] = streams else {
             panic!("{streams:?}");
         };
-        assert_eq!(ahead.wanted(a, 1000), Some((16, 32)));
-        assert_eq!(ahead.wanted(b, 1000), Some((516, 32)));
+        assert_eq!(ahead.wanted(a, 1000), Some((Lpn(16), 32)));
+        assert_eq!(ahead.wanted(b, 1000), Some((Lpn(516), 32)));
         // Reads anywhere do not end streams that are in use.
         for unit in [700, 300, 900] {
             take(&mut ahead, unit, 4, 0);

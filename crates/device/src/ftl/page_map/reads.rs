@@ -2,12 +2,16 @@
 
 use super::PageMapDevice;
 use crate::command::Status;
+use crate::convert::Narrow;
 use crate::events::Event;
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::log::{PageRun, RefreshTarget, WantedPage};
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::readahead::{ReadRange, SegmentId};
+use crate::ftl::superblock_id::SuperblockId;
+use crate::nand::Plane;
 use crate::nand::{FlashOp, OpClass, Owner, PagesRead};
 use crate::reliability::PageRead;
 use nandscope_units::Nanos;
@@ -107,8 +111,8 @@ impl PageMapDevice {
     }
 
     /// Counts the bytes of a read that were never written, or were discarded since.
-    fn count_unmapped(&mut self, index: u32, first: u32, units: u32) {
-        for unit in first..first + units {
+    fn count_unmapped(&mut self, index: u32, first: Lpn, units: u32) {
+        for unit in first.and_next(units) {
             if !self.log.is_mapped(unit) {
                 self.counters.unmapped_bytes += self.bytes_in(index, unit, 1);
             }
@@ -142,7 +146,7 @@ impl PageMapDevice {
     }
 
     /// Reads units of a command from where they are; returns the array reads that it waits for.
-    fn read_flash(&mut self, index: u32, first: u32, units: u32) -> u32 {
+    fn read_flash(&mut self, index: u32, first: Lpn, units: u32) -> u32 {
         if units == 1 {
             // The common case needs no list of runs.
             let run = self.log.run_of(first).and_then(|run| self.place_of(run));
@@ -160,7 +164,7 @@ impl PageMapDevice {
     }
 
     /// Reads one run of a command; returns whether the command waits for it.
-    fn read_run(&mut self, index: u32, first: u32, units: u32, run: Option<PageRun>) -> u32 {
+    fn read_run(&mut self, index: u32, first: Lpn, units: u32, run: Option<PageRun>) -> u32 {
         let Some(run) = run else {
             // Nothing is stored there, or it is still in the write buffer: no flash read.
             self.send_units(index, first, units, self.now);
@@ -168,7 +172,7 @@ impl PageMapDevice {
         };
         let owner = Owner::HostRead {
             command: index,
-            bytes: self.bytes_in(index, first, units) as u32,
+            bytes: self.bytes_in(index, first, units).narrow(),
         };
         self.submit_read(run, true, owner, Some(index));
         1
@@ -199,7 +203,7 @@ impl PageMapDevice {
         }
     }
 
-    fn send_units(&mut self, index: u32, first: u32, units: u32, ready: Nanos) {
+    fn send_units(&mut self, index: u32, first: Lpn, units: u32, ready: Nanos) {
         let bytes = self.bytes_in(index, first, units);
         let end = self.send(bytes, ready);
         let p = &mut self.pending[index as usize];
@@ -230,7 +234,7 @@ impl PageMapDevice {
 
     /// Array reads of a logical range as its data is placed now, in order; `None` with a number of
     /// units that need none.
-    fn runs_now(&self, first: u32, count: u32, runs: &mut Vec<(Option<PageRun>, u32)>) {
+    fn runs_now(&self, first: Lpn, count: u32, runs: &mut Vec<(Option<PageRun>, u32)>) {
         self.log.runs(first, count, |run, n| match run {
             Some(run) => self.resolve(run, runs),
             None => runs.push((None, n)),
@@ -254,7 +258,7 @@ impl PageMapDevice {
             match &mut page {
                 Some((end, run)) if ppn < *end && run.first + run.units <= ppn => {
                     run.units += 1;
-                    run.planes |= self.log.plane_bit(ppn, run.superblock);
+                    run.planes.insert(self.log.plane_at(ppn, run.superblock));
                 }
                 _ => {
                     runs.extend(page.take().map(|(_, run)| (Some(run), run.units)));
@@ -334,7 +338,7 @@ impl PageMapDevice {
     ) -> (FlashOp, bool) {
         let bytes = run.units * self.log.geometry.unit_bytes;
         let due = self.background.refresh_reads();
-        let first_block = self.log.geometry.block_of(run.die, 0);
+        let first_block = self.log.geometry.block_of(run.die, Plane(0));
         let disturbed = self
             .log
             .blocks
@@ -358,9 +362,9 @@ impl PageMapDevice {
         if verdict.retries > 0 {
             self.counters.read_retries += u64::from(verdict.retries);
             if self.profile.nand.reliability.retry_transfers {
-                retransfers = verdict.retries as u16;
+                retransfers = u16::try_from(verdict.retries).unwrap_or(u16::MAX);
                 let decoding = self.decode_time() * u64::from(verdict.retries);
-                array_ns = array_ns.saturating_add(decoding.0 as u32);
+                array_ns = array_ns.saturating_add(decoding.0.clamp_u32());
             }
         }
         if verdict.uncorrectable {
@@ -373,9 +377,10 @@ impl PageMapDevice {
             // The data is just being moved.
         } else if verdict.retries > RETRIES_BEFORE_REFRESH {
             self.ask_refresh(run.superblock, None);
-        } else if disturbed.due != 0 {
-            for plane in (0..u32::BITS).filter(|plane| disturbed.due >> plane & 1 == 1) {
-                self.ask_refresh(run.superblock, Some(first_block + plane));
+        } else if !disturbed.due.is_empty() {
+            for plane in disturbed.due.iter() {
+                let block = self.log.geometry.block_of(run.die, plane);
+                self.ask_refresh(run.superblock, Some(block));
             }
         }
         let op = FlashOp {
@@ -384,9 +389,9 @@ impl PageMapDevice {
             die: run.die,
             array_ns,
             bus_bytes: bytes,
-            transfers: run.planes.count_ones(),
+            transfers: run.planes.len(),
             retransfers,
-            planes: run.planes as u16,
+            planes: run.planes,
             owner,
         };
         (op, !verdict.uncorrectable)
@@ -394,7 +399,7 @@ impl PageMapDevice {
 
     /// A block has been read too often, or all data of the superblock has so many errors that it is rewritten.
     #[cold]
-    fn ask_refresh(&mut self, superblock: u32, block: Option<u32>) {
+    fn ask_refresh(&mut self, superblock: SuperblockId, block: Option<u32>) {
         if self.log.ask_refresh(RefreshTarget { superblock, block }) {
             self.events.push(self.now, Event::RefreshDue);
         }
@@ -405,7 +410,7 @@ impl PageMapDevice {
 mod tests {
     use super::*;
     use crate::command::{Command, CommandKind};
-    use crate::profile::library;
+    use crate::ftl::page_map::small::{self, Small};
     use crate::random::Random;
     use nandscope_units::Lba;
 
@@ -413,20 +418,13 @@ mod tests {
     /// stage of writes and relocation.
     #[test]
     fn one_unit_is_found_where_the_list_of_runs_has_it() {
-        let mut profile = library::device("sm2708-250gb")
-            .expect("in the library")
-            .profile()
-            .expect("valid");
-        profile.nand.word_lines = 16;
-        profile.nand.blocks_per_plane = 60;
-        profile.nand.factory_bad_percent = 0.0;
-        profile.device.capacity_bytes = 40 * 4 * 2 * 16 * 3 * 16_384;
-        let ftl = profile.ftl.clone().expect("page-mapped");
-        let controller = profile.controller.clone().expect("page-mapped");
-        let host = library::host("rtl9211ds").expect("in the library");
-        let host = host.host_profile().expect("valid");
-        let mut device =
-            PageMapDevice::new(&profile, &ftl, &controller, &host, 1).expect("attaches");
+        let size = Small {
+            word_lines: 16,
+            blocks_per_plane: 60,
+            superblocks: 40,
+        };
+        let profile = size.profile("sm2708-250gb", |nand| nand.factory_bad_percent = 0.0);
+        let mut device = small::attached(&profile, &small::host("rtl9211ds"));
         let user_units = u64::from(device.log.geometry.user_units);
         let mut random = Random::new(5);
         let (mut done, mut found) = (Vec::new(), [0u32; 3]);
@@ -446,7 +444,7 @@ mod tests {
             if random.below(3) > 0 {
                 device.advance(Nanos::MAX, &mut done);
             }
-            for near in unit.saturating_sub(3)..unit + 12 {
+            for near in (unit.saturating_sub(3)..unit + 12).map(Lpn) {
                 let mut runs = Vec::new();
                 device.runs_now(near, 1, &mut runs);
                 let run = device.log.run_of(near);

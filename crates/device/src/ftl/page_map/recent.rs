@@ -3,6 +3,7 @@
 
 use super::PageMapDevice;
 use crate::attachment::RecentLinkTime;
+use crate::convert::{ToF64, Whole};
 use nandscope_units::Nanos;
 
 /// Results of the last computations, with what they were computed from. Nothing of it is state.
@@ -21,7 +22,7 @@ impl PageMapDevice {
     pub(super) fn decode_time(&mut self) -> Nanos {
         let clock = self.clock();
         if self.recent.decode.0 != clock {
-            let time = Nanos((self.controller.decode_us * 1e3 / clock) as u64);
+            let time = Nanos((self.controller.decode_us * 1e3 / clock).floor_u64());
             self.recent.decode = (clock, time);
         }
         self.recent.decode.1
@@ -36,7 +37,7 @@ impl PageMapDevice {
         }
         let (known_clock, known_ns, _) = self.recent.slowed;
         if (known_clock, known_ns) != (clock, full_speed_ns) {
-            let time = Nanos((full_speed_ns as f64 / clock) as u64);
+            let time = Nanos((full_speed_ns.to_f64() / clock).floor_u64());
             self.recent.slowed = (clock, full_speed_ns, time);
         }
         self.recent.slowed.2

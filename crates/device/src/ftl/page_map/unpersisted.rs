@@ -4,6 +4,9 @@
 use super::PageMapDevice;
 use crate::command::{CommandKind, Status};
 use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::page_map::lpn::Lpn;
+use crate::ftl::page_map::program_id::ProgramId;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::Die;
 use crate::powercut::{Cut, Damage, Numbers};
 use crate::profile::schema::Acknowledge;
@@ -15,7 +18,7 @@ use std::collections::VecDeque;
 struct Piece {
     write: u64,
     /// Superblock and program unit of its units.
-    place: (u32, u32),
+    place: (SuperblockId, ProgramId),
     /// Its sectors: the ends of a write need not be those of units.
     from: u64,
     to: u64,
@@ -73,7 +76,7 @@ impl PageMapDevice {
     }
 
     /// Units of a write have come and were appended to the log.
-    pub(super) fn note_arrival(&mut self, index: u32, (first, units): (u32, u32)) {
+    pub(super) fn note_arrival(&mut self, index: u32, (first, units): (Lpn, u32)) {
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
         let command = self.pending[index as usize].command;
         let (begin, end) = (command.lba.0, command.lba.0 + u64::from(command.sectors));
@@ -83,7 +86,7 @@ impl PageMapDevice {
         let Some(write) = unpersisted.numbers.of(index) else {
             return;
         };
-        for unit in first..first + units {
+        for unit in first.and_next(units) {
             let place = self.log.program_of(unit);
             let from = (u64::from(unit) * per_unit).max(begin);
             let to = (u64::from(unit + 1) * per_unit).min(end);
@@ -102,7 +105,7 @@ impl PageMapDevice {
 
     /// A part of a write has joined a unit that is in the buffer already: it goes with its program, and
     /// takes no room there.
-    pub(super) fn note_merged(&mut self, index: u32, unit: u32) {
+    pub(super) fn note_merged(&mut self, index: u32, unit: Lpn) {
         let place = self.log.program_of(unit);
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
         let (start, next) = (u64::from(unit) * per_unit, u64::from(unit + 1) * per_unit);
@@ -133,7 +136,7 @@ impl PageMapDevice {
         let passes = g.mode(unit.slc).programs_per_word_line();
         let per_die = g.rows(unit.slc);
         // Counted through all superblocks, so that it is the same for the passes of one only.
-        let word_line = unit.superblock * per_die + g.row_of(unit.program) / passes;
+        let word_line = unit.superblock.0 * per_die + g.row_of(unit.program) / passes;
         let Some(unpersisted) = &mut self.unpersisted else {
             return;
         };

@@ -3,6 +3,7 @@
 //! A count changes with nearly every write of the host, and a victim is chosen once for thousands of
 //! units. Counting is therefore a store, and choosing a look at all superblocks.
 
+use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, check_sum, ensure};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -37,19 +38,19 @@ impl Victims {
         }
     }
 
-    pub(crate) fn insert(&mut self, superblock: u32, valid: u32) {
-        debug_assert_eq!(self.entries[superblock as usize].valid, NONE);
+    pub(crate) fn insert(&mut self, superblock: SuperblockId, valid: u32) {
+        debug_assert_eq!(self.entries[superblock.index()].valid, NONE);
         self.list(superblock, valid);
     }
 
-    pub(crate) fn remove(&mut self, superblock: u32) {
-        self.entries[superblock as usize].valid = NONE;
+    pub(crate) fn remove(&mut self, superblock: SuperblockId) {
+        self.entries[superblock.index()].valid = NONE;
     }
 
     /// Units of a listed superblock have become invalid; superblocks not listed are left alone.
     #[inline]
-    pub(crate) fn reduce(&mut self, superblock: u32, units: u32) {
-        let valid = self.entries[superblock as usize].valid;
+    pub(crate) fn reduce(&mut self, superblock: SuperblockId, units: u32) {
+        let valid = self.entries[superblock.index()].valid;
         if valid != NONE {
             debug_assert!(units <= valid, "more units invalidated than listed");
             self.list(superblock, valid - units);
@@ -57,26 +58,26 @@ impl Victims {
     }
 
     #[inline]
-    fn list(&mut self, superblock: u32, valid: u32) {
+    fn list(&mut self, superblock: SuperblockId, valid: u32) {
         self.changes += 1;
-        self.entries[superblock as usize] = Entry {
+        self.entries[superblock.index()] = Entry {
             valid,
             change: self.changes,
         };
     }
 
     /// The superblock with the least valid units: of several, the one whose count changed last.
-    pub(crate) fn least(&self) -> Option<u32> {
-        let rank = |superblock: &u32| {
-            let entry = &self.entries[*superblock as usize];
+    pub(crate) fn least(&self) -> Option<SuperblockId> {
+        let rank = |superblock: &SuperblockId| {
+            let entry = &self.entries[superblock.index()];
             (entry.valid, Reverse(entry.change))
         };
         self.iter().min_by_key(rank)
     }
 
     /// The count under which a superblock is listed, if it is.
-    pub(crate) fn listed_under(&self, superblock: u32) -> Option<u32> {
-        let valid = self.entries[superblock as usize].valid;
+    pub(crate) fn listed_under(&self, superblock: SuperblockId) -> Option<u32> {
+        let valid = self.entries[superblock.index()].valid;
         (valid != NONE).then_some(valid)
     }
 
@@ -87,7 +88,7 @@ impl Victims {
             "the list of victims is for other superblocks"
         );
         check_sum("changes of victims", self.changes)?;
-        for (superblock, entry) in self.entries.iter().enumerate() {
+        for (superblock, entry) in (0..).map(SuperblockId).zip(&self.entries) {
             ensure!(
                 (entry.valid <= units || entry.valid == NONE) && entry.change <= self.changes,
                 "victim {superblock} is listed under {} units",
@@ -98,8 +99,9 @@ impl Victims {
     }
 
     /// All members.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = SuperblockId> + '_ {
         (0..)
+            .map(SuperblockId)
             .zip(&self.entries)
             .filter(|(_, entry)| entry.valid != NONE)
             .map(|(superblock, _)| superblock)
@@ -112,17 +114,17 @@ mod tests {
     use proptest::prelude::*;
 
     /// A list per count, each in order of change.
-    struct Lists(Vec<Vec<u32>>);
+    struct Lists(Vec<Vec<SuperblockId>>);
 
     impl Lists {
-        fn put(&mut self, superblock: u32, valid: u32) {
+        fn put(&mut self, superblock: SuperblockId, valid: u32) {
             self.0
                 .iter_mut()
                 .for_each(|l| l.retain(|s| *s != superblock));
             self.0[valid as usize].push(superblock);
         }
 
-        fn least(&self) -> Option<u32> {
+        fn least(&self) -> Option<SuperblockId> {
             self.0.iter().find_map(|list| list.last().copied())
         }
     }
@@ -134,26 +136,27 @@ mod tests {
             let mut lists = Lists(vec![Vec::new(); 8]);
             let mut model: Vec<Option<u32>> = vec![None; 20];
             for (superblock, count) in steps {
-                match model[superblock as usize] {
+                let superblock = SuperblockId(superblock);
+                match model[superblock.index()] {
                     None => {
                         victims.insert(superblock, count);
                         lists.put(superblock, count);
-                        model[superblock as usize] = Some(count);
+                        model[superblock.index()] = Some(count);
                     }
                     Some(0) => {
                         victims.remove(superblock);
                         lists.0.iter_mut().for_each(|l| l.retain(|s| *s != superblock));
-                        model[superblock as usize] = None;
+                        model[superblock.index()] = None;
                     }
                     Some(n) => {
                         let by = 1 + n / 3;
                         victims.reduce(superblock, by);
                         lists.put(superblock, n - by);
-                        model[superblock as usize] = Some(n - by);
+                        model[superblock.index()] = Some(n - by);
                     }
                 }
                 prop_assert_eq!(victims.least(), lists.least());
-                let listed: Vec<Option<u32>> = (0..20).map(|s| victims.listed_under(s)).collect();
+                let listed: Vec<Option<u32>> = (0..20).map(|s| victims.listed_under(SuperblockId(s))).collect();
                 prop_assert_eq!(&listed, &model);
                 prop_assert!(victims.audit(20, 8).is_ok());
             }

@@ -5,8 +5,8 @@ use super::{Array, ArrayTimes, Die, DieState, NONE, OVERTAKES_MAX, Queue, SUSPEN
 use crate::divisor::Divisor;
 use crate::events::{Event, EventQueue};
 use crate::invariant::{Checked, check_near, check_sum, ensure};
-use crate::nand::channel::Channel;
-use crate::nand::{FlashOp, OpClass};
+use crate::nand::channel::{Channel, ChannelId};
+use crate::nand::{FlashOp, OpClass, Plane};
 use nandscope_units::Nanos;
 use std::collections::BTreeSet;
 
@@ -254,7 +254,7 @@ impl Array {
             return Ok(());
         }
         let mut reads = BTreeSet::new();
-        for (bit, plane) in (0..).zip(&self.planes[self.planes_of(number)]) {
+        for (own, plane) in (0..).map(Plane).zip(&self.planes[self.planes_of(number)]) {
             check_near("the end of a transfer", plane.bus_until, now)?;
             if plane.read == NONE {
                 continue;
@@ -267,8 +267,8 @@ impl Array {
             ensure!(
                 held && slot.is_some_and(|slot| slot.op.die == number
                     && slot.op.class == OpClass::Read
-                    && u32::from(slot.op.planes) >> bit & 1 == 1),
-                "plane {bit} of die {number} reads nothing"
+                    && slot.op.planes.contains(own)),
+                "plane {own} of die {number} reads nothing"
             );
             reads.insert(plane.read);
         }
@@ -290,7 +290,8 @@ impl Array {
             if *place == Place::Free || slot.op.class != OpClass::Read {
                 continue;
             }
-            let fits = slot.op.planes != 0 && u32::from(slot.op.planes) >> self.times.planes == 0;
+            let planes = slot.op.planes;
+            let fits = !planes.is_empty() && planes.iter().all(|plane| plane.0 < self.times.planes);
             let holds =
                 *place == Place::InArray || (*place == Place::Leaving && !self.times.cache_read);
             ensure!(
@@ -305,11 +306,11 @@ impl Array {
 
     /// Every program whose data is on its way is booked on the channel of its die.
     fn audit_channels(&self, places: &[Place], now: Nanos) -> Checked {
-        for (number, channel) in (0u32..).zip(&self.channels) {
+        for (number, channel) in (0..).map(ChannelId).zip(&self.channels) {
             channel.audit(now, |op| {
                 let slot = self.slots.get(op as usize);
                 places.get(op as usize) == Some(&Place::Staging)
-                    && slot.is_some_and(|s| self.by_channels.remainder(s.op.die.0) == number)
+                    && slot.is_some_and(|s| self.channel_of(s.op.die) == number)
             })?;
         }
         let booked: usize = self.channels.iter().map(Channel::programs).sum();

@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 
 /// A plane of a die.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Plane {
+pub(super) struct PlaneState {
     /// The read that it is at work on, or whose page its register holds; or [`NONE`].
     pub(super) read: u32,
     /// End of the last transfer out of its register.
     pub(super) bus_until: Nanos,
 }
 
-impl Plane {
-    pub(super) const IDLE: Plane = Plane {
+impl PlaneState {
+    pub(super) const IDLE: PlaneState = PlaneState {
         read: NONE,
         bus_until: Nanos::ZERO,
     };
@@ -36,10 +36,8 @@ impl Array {
     /// The planes of a die that an operation reads.
     pub(super) fn planes_read(&self, index: u32) -> impl Iterator<Item = usize> + use<> {
         let op = self.slots[index as usize].op;
-        let planes = self.planes_of(op.die);
-        (0..)
-            .zip(planes)
-            .filter_map(move |(bit, plane)| (u32::from(op.planes) >> bit & 1 == 1).then_some(plane))
+        let first = self.planes_of(op.die).start;
+        op.planes.iter().map(move |plane| first + plane.index())
     }
 
     fn has_free_planes(&self, index: u32) -> bool {
@@ -127,6 +125,7 @@ impl Array {
         let from = self.dies[op.die].reads_from.max(now);
         let mut until = from + Nanos(u64::from(op.array_ns));
         for plane in self.planes_read(index) {
+            debug_assert_eq!(self.planes[plane].read, NONE, "a plane reads two pages");
             self.planes[plane].read = index;
             // The array's data can leave the page register only when the previous transfer is over.
             until = until.max(self.planes[plane].bus_until);
@@ -157,6 +156,7 @@ impl Array {
     pub(super) fn free_planes(&mut self, index: u32, now: Nanos, events: &mut EventQueue) {
         let die = self.slots[index as usize].op.die;
         for plane in self.planes_read(index) {
+            debug_assert_eq!(self.planes[plane].read, index, "another read has the plane");
             self.planes[plane].read = NONE;
         }
         self.dies[die].reading -= 1;

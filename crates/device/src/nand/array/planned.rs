@@ -29,6 +29,10 @@ impl Array {
         let channel = self.channel(op.die);
         let channel_before = channel.booked();
         let end = channel.book_read(time, at);
+        debug_assert!(
+            self.dies[op.die].bus_until <= at,
+            "a page leaves a die before the one that was read first"
+        );
         let die_before = std::mem::replace(&mut self.dies[op.die].bus_until, end);
         Transfer {
             end,

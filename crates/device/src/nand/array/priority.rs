@@ -2,7 +2,8 @@
 
 use super::{Array, ArrayTimes, OVERTAKES_MAX};
 use crate::events::{Event, EventQueue};
-use crate::nand::{Die, FlashOp, OpClass, Owner, Progress};
+use crate::ftl::superblock_id::SuperblockId;
+use crate::nand::{Die, FlashOp, OpClass, Owner, PlaneSet, Progress};
 use crate::random::Random;
 use nandscope_units::Nanos;
 
@@ -94,7 +95,7 @@ fn op(class: OpClass, die: u32, owner: Owner) -> FlashOp {
         bus_bytes: 4096,
         transfers: 1,
         retransfers: 0,
-        planes: 0,
+        planes: PlaneSet::NONE,
         owner,
     }
 }
@@ -145,7 +146,13 @@ fn one_background_read_has_its_turn_after_so_many_host_reads() {
 fn reads_go_on_while_the_work_waits_for_its_data_or_for_power() {
     let mut bench = Bench::new(2);
     bench.array.set_active_dies(1);
-    bench.submit(OpClass::Erase, 1, Owner::Erase { superblock: 1 });
+    bench.submit(
+        OpClass::Erase,
+        1,
+        Owner::Erase {
+            superblock: SuperblockId(1),
+        },
+    );
     bench.host_read(0);
     bench.submit(OpClass::Program, 0, Owner::RelocationProgram { job: 0 });
     let reads = 4 * OVERTAKES_MAX;
@@ -208,7 +215,12 @@ fn a_read_that_skips_the_queue_ends_as_one_that_does_not() {
                 ),
                 4..=5 => (OpClass::Read, Owner::RelocationRead { job: number }),
                 6 => (OpClass::Program, Owner::RelocationProgram { job: number }),
-                _ => (OpClass::Erase, Owner::Erase { superblock: number }),
+                _ => (
+                    OpClass::Erase,
+                    Owner::Erase {
+                        superblock: SuperblockId(number),
+                    },
+                ),
             };
             quick.submit(class, die, owner);
             plain.submit_to_queue(class, die, owner);

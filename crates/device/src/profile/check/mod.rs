@@ -6,6 +6,7 @@ mod ranges;
 
 use super::error::Located;
 use super::schema::{Cell, ControllerSection, FtlSection, MapLocation, Profile};
+use crate::convert::ToF64;
 use crate::ftl::page_map::geometry::Geometry;
 use crate::link::{Protocol, is_nvme, link_mode};
 
@@ -146,7 +147,7 @@ fn reliability(profile: &Profile, faults: &mut Faults) {
     let r = &profile.nand.reliability;
     if let Some(pages) = &r.page_rber {
         let bits = profile.nand.cell.bits() as usize;
-        let mean = pages.iter().sum::<f64>() / bits as f64;
+        let mean = pages.iter().sum::<f64>() / bits.to_f64();
         if profile.card.is_some() || pages.len() != bits || (mean - 1.0).abs() > 0.01 {
             faults.add(
                 "nand.reliability.page_rber",

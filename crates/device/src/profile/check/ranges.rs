@@ -1,6 +1,7 @@
 //! The ranges of single values of a device profile. docs/profiles.md lists them; a test compares.
 
 use super::Faults;
+use crate::convert::ToF64;
 use crate::profile::card::CardSection;
 use crate::profile::power_state::PowerStateSection;
 use crate::profile::registers::RegistersSection;
@@ -29,7 +30,7 @@ const RANGES: &[Range] = &[
     ("nand.word_lines", 1.0, 16_384.0, |p| of(p.nand.word_lines)),
     ("nand.page_kib", 1.0, 128.0, |p| of(p.nand.page_kib)),
     ("nand.bus_mt_per_s", 1.0, 1e4, |p| of(p.nand.bus_mt_per_s)),
-    ("nand.bus_overhead_ns", 0.0, 1e6, |p| of(p.nand.bus_overhead_ns as f64)),
+    ("nand.bus_overhead_ns", 0.0, 1e6, |p| of(p.nand.bus_overhead_ns.to_f64())),
     ("nand.suspend_us", 0.0, 1e4, |p| of(p.nand.suspend_us)),
     ("nand.suspend_threshold_us", 0.0, 1e6, |p| optional(p.nand.suspend_threshold_us)),
     ("nand.factory_bad_percent", 0.0, 50.0, |p| of(p.nand.factory_bad_percent)),
@@ -71,7 +72,7 @@ const RANGES: &[Range] = &[
     ("controller.cores", 1.0, 64.0, |p| controller(p, |c| c.cores.into())),
     ("controller.read_us", 0.0, 1e6, |p| controller(p, |c| c.read_us)),
     ("controller.write_us", 0.0, 1e6, |p| controller(p, |c| c.write_us)),
-    ("controller.per_unit_ns", 0.0, 1e9, |p| controller(p, |c| c.per_unit_ns as f64)),
+    ("controller.per_unit_ns", 0.0, 1e9, |p| controller(p, |c| c.per_unit_ns.to_f64())),
     ("controller.relocate_unit_us", 0.0, 1e5, |p| controller(p, |c| c.relocate_unit_us)),
     ("controller.decode_us", 0.0, 1e4, |p| controller(p, |c| c.decode_us)),
     ("controller.ecc_engines", 1.0, 256.0, |p| controller_option(p, |c| c.ecc_engines)),

@@ -9,6 +9,7 @@
 
 mod writes;
 
+use crate::convert::{Narrow, Widen};
 use crate::ftl::au_map::geometry::CardGeometry;
 use crate::invariant::{Checked, ensure};
 use crate::profile::card::CardSection;
@@ -116,7 +117,7 @@ impl SharedLog {
 
     /// Whether the next page lies in a block that the log does not have yet.
     fn needs_block(&self) -> bool {
-        self.used == self.blocks.len() as u32 * self.limits.au_pages
+        self.used == self.blocks.len().narrow() * self.limits.au_pages
     }
 
     /// Programs more of the last page, if this part continues it and the page takes another program.
@@ -168,8 +169,8 @@ impl SharedLog {
         );
         ensure!(
             self.used <= limits.pages
-                && self.blocks.len() as u64 >= u64::from(self.used.div_ceil(limits.au_pages))
-                && self.blocks.len() as u64 <= u64::from(limits.pages.div_ceil(limits.au_pages))
+                && self.blocks.len().widen() >= u64::from(self.used.div_ceil(limits.au_pages))
+                && self.blocks.len().widen() <= u64::from(limits.pages.div_ceil(limits.au_pages))
                 && self.sharers.len() <= limits.aus as usize
                 && self.since[1] <= self.since[0]
                 && self.since[0] <= uses,

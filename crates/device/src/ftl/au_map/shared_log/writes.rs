@@ -117,7 +117,7 @@ impl Map {
     /// Whether an AU has data in a log of which a block was read so often that it must be rewritten.
     pub(in crate::ftl::au_map) fn is_shared_log_worn_by_reads(&self, au: u32) -> bool {
         let log = self.shared_log.as_ref().filter(|log| log.shares(au));
-        let worn = |block: &u32| self.physical.reads.most(*block) >= self.refresh_reads;
+        let worn = |block: &u32| self.physical.reads.most(*block as usize) >= self.refresh_reads;
         self.refresh_reads > 0 && log.is_some_and(|log| log.blocks.iter().any(worn))
     }
 

@@ -2,8 +2,12 @@
 //! replaces becomes invalid; discards forget.
 
 use super::{Log, Pool, ProgramUnit, Stream};
+use crate::convert::Narrow;
 use crate::ftl::blocks::State;
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::page_map::program_id::ProgramId;
+use crate::ftl::superblock_id::SuperblockId;
 use nandscope_units::Nanos;
 
 impl Log {
@@ -12,7 +16,7 @@ impl Log {
     /// [`Log::note_map_change`] must follow for these.
     pub(crate) fn write(
         &mut self,
-        first: u32,
+        first: Lpn,
         count: u32,
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
@@ -30,6 +34,7 @@ impl Log {
             at += appended;
         }
         self.gc_writes_since_host = 0;
+        debug_assert!(at.0 <= self.layout.map_base.0, "the host writes to the map");
         at - first
     }
 
@@ -38,7 +43,7 @@ impl Log {
     /// those calls, or no block is left.
     pub(crate) fn write_units(
         &mut self,
-        units: &[u32],
+        units: &[Lpn],
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
     ) -> usize {
@@ -59,7 +64,7 @@ impl Log {
             }
             self.advance_stream(&mut stream, ppn, 1);
         }
-        let count = units.len() as u32;
+        let count = units.len().narrow();
         stream.host_units += count;
         self.programmed.host += u64::from(count);
         self.gc_writes_since_host = 0;
@@ -85,7 +90,7 @@ impl Log {
     pub(super) fn append_host(
         &mut self,
         pool: Pool,
-        (first, count): (u32, u32),
+        (first, count): (Lpn, u32),
         host_data: bool,
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
@@ -109,10 +114,11 @@ impl Log {
     }
 
     /// Appends logical units that fit. Invalid units of one superblock are booked together.
-    pub(super) fn append(&mut self, stream: &mut Stream, first: u32, count: u32) {
+    pub(super) fn append(&mut self, stream: &mut Stream, first: Lpn, count: u32) {
+        debug_assert!(count <= self.room(stream), "a program unit overflows");
         let ppn = self.geometry.ppn(stream.superblock, stream.next);
         let superblock_units = self.geometry.native.superblock_units;
-        let (mut lost, mut lost_from, mut lost_units) = (0, Ppn(0), 0);
+        let (mut lost, mut lost_from, mut lost_units) = (SuperblockId(0), Ppn(0), 0);
         for i in 0..count {
             let old = self.map.point(first + i, ppn + i);
             if old == Ppn::UNMAPPED {
@@ -161,7 +167,11 @@ impl Log {
 
     pub(super) fn take_unit(&mut self, stream: &mut Stream) -> Option<ProgramUnit> {
         let program_units = self.geometry.mode(stream.slc).program_units;
-        let program = stream.next / program_units - 1;
+        debug_assert!(
+            stream.next > 0 && stream.next.is_multiple_of(program_units),
+            "a program unit is programmed before it is full"
+        );
+        let program = ProgramId(stream.next / program_units - 1);
         stream.filling = 0;
         let host_units = std::mem::take(&mut stream.host_units);
         self.blocks.get_mut(stream.superblock).programs_pending += 1;
@@ -177,15 +187,17 @@ impl Log {
     }
 
     /// The parity of a row of program units counts with the last one of data.
-    fn count_parity(&mut self, slc: bool, program: u32) {
+    fn count_parity(&mut self, slc: bool, program: ProgramId) {
         let g = &self.geometry;
-        let units = g.parity_units(slc, program + 1) - g.parity_units(slc, program);
+        let units = g.parity_units(slc, program.0 + 1) - g.parity_units(slc, program.0);
         self.programmed.parity += u64::from(units);
         self.appended += u64::from(units);
     }
 
     pub(super) fn keep_or_close(&mut self, stream: Stream) -> Option<Stream> {
-        if stream.next < self.geometry.mode(stream.slc).superblock_units {
+        let units = self.geometry.mode(stream.slc).superblock_units;
+        debug_assert!(stream.next <= units, "data lies behind a superblock");
+        if stream.next < units {
             return Some(stream);
         }
         self.closings += 1;

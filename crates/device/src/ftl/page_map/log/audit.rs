@@ -3,10 +3,12 @@
 //! that its state requires. It looks at the whole device and is slow.
 
 use super::{Layout, Log, MapCache, Pool, ProgramUnit, Stream, Victim};
+use crate::convert::Widen;
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::geometry::Geometry;
 use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, check_near, check_sum, ensure};
 use crate::profile::schema::{FtlSection, Profile};
 use nandscope_units::Nanos;
@@ -90,7 +92,7 @@ impl Log {
     fn audit_places(&self) -> Checked {
         let superblocks = self.blocks.len();
         let blocks = self.geometry.blocks_per_superblock();
-        let free: Vec<u32> = self.blocks.free_list().map(|(_, s)| s).collect();
+        let free: Vec<SuperblockId> = self.blocks.free_list().map(|(_, s)| s).collect();
         let named = self
             .streams()
             .map(|s| s.superblock)
@@ -101,7 +103,7 @@ impl Log {
             .chain(free);
         for superblock in named {
             ensure!(
-                superblock < superblocks,
+                superblock.0 < superblocks,
                 "superblock {superblock} is not one of the {superblocks}"
             );
         }
@@ -215,7 +217,7 @@ impl Log {
     }
 
     /// Whether a superblock waits for its erasure.
-    pub(crate) fn waits_for_erase(&self, superblock: u32) -> bool {
+    pub(crate) fn waits_for_erase(&self, superblock: SuperblockId) -> bool {
         self.to_erase.contains(&superblock)
     }
 
@@ -226,7 +228,7 @@ impl Log {
             sources.iter().all(|ppn| ppn.0 < physical),
             "data is moved from beyond the flash"
         );
-        let mut superblocks: Vec<u32> = sources
+        let mut superblocks: Vec<SuperblockId> = sources
             .iter()
             .map(|ppn| self.geometry.superblock_of(*ppn))
             .collect();
@@ -248,7 +250,7 @@ impl Log {
     /// Checks that a program of relocation takes the data of its job, unit for unit, and that of no other.
     pub(crate) fn audit_move(&self, unit: &ProgramUnit, sources: &[Ppn]) -> Checked {
         let program_units = self.geometry.native.program_units;
-        let to = self.geometry.ppn(unit.superblock, 0) + unit.program * program_units;
+        let to = self.geometry.ppn(unit.superblock, 0) + unit.program.0 * program_units;
         let owner = |place: Ppn| self.map.owner(place);
         ensure!(
             sources.len() <= program_units as usize
@@ -264,20 +266,20 @@ impl Log {
     }
 
     /// Superblocks that are being collected are the victim, or have been emptied by jobs.
-    pub(crate) fn audit_emptied(&self, emptied: &[u32]) -> Checked {
+    pub(crate) fn audit_emptied(&self, emptied: &[SuperblockId]) -> Checked {
         let collecting = self
             .blocks
             .iter()
             .filter(|(_, block)| block.state == State::Collecting)
             .map(|(superblock, _)| superblock);
-        let known: BTreeSet<u32> = emptied
+        let known: BTreeSet<SuperblockId> = emptied
             .iter()
             .copied()
             .chain(self.victim.map(|v| v.superblock))
             .collect();
         let named = emptied.len() + usize::from(self.victim.is_some());
         ensure!(
-            known.len() == named && collecting.collect::<BTreeSet<u32>>() == known,
+            known.len() == named && collecting.collect::<BTreeSet<SuperblockId>>() == known,
             "{known:?} are being collected, named {named} times"
         );
         Ok(())
@@ -289,7 +291,7 @@ impl Log {
         self.map
             .audit(self.layout.logical, per_superblock, &mut valid)?;
         for (superblock, block) in self.blocks.iter() {
-            let recount = valid[superblock as usize];
+            let recount = valid[superblock.index()];
             ensure!(
                 block.valid == recount,
                 "superblock {superblock} counts {} valid units and has {recount}",
@@ -308,7 +310,7 @@ impl Log {
     }
 
     /// Units of a superblock that have been written since its erasure.
-    fn written_units(&self, superblock: u32) -> u32 {
+    fn written_units(&self, superblock: SuperblockId) -> u32 {
         let open = self.streams().find(|s| s.superblock == superblock);
         let block = self.blocks.get(superblock);
         match (open, block.state) {
@@ -319,7 +321,7 @@ impl Log {
     }
 
     fn audit_states(&self) -> Checked {
-        let open: BTreeSet<u32> = self.streams().map(|s| s.superblock).collect();
+        let open: BTreeSet<SuperblockId> = self.streams().map(|s| s.superblock).collect();
         let mut in_slc_mode = 0;
         for (superblock, block) in self.blocks.iter() {
             let state = block.state;
@@ -363,7 +365,7 @@ impl Log {
                 .filter(move |(_, b)| b.state == wanted)
                 .map(|(i, _)| i)
         };
-        let free: BTreeSet<u32> = self.blocks.free_list().map(|(_, s)| s).collect();
+        let free: BTreeSet<SuperblockId> = self.blocks.free_list().map(|(_, s)| s).collect();
         ensure!(
             free == in_state(State::Free).collect()
                 && free.len() == self.blocks.free_count() as usize,
@@ -375,8 +377,8 @@ impl Log {
                 "free superblock {superblock} is listed under a wear of {wear}"
             );
         }
-        let native: BTreeSet<u32> = self.victims.iter().collect();
-        let cached: BTreeSet<u32> = self.slc_closed.iter().copied().collect();
+        let native: BTreeSet<SuperblockId> = self.victims.iter().collect();
+        let cached: BTreeSet<SuperblockId> = self.slc_closed.iter().copied().collect();
         ensure!(
             cached.len() == self.slc_closed.len(),
             "a cached superblock is listed twice: {:?}",
@@ -417,8 +419,8 @@ impl Log {
 
     /// Every unit that was programmed has its cause, and lies in a superblock or went with an erasure.
     fn audit_programmed(&self) -> Checked {
-        let superblocks = 0..self.blocks.len();
-        let programmed = |superblock: u32| {
+        let superblocks = (0..self.blocks.len()).map(SuperblockId);
+        let programmed = |superblock: SuperblockId| {
             let slc = self.blocks.get(superblock).slc;
             let data = self.written_units(superblock);
             let programs = data / self.geometry.mode(slc).program_units;
@@ -475,5 +477,6 @@ fn count_retired(log: &Log) -> u64 {
     log.blocks
         .iter()
         .filter(|(_, b)| b.state == State::Retired)
-        .count() as u64
+        .count()
+        .widen()
 }

@@ -2,6 +2,7 @@
 //! are written if they have changed, so that the whole map has been passed once when the journal has gone round. What
 //! lies further back in the journal is not needed any more.
 
+use crate::convert::Narrow;
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +56,7 @@ impl Checkpoint {
     pub(super) fn due(&self, journal_page: u32) -> u32 {
         let passed =
             |written: u32| u64::from(self.pages) * u64::from(written) / u64::from(self.journal);
-        (passed(journal_page + 1) - passed(journal_page)) as u32
+        (passed(journal_page + 1) - passed(journal_page)).narrow()
     }
 
     /// Checks that it is one of such a map and journal.

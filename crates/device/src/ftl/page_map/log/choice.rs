@@ -2,9 +2,11 @@
 //! far the host must wait for it.
 
 use super::{Cause, Log, RefreshTarget, Stream, Victim};
+use crate::convert::{Narrow, ToF64};
 use crate::ftl::blocks::{NATIVE_CYCLE, State};
 use crate::ftl::page_map::geometry::OPEN_SUPERBLOCKS;
 use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::profile::schema::VictimPolicy;
 use nandscope_units::Nanos;
 
@@ -24,13 +26,13 @@ impl Log {
 
     /// Space must be made while the host writes.
     pub(crate) fn needs_relocation(&self) -> bool {
-        self.blocks.free_count() + self.to_erase.len() as u32 <= self.gc_low_watermark()
+        self.blocks.free_count() + self.to_erase.len().narrow() <= self.gc_low_watermark()
             || self.must_fold()
     }
 
     /// In idle time, garbage collection goes on beyond its start, as long as it gains more than it moves.
     pub(crate) fn collects_in_idle_time(&self) -> bool {
-        let free = self.blocks.free_count() + self.to_erase.len() as u32;
+        let free = self.blocks.free_count() + self.to_erase.len().narrow();
         let least = || self.victims.least().map(|s| self.blocks.get(s).valid);
         free < self.layout.idle_free
             && least().is_some_and(|valid| valid <= self.geometry.native.superblock_units / 2)
@@ -84,7 +86,7 @@ impl Log {
 
     /// Wear levelling: the least worn closed superblock, where it lags the mean by `spread` cycles.
     pub(crate) fn level_wear(&mut self, spread: u32) {
-        let limit = (self.blocks.mean_wear() - f64::from(spread)) * NATIVE_CYCLE as f64;
+        let limit = (self.blocks.mean_wear() - f64::from(spread)) * NATIVE_CYCLE.to_f64();
         let coldest = self
             .blocks
             .iter()
@@ -92,7 +94,7 @@ impl Log {
             .min_by_key(|(_, b)| b.wear)
             .map(|(i, b)| (i, b.wear));
         if let Some((superblock, wear)) = coldest
-            && wear as f64 <= limit
+            && wear.to_f64() <= limit
         {
             self.ask_refresh(RefreshTarget {
                 superblock,
@@ -170,7 +172,7 @@ impl Log {
     /// and what the present victim has given up already.
     pub(crate) fn free_room(&self) -> u64 {
         let native = u64::from(self.geometry.native.superblock_units);
-        let free = self.blocks.free_count() + self.to_erase.len() as u32;
+        let free = self.blocks.free_count() + self.to_erase.len().narrow();
         let left = |stream: &Stream| {
             let mode = self.geometry.mode(stream.slc);
             u64::from(mode.superblock_units - stream.next) * native
@@ -190,7 +192,7 @@ impl Log {
             return 0;
         }
         let native = u64::from(self.geometry.native.superblock_units);
-        let least = (OPEN_SUPERBLOCKS + u64::from(self.layout.checkpoint_burst)) * native;
+        let least = u64::from(OPEN_SUPERBLOCKS + self.layout.checkpoint_burst) * native;
         let start = u64::from(self.gc_low_watermark()) * native;
         let lent = self.free_room().min(start).saturating_sub(least);
         self.mean_yield / start.saturating_sub(least).max(1) * lent
@@ -234,7 +236,7 @@ impl Log {
     }
 
     /// SLC data goes first: folding three or four SLC superblocks frees more than it takes.
-    pub(super) fn gc_victim(&mut self, now: Nanos) -> Option<(u32, Cause)> {
+    pub(super) fn gc_victim(&mut self, now: Nanos) -> Option<(SuperblockId, Cause)> {
         if self.slc_count > self.layout.slc.fixed
             && let Some(superblock) = self.slc_closed.pop_front()
         {
@@ -254,15 +256,15 @@ impl Log {
         }
     }
 
-    pub(super) fn best_cost_benefit(&self, _now: Nanos) -> Option<u32> {
+    pub(super) fn best_cost_benefit(&self, _now: Nanos) -> Option<SuperblockId> {
         let units = f64::from(self.geometry.native.superblock_units);
-        let score = |superblock: &u32| {
+        let score = |superblock: &SuperblockId| {
             let block = self.blocks.get(*superblock);
             let used = f64::from(block.valid) / units;
-            let age = (self.closings - block.closed_order + 1) as f64;
+            let age = (self.closings - block.closed_order + 1).to_f64();
             age * (1.0 - used) / (2.0 * used + 1e-9)
         };
-        let mut best: Option<(f64, u32)> = None;
+        let mut best: Option<(f64, SuperblockId)> = None;
         for superblock in self.victims.iter() {
             let value = score(&superblock);
             if best.is_none_or(|(b, _)| value > b) {

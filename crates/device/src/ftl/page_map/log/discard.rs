@@ -2,6 +2,7 @@
 //! flash any more; one of which nothing was mapped is not looked at.
 
 use super::{Log, ProgramUnit, WantedPage};
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::ppn::Ppn;
 use nandscope_units::Nanos;
 
@@ -17,22 +18,21 @@ impl Log {
     /// map tells.
     pub(crate) fn touch_for_discard(
         &mut self,
-        first: u32,
-        end: u32,
+        first: Lpn,
+        end: Lpn,
         most: usize,
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
-    ) -> u32 {
+    ) -> Lpn {
         if self.map_cache.is_none() {
             return end;
         }
-        let per_page = self.geometry.unit_bytes / 4;
         let mut at = first;
         while at < end && self.wanted.len() < most {
-            let page = at / per_page;
+            let page = self.map_page_of(at);
             let until = self.end_of_map_page(page).min(end);
-            let is_mapped = |unit: u32| self.map.lookup(unit) != Ppn::UNMAPPED;
-            if (at..until).any(is_mapped) {
+            let is_mapped = |unit| self.map.lookup(unit) != Ppn::UNMAPPED;
+            if at.and_next(until - at).any(is_mapped) {
                 if self.covers_map_page(page, at, until) {
                     self.want_for_last_time(page);
                 } else {
@@ -45,8 +45,8 @@ impl Log {
     }
 
     /// Forgets the logical units from `first` to `end`, and the map pages that this empties.
-    pub(crate) fn discard(&mut self, first: u32, end: u32) {
-        for logical in first..end {
+    pub(crate) fn discard(&mut self, first: Lpn, end: Lpn) {
+        for logical in first.and_next(end - first) {
             self.forget(logical);
         }
         if first < end {
@@ -55,10 +55,9 @@ impl Log {
         if self.map_cache.is_none() || first == end {
             return;
         }
-        let per_page = self.geometry.unit_bytes / 4;
-        for page in first / per_page..=(end - 1) / per_page {
+        for page in self.map_pages(first, end - first) {
             let (from, until) = (
-                first.max(page * per_page),
+                first.max(self.start_of_map_page(page)),
                 self.end_of_map_page(page).min(end),
             );
             if self.covers_map_page(page, from, until) {
@@ -70,7 +69,7 @@ impl Log {
         }
     }
 
-    fn forget(&mut self, logical: u32) {
+    fn forget(&mut self, logical: Lpn) {
         let old = self.map.unmap(logical);
         if old != Ppn::UNMAPPED {
             self.invalidated(self.geometry.superblock_of(old), 1);
@@ -89,15 +88,16 @@ impl Log {
         }
     }
 
-    fn end_of_map_page(&self, page: u32) -> u32 {
-        let per_page = self.geometry.unit_bytes / 4;
-        (page + 1)
-            .saturating_mul(per_page)
-            .min(self.geometry.user_units)
+    fn start_of_map_page(&self, page: u32) -> Lpn {
+        Lpn(page * self.geometry.entries_per_unit())
     }
 
-    fn covers_map_page(&self, page: u32, from: u32, until: u32) -> bool {
-        let per_page = self.geometry.unit_bytes / 4;
-        from == page * per_page && until == self.end_of_map_page(page)
+    fn end_of_map_page(&self, page: u32) -> Lpn {
+        let end = (page + 1).saturating_mul(self.geometry.entries_per_unit());
+        Lpn(end.min(self.geometry.user_units))
+    }
+
+    fn covers_map_page(&self, page: u32, from: Lpn, until: Lpn) -> bool {
+        from == self.start_of_map_page(page) && until == self.end_of_map_page(page)
     }
 }

@@ -8,7 +8,10 @@
 //! of it belongs. Hot units that are scattered among cold ones within chunks are not found.
 
 use super::Log;
+use crate::convert::Widen;
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +43,11 @@ pub(super) struct Heat {
     since_halving: u32,
 }
 
+/// Number of the chunk of a unit.
+fn chunk_of(unit: Lpn) -> usize {
+    (unit.0 / CHUNK_UNITS) as usize
+}
+
 impl Heat {
     pub(super) fn new(user_units: u32) -> Self {
         Heat {
@@ -51,17 +59,17 @@ impl Heat {
     }
 
     /// Whether the chunk of a logical unit is hot; metadata is not.
-    fn is_hot(&self, unit: u32) -> bool {
-        let count = self.counts.get((unit / CHUNK_UNITS) as usize);
+    fn is_hot(&self, unit: Lpn) -> bool {
+        let count = self.counts.get(chunk_of(unit));
         let written = u64::from(count.copied().unwrap_or(0));
-        written * self.counts.len() as u64 > HOT_RATE * self.total
+        written * self.counts.len().widen() > HOT_RATE * self.total
     }
 
     /// Units of one chunk are written.
-    fn count(&mut self, first: u32, units: u32) {
-        if let Some(count) = self.counts.get_mut((first / CHUNK_UNITS) as usize) {
+    fn count(&mut self, first: Lpn, units: u32) {
+        if let Some(count) = self.counts.get_mut(chunk_of(first)) {
             let before = *count;
-            *count = before.saturating_add(units as u8);
+            *count = before.saturating_add(u8::try_from(units).unwrap_or(u8::MAX));
             self.total += u64::from(*count - before);
         }
         self.since_halving += units;
@@ -90,11 +98,11 @@ impl Heat {
 
 impl Log {
     /// The pool of host data that begins at a unit, and how many of `count` units go there.
-    pub(super) fn pool_of_write(&self, first: u32, count: u32) -> (Pool, u32) {
+    pub(super) fn pool_of_write(&self, first: Lpn, count: u32) -> (Pool, u32) {
         match &self.heat {
             None => (Pool::Cold, count),
             Some(heat) => {
-                let in_chunk = CHUNK_UNITS - first % CHUNK_UNITS;
+                let in_chunk = CHUNK_UNITS - first.0 % CHUNK_UNITS;
                 let hot = heat.is_hot(first);
                 (
                     if hot { Pool::Hot } else { Pool::Cold },
@@ -110,14 +118,14 @@ impl Log {
     }
 
     /// The host wrote units of one chunk.
-    pub(super) fn count_write(&mut self, first: u32, units: u32) {
+    pub(super) fn count_write(&mut self, first: Lpn, units: u32) {
         if let Some(heat) = &mut self.heat {
             heat.count(first, units);
         }
     }
 
     /// The pool to which most of the valid data of a superblock belongs now.
-    pub(super) fn pool_of_victim(&self, superblock: u32) -> Pool {
+    pub(super) fn pool_of_victim(&self, superblock: SuperblockId) -> Pool {
         let Some(heat) = &self.heat else {
             return Pool::Cold;
         };
@@ -139,7 +147,7 @@ mod tests {
     use super::*;
     use crate::ftl::blocks::State;
     use crate::ftl::page_map::geometry::Geometry;
-    use crate::profile::library;
+    use crate::ftl::page_map::small::{self, Small};
     use crate::random::Random;
     use nandscope_units::Nanos;
 
@@ -147,18 +155,18 @@ mod tests {
     /// it is erased.
     #[test]
     fn moved_data_is_in_the_pool_that_its_heat_says() {
-        let mut profile = library::device("reference-nvme-64gb")
-            .expect("in the library")
-            .profile()
-            .expect("valid");
-        (profile.nand.channels, profile.nand.dies_per_channel) = (1, 2);
-        (profile.nand.blocks_per_plane, profile.nand.word_lines) = (64, 4);
-        profile.nand.factory_bad_percent = 0.0;
-        let mut ftl = profile.ftl.clone().expect("page-mapped");
+        let size = Small {
+            word_lines: 4,
+            blocks_per_plane: 64,
+            superblocks: 44,
+        };
+        let profile = size.profile("reference-nvme-64gb", |nand| {
+            (nand.channels, nand.dies_per_channel) = (1, 2);
+            nand.factory_bad_percent = 0.0;
+        });
+        let mut ftl = small::ftl(&profile);
         ftl.separate_by_heat = true;
         ftl.journal_entries = 0;
-        let superblock_units = 2 * 2 * 4 * 3 * 4;
-        profile.device.capacity_bytes = 44 * superblock_units * 4096;
         let geometry = Geometry::new(&profile, &ftl);
         let user_units = u64::from(geometry.user_units);
         let mut log = Log::new(&profile, &ftl, geometry, &mut Random::new(1));
@@ -178,11 +186,13 @@ mod tests {
                 i
             } else {
                 random.below(among)
-            } as u32;
+            };
+            let unit = Lpn(unit as u32);
             assert_eq!(log.write(unit, 1, now, &mut full), 1);
             let written = log.geometry.superblock_of(log.map.lookup(unit));
             assert_eq!(
-                pools[written as usize], None,
+                pools[written.index()],
+                None,
                 "the host writes among moved data"
             );
             full.drain(..)
@@ -201,7 +211,7 @@ mod tests {
                 moved_to[victim.pool as usize] += u64::from(moved);
                 for from in sources {
                     let to = log.map.lookup(log.map.owner(from));
-                    let pool = &mut pools[log.geometry.superblock_of(to) as usize];
+                    let pool = &mut pools[log.geometry.superblock_of(to).index()];
                     assert!(
                         pool.is_none_or(|pool| pool == victim.pool),
                         "pools are mixed"
@@ -216,7 +226,7 @@ mod tests {
                 log.erase_invalid_instantly(now);
                 for (superblock, block) in log.blocks.iter() {
                     if block.state == State::Free {
-                        pools[superblock as usize] = None;
+                        pools[superblock.index()] = None;
                     }
                 }
             }
@@ -226,10 +236,10 @@ mod tests {
     }
 
     /// Unit by unit, through the map of the other direction.
-    fn pool_by_majority(log: &Log, superblock: u32) -> Pool {
+    fn pool_by_majority(log: &Log, superblock: SuperblockId) -> Pool {
         let heat = log.heat.as_ref().expect("separated");
         let mut units = [0u32; 2];
-        for unit in 0..log.geometry.user_units {
+        for unit in (0..log.geometry.user_units).map(Lpn) {
             let place = log.map.lookup(unit);
             if place != Ppn::UNMAPPED && log.geometry.superblock_of(place) == superblock {
                 units[usize::from(heat.is_hot(unit))] += 1;
@@ -246,13 +256,16 @@ mod tests {
     fn chunks_written_at_twice_the_mean_rate_are_hot() {
         let mut heat = Heat::new(160);
         for chunk in 0..10 {
-            heat.count(chunk * 16, 16);
+            heat.count(Lpn(chunk * 16), 16);
         }
-        assert!((0..160).all(|unit| !heat.is_hot(unit)), "all are alike");
+        assert!(
+            (0..160).all(|unit| !heat.is_hot(Lpn(unit))),
+            "all are alike"
+        );
         for _ in 0..60 {
-            heat.count(32, 1);
+            heat.count(Lpn(32), 1);
         }
-        let hot: Vec<u32> = (0..200).filter(|unit| heat.is_hot(*unit)).collect();
+        let hot: Vec<u32> = (0..200).filter(|unit| heat.is_hot(Lpn(*unit))).collect();
         assert_eq!(hot, (32..48).collect::<Vec<_>>());
         heat.audit(160).expect("sound");
     }
@@ -261,13 +274,13 @@ mod tests {
     fn what_is_not_written_any_more_becomes_cold() {
         let mut heat = Heat::new(160);
         for _ in 0..255 {
-            heat.count(0, 1);
+            heat.count(Lpn(0), 1);
         }
-        assert!(heat.is_hot(0));
+        assert!(heat.is_hot(Lpn(0)));
         for round in 0..480 {
-            heat.count(16 + round % 144, 1);
+            heat.count(Lpn(16 + round % 144), 1);
         }
-        assert!(!heat.is_hot(0));
+        assert!(!heat.is_hot(Lpn(0)));
         heat.audit(160).expect("sound");
     }
 }

@@ -3,6 +3,8 @@
 
 use super::checkpoint::Checkpoint;
 use super::{Log, ProgramUnit, Stream};
+use crate::convert::Narrow;
+use crate::ftl::page_map::lpn::Lpn;
 use nandscope_units::Nanos;
 
 impl Log {
@@ -49,10 +51,10 @@ impl Log {
 
     /// Notes for the checkpoint that the entries of units have changed.
     #[inline]
-    pub(super) fn note_changed_pages(&mut self, first: u32, count: u32) {
+    pub(super) fn note_changed_pages(&mut self, first: Lpn, count: u32) {
+        let pages = self.map_pages(first, count);
         if let Some(checkpoint) = &mut self.checkpoint {
-            let per_page = self.geometry.unit_bytes / 4;
-            for page in first / per_page..=(first + count - 1) / per_page {
+            for page in pages {
                 checkpoint.note(page);
             }
         }
@@ -88,7 +90,7 @@ impl Log {
     /// Pages of the journal that hold something.
     fn journal_pages_written(&self) -> u32 {
         let base = self.layout.journal_base;
-        let pages = base..base + self.layout.journal_units;
-        pages.filter(|page| self.is_mapped(*page)).count() as u32
+        let pages = base.and_next(self.layout.journal_units);
+        pages.filter(|page| self.is_mapped(*page)).count().narrow()
     }
 }

@@ -3,12 +3,14 @@
 
 use super::{Log, Pool, Programmed, Stream};
 use crate::ftl::blocks::State;
+use crate::ftl::page_map::program_id::ProgramId;
+use crate::ftl::superblock_id::SuperblockId;
 use nandscope_units::Nanos;
 
 impl Log {
     /// `units` of a superblock hold no valid data any more.
     #[inline]
-    pub(super) fn invalidated(&mut self, superblock: u32, units: u32) {
+    pub(super) fn invalidated(&mut self, superblock: SuperblockId, units: u32) {
         if units == 0 {
             return;
         }
@@ -27,13 +29,13 @@ impl Log {
     }
 
     /// A program of the superblock is done.
-    pub(crate) fn program_done(&mut self, superblock: u32) {
+    pub(crate) fn program_done(&mut self, superblock: SuperblockId) {
         self.blocks.get_mut(superblock).programs_pending -= 1;
     }
 
     /// All data that was to be moved out of a victim is programmed. Where only one of its blocks was
     /// refreshed, the others keep their data.
-    pub(crate) fn gc_writes(&mut self, superblock: u32) {
+    pub(crate) fn gc_writes(&mut self, superblock: SuperblockId) {
         let block = self.blocks.get_mut(superblock);
         if block.valid == 0 {
             return self.queue_erase(superblock);
@@ -43,7 +45,7 @@ impl Log {
         self.victims.insert(superblock, valid);
     }
 
-    pub(super) fn queue_erase(&mut self, superblock: u32) {
+    pub(super) fn queue_erase(&mut self, superblock: SuperblockId) {
         self.victims.remove(superblock);
         let slc = self.blocks.get(superblock).slc;
         if slc {
@@ -51,12 +53,16 @@ impl Log {
         }
         let block = self.blocks.get_mut(superblock);
         debug_assert_eq!(block.valid, 0, "valid data would be erased");
+        debug_assert_ne!(block.state, State::Erasing, "a superblock is erased twice");
         block.state = State::Erasing;
         self.to_erase.push(superblock);
     }
 
     /// A superblock that can be erased now: its programs are done, and nothing `is_needed` of what it held.
-    pub(crate) fn take_erasable(&mut self, is_needed: impl Fn(u32) -> bool) -> Option<u32> {
+    pub(crate) fn take_erasable(
+        &mut self,
+        is_needed: impl Fn(SuperblockId) -> bool,
+    ) -> Option<SuperblockId> {
         let ready = self
             .to_erase
             .iter()
@@ -65,11 +71,12 @@ impl Log {
     }
 
     /// The erase of a superblock is over.
-    pub(crate) fn erased(&mut self, superblock: u32, block_failed: bool, now: Nanos) {
+    pub(crate) fn erased(&mut self, superblock: SuperblockId, block_failed: bool, now: Nanos) {
         let slc = self.blocks.get(superblock).slc;
         if slc {
             self.slc_count -= 1;
         }
+        debug_assert_eq!(self.blocks.get(superblock).valid, 0, "valid data is erased");
         let mode = self.geometry.mode(slc);
         let parity = self.geometry.parity_units(slc, mode.programs);
         self.erased_units += u64::from(mode.superblock_units) + u64::from(parity);
@@ -80,21 +87,21 @@ impl Log {
     }
 
     /// The program unit is still being filled with data of the host, which is in the write buffer.
-    pub(crate) fn is_filling(&self, superblock: u32, program: u32) -> bool {
+    pub(crate) fn is_filling(&self, superblock: SuperblockId, program: ProgramId) -> bool {
         let fills = |s| self.fills(s, superblock, program);
         self.host.iter().flatten().any(fills)
     }
 
     /// The program unit is still being filled with data that is moved.
-    pub(crate) fn is_moving_into(&self, superblock: u32, program: u32) -> bool {
+    pub(crate) fn is_moving_into(&self, superblock: SuperblockId, program: ProgramId) -> bool {
         let fills = |s| self.fills(s, superblock, program);
         self.relocation.iter().flatten().any(fills)
     }
 
-    fn fills(&self, stream: &Stream, superblock: u32, program: u32) -> bool {
+    fn fills(&self, stream: &Stream, superblock: SuperblockId, program: ProgramId) -> bool {
         stream.superblock == superblock
             && stream.filling > 0
-            && stream.next / self.geometry.mode(stream.slc).program_units == program
+            && ProgramId(stream.next / self.geometry.mode(stream.slc).program_units) == program
     }
 
     /// Data is being gathered for the next program of a stream of the host.

@@ -2,15 +2,20 @@
 //! what changes of the map cost in write-back.
 
 use super::{Log, PageRun, Pool, ProgramUnit, WantedPage};
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::map_cache::Lookup;
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::page_map::program_id::ProgramId;
+use crate::ftl::superblock_id::SuperblockId;
+use crate::nand::PlaneSet;
 use nandscope_units::Nanos;
+use std::ops::RangeInclusive;
 
 impl Log {
     /// Writes the metadata (journal, map cache) that a change of map entries requires.
     pub(crate) fn note_map_change(
         &mut self,
-        first: u32,
+        first: Lpn,
         count: u32,
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
@@ -21,16 +26,27 @@ impl Log {
         self.note_changed_pages(first, count);
         self.note_journal_entries(count, now, full);
         if self.map_cache.is_some() {
-            let per_page = self.geometry.unit_bytes / 4;
-            for page in first / per_page..=(first + count - 1) / per_page {
+            for page in self.map_pages(first, count) {
                 self.touch_map(page, true, now, full);
             }
         }
     }
 
-    pub(super) fn write_metadata(&mut self, logical: u32, now: Nanos, full: &mut Vec<ProgramUnit>) {
+    pub(super) fn write_metadata(&mut self, logical: Lpn, now: Nanos, full: &mut Vec<ProgramUnit>) {
         let units = self.append_host(Pool::Cold, (logical, 1), false, now, full);
         self.programmed.metadata += u64::from(units);
+    }
+
+    /// Page of the map that has the entry of a unit.
+    #[inline]
+    pub(super) fn map_page_of(&self, logical: Lpn) -> u32 {
+        logical.0 / self.geometry.entries_per_unit()
+    }
+
+    /// Pages of the map that have the entries of `count` units, of which there is at least one.
+    #[inline]
+    pub(super) fn map_pages(&self, first: Lpn, count: u32) -> RangeInclusive<u32> {
+        self.map_page_of(first)..=self.map_page_of(first + (count - 1))
     }
 
     /// Whether no look-up ever waits for a page of the map.
@@ -42,7 +58,7 @@ impl Log {
     /// Looks up the map pages of a range for reading.
     pub(crate) fn touch_for_read(
         &mut self,
-        first: u32,
+        first: Lpn,
         count: u32,
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
@@ -50,8 +66,7 @@ impl Log {
         if self.map_cache.is_none() {
             return;
         }
-        let per_page = self.geometry.unit_bytes / 4;
-        for page in first / per_page..=(first + count - 1) / per_page {
+        for page in self.map_pages(first, count) {
             self.touch_map(page, false, now, full);
         }
     }
@@ -76,11 +91,10 @@ impl Log {
         if self.map_cache.is_none() {
             return;
         }
-        let per_page = self.geometry.unit_bytes / 4;
         let mut last = None;
         for i in 0..count {
             let logical = self.map.owner(to + i);
-            let page = logical / per_page;
+            let page = self.map_page_of(logical);
             if logical < self.layout.map_base && last != Some(page) {
                 self.touch_map(page, true, now, full);
                 last = Some(page);
@@ -140,13 +154,14 @@ impl Log {
 
     /// The array read of one logical unit as [`Log::runs`] finds it; `None` if nothing is mapped.
     #[inline(always)]
-    pub(crate) fn run_of(&self, logical: u32) -> Option<PageRun> {
+    pub(crate) fn run_of(&self, logical: Lpn) -> Option<PageRun> {
         let ppn = self.map.lookup(logical);
         (ppn != Ppn::UNMAPPED).then(|| self.unit_run(ppn))
     }
 
     /// Superblock and program unit of a logical unit that is mapped.
-    pub(crate) fn program_of(&self, logical: u32) -> (u32, u32) {
+    pub(crate) fn program_of(&self, logical: Lpn) -> (SuperblockId, ProgramId) {
+        debug_assert!(self.is_mapped(logical), "unit {logical} is nowhere");
         let run = self.unit_run(self.map.lookup(logical));
         (run.superblock, run.program)
     }
@@ -171,13 +186,13 @@ impl Log {
     }
 
     /// Whether a unit holds data, in flash or on its way there.
-    pub(crate) fn is_mapped(&self, unit: u32) -> bool {
+    pub(crate) fn is_mapped(&self, unit: Lpn) -> bool {
         self.map.lookup(unit) != Ppn::UNMAPPED
     }
 
     /// Splits a logical range into array reads, in order. Runs that hold nothing (or whose data is
     /// still in the write buffer) come as `None` with their length.
-    pub(crate) fn runs(&self, first: u32, count: u32, mut each: impl FnMut(Option<PageRun>, u32)) {
+    pub(crate) fn runs(&self, first: Lpn, count: u32, mut each: impl FnMut(Option<PageRun>, u32)) {
         let g = &self.geometry;
         let mut i = 0;
         while i < count {
@@ -203,7 +218,7 @@ impl Log {
             }
             let first_plane = g.plane_in_stripe(in_stripe);
             let last_plane = g.plane_in_stripe(in_stripe + n - 1);
-            let planes = (2 << last_plane) - (1 << first_plane);
+            let planes = PlaneSet::from_to(first_plane, last_plane);
             let array_ns = g.read_ns(slc, place.program, place.stripe);
             each(
                 Some(PageRun {

@@ -2,14 +2,16 @@
 //! merged there; what is missing of it when it must be programmed is read from its old place.
 
 use super::{Log, PageRun, ProgramUnit};
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
 
 /// A unit of the write buffer of which only a part has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Partial {
-    logical: u32,
+    logical: Lpn,
     /// Where it will be programmed.
     ppn: Ppn,
     /// Where its old data is, unless there is none or the buffer has it.
@@ -24,7 +26,7 @@ pub(super) struct Partial {
 impl Log {
     /// Whether a part of a logical unit can join it in the buffer: the unit is gathered for the next
     /// program of the host's stream, or its own rest is waited for.
-    pub(crate) fn takes_parts(&self, logical: u32) -> bool {
+    pub(crate) fn takes_parts(&self, logical: Lpn) -> bool {
         let ppn = self.map.lookup(logical);
         if ppn == Ppn::UNMAPPED {
             return false;
@@ -38,7 +40,7 @@ impl Log {
 
     /// Sectors `from..to` of a unit have come, which was appended just now, as a part of it: the rest
     /// is at `old`.
-    pub(crate) fn note_partial(&mut self, logical: u32, old: Option<Ppn>, from: u32, to: u32) {
+    pub(crate) fn note_partial(&mut self, logical: Lpn, old: Option<Ppn>, from: u32, to: u32) {
         self.partials.push(Partial {
             logical,
             ppn: self.map.lookup(logical),
@@ -50,7 +52,7 @@ impl Log {
     }
 
     /// Sectors `from..to` of a gathered unit have come as well.
-    pub(crate) fn merge_partial(&mut self, logical: u32, from: u32, to: u32) {
+    pub(crate) fn merge_partial(&mut self, logical: Lpn, from: u32, to: u32) {
         let sectors = self.geometry.unit_bytes / 512;
         let ppn = self.map.lookup(logical);
         let Some(index) = self.partials.iter().position(|p| p.ppn == ppn) else {
@@ -71,7 +73,7 @@ impl Log {
         let units = self.geometry.mode(unit.slc).program_units;
         let last = self
             .geometry
-            .ppn(unit.superblock, unit.program * units + units - 1);
+            .ppn(unit.superblock, unit.program.0 * units + units - 1);
         let rest = |p: &Partial| p.ppn == last && p.from == 0 && !p.read;
         self.partials.iter().any(rest)
     }
@@ -80,7 +82,7 @@ impl Log {
     /// came in parts for it.
     pub(crate) fn take_merges(&mut self, unit: &ProgramUnit, reads: &mut Vec<PageRun>) {
         let units = self.geometry.mode(unit.slc).program_units;
-        let start = self.geometry.ppn(unit.superblock, unit.program * units);
+        let start = self.geometry.ppn(unit.superblock, unit.program.0 * units);
         let mut index = 0;
         while index < self.partials.len() {
             let partial = self.partials[index];
@@ -100,7 +102,11 @@ impl Log {
     }
 
     /// A superblock is going to be erased: gives the reads of old data in it that parts of units need.
-    pub(crate) fn merges_before_erase(&mut self, superblock: u32, reads: &mut Vec<PageRun>) {
+    pub(crate) fn merges_before_erase(
+        &mut self,
+        superblock: SuperblockId,
+        reads: &mut Vec<PageRun>,
+    ) {
         for index in 0..self.partials.len() {
             let partial = self.partials[index];
             if let Some(old) = partial.old
@@ -130,7 +136,7 @@ impl Log {
             ensure!(
                 partial.ppn.0 < physical
                     && partial.old.is_none_or(|old| old.0 < physical)
-                    && partial.logical < self.geometry.user_units
+                    && partial.logical.0 < self.geometry.user_units
                     && partial.from < partial.to
                     && partial.to <= sectors,
                 "a part of a unit waits for the rest: {partial:?}"

@@ -1,7 +1,11 @@
 //! Moving valid units out of a victim into the relocation stream.
 
 use super::{Cause, Log, PageRun, Pool, ProgramUnit, Stream, Victim};
+use crate::convert::Narrow;
+use crate::ftl::blocks::State;
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::superblock_id::SuperblockId;
+use crate::nand::{Plane, PlaneSet};
 use nandscope_units::Nanos;
 
 impl Log {
@@ -63,7 +67,12 @@ impl Log {
         let before = sources.len();
         self.take_units(victim, self.room(stream), sources);
         let sources = &sources[before..];
-        let moved = sources.len() as u32;
+        let moved = sources.len().narrow();
+        debug_assert_eq!(
+            self.blocks.get(victim.superblock).state,
+            State::Collecting,
+            "data is moved out of a superblock that is no victim"
+        );
         self.map.move_units(sources, to);
         // A victim is neither open nor listed: nothing else follows from what it loses.
         self.blocks.get_mut(victim.superblock).valid -= moved;
@@ -92,14 +101,19 @@ impl Log {
 
     /// Calls `each` with the array reads of units of one superblock, in order: those of one page are
     /// read together.
-    pub(crate) fn join_reads(&self, units: &[Ppn], superblock: u32, mut each: impl FnMut(PageRun)) {
+    pub(crate) fn join_reads(
+        &self,
+        units: &[Ppn],
+        superblock: SuperblockId,
+        mut each: impl FnMut(PageRun),
+    ) {
         // The run that is being joined, and where its page ends.
         let mut joined: Option<(Ppn, PageRun)> = None;
         for unit in units {
             match &mut joined {
                 Some((page_end, run)) if *unit < *page_end => {
                     run.units += 1;
-                    run.planes |= self.plane_bit(*unit, superblock);
+                    run.planes.insert(self.plane_at(*unit, superblock));
                 }
                 _ => {
                     if let Some((_, run)) = joined {
@@ -138,7 +152,7 @@ impl Log {
             die: place.die,
             array_ns: g.read_ns(slc, place.program, place.stripe),
             units: 1,
-            planes: 1 << g.plane_of(offset),
+            planes: PlaneSet::of(g.plane_of(offset)),
         }
     }
 
@@ -150,10 +164,10 @@ impl Log {
         g.page_type(slc, place.program, place.stripe)
     }
 
-    /// The bit of the plane that holds a unit.
-    pub(crate) fn plane_bit(&self, ppn: Ppn, superblock: u32) -> u32 {
+    /// The plane that holds a unit.
+    pub(crate) fn plane_at(&self, ppn: Ppn, superblock: SuperblockId) -> Plane {
         let offset = ppn - self.geometry.ppn(superblock, 0);
-        1 << self.geometry.plane_of(offset)
+        self.geometry.plane_of(offset)
     }
 
     /// The next valid unit of the victim, of its one block where it is limited to that.
@@ -214,34 +228,38 @@ impl Log {
 mod tests {
     use super::*;
     use crate::ftl::page_map::geometry::Geometry;
-    use crate::profile::library;
+    use crate::ftl::page_map::lpn::Lpn;
+    use crate::ftl::page_map::small::{self, Small};
     use crate::random::Random;
 
     /// A read of collected data transfers the page of every plane that holds some of it.
     #[test]
     fn valid_units_on_two_planes_are_two_pages() {
-        let entry = library::device("sm2708-250gb").expect("in the library");
-        let mut profile = entry.profile().expect("valid");
-        profile.nand.word_lines = 4;
-        profile.nand.blocks_per_plane = 40;
-        profile.nand.factory_bad_percent = 0.0;
-        let mut ftl = profile.ftl.clone().expect("page-mapped");
+        let size = Small {
+            word_lines: 4,
+            blocks_per_plane: 40,
+            superblocks: 30,
+        };
+        let profile = size.profile("sm2708-250gb", |nand| nand.factory_bad_percent = 0.0);
+        let mut ftl = small::ftl(&profile);
         ftl.slc_cache = None;
         let geometry = Geometry::new(&profile, &ftl);
         let per_page = geometry.units_per_page;
         let mut log = Log::new(&profile, &ftl, geometry.clone(), &mut Random::new(1));
         let mut full = Vec::new();
         let written = geometry.native.superblock_units;
-        log.write(0, written, Nanos::ZERO, &mut full);
+        log.write(Lpn(0), written, Nanos::ZERO, &mut full);
         // What is left in the first superblock: a unit of the first page, and one of its sister.
         for unit in (1..per_page).chain(per_page + 1..written / 2) {
-            log.write(unit, 1, Nanos::ZERO, &mut full);
+            log.write(Lpn(unit), 1, Nanos::ZERO, &mut full);
         }
+        log.victims.remove(SuperblockId(0));
+        log.blocks.get_mut(SuperblockId(0)).state = State::Collecting;
         log.victim = Some(Victim {
-            superblock: 0,
+            superblock: SuperblockId(0),
             cause: Cause::Collect,
-            cursor: geometry.ppn(0, 0),
-            end: geometry.ppn(0, 2 * per_page),
+            cursor: geometry.ppn(SuperblockId(0), 0),
+            end: geometry.ppn(SuperblockId(0), 2 * per_page),
             only: None,
             pool: Pool::Cold,
             empty: false,
@@ -249,8 +267,11 @@ mod tests {
         });
         let (mut sources, mut reads) = (Vec::new(), Vec::new());
         let (moved, ..) = log.relocate(Nanos::ZERO, &mut sources, &mut Vec::new());
-        log.join_reads(&sources, 0, |run| reads.push(run));
+        log.join_reads(&sources, SuperblockId(0), |run| reads.push(run));
         assert_eq!((moved, reads.len()), (2, 1), "{reads:?}");
-        assert_eq!((reads[0].units, reads[0].planes), (2, 0b11));
+        assert_eq!(
+            (reads[0].units, reads[0].planes),
+            (2, PlaneSet::from_to(Plane(0), Plane(1)))
+        );
     }
 }

@@ -11,7 +11,7 @@ impl Log {
             .spare
             .saturating_sub(self.layout.slc.fixed)
             .saturating_add(self.layout.slc.reserve)
-            .max(self.layout.gc_start + OPEN_SUPERBLOCKS as u32)
+            .max(self.layout.gc_start + OPEN_SUPERBLOCKS)
     }
 
     pub(super) fn slc_may_grow(&self) -> bool {
@@ -24,7 +24,7 @@ impl Log {
     /// Dynamic cache must give blocks back: the unmapped capacity that it borrowed is being used,
     /// and of the over-provisioning as much as it may lend.
     pub(super) fn must_fold(&self) -> bool {
-        let least = (self.layout.gc_start + OPEN_SUPERBLOCKS as u32)
+        let least = (self.layout.gc_start + OPEN_SUPERBLOCKS)
             .max(self.slc_floor().saturating_sub(self.layout.slc.lent));
         self.slc_count > self.layout.slc.fixed
             && self.blocks.free_count() <= least

@@ -3,7 +3,7 @@
 
 use super::MOST;
 use crate::command::{Command, CommandKind, Status};
-use crate::ftl::page_map::{PageMapDevice, Pending};
+use crate::ftl::page_map::PageMapDevice;
 use nandscope_units::Nanos;
 
 impl PageMapDevice {
@@ -30,18 +30,7 @@ impl PageMapDevice {
             return false;
         }
         self.cores.book(arrival, time);
-        let index = self.add_pending(Pending {
-            command: *command,
-            submitted: self.now,
-            status: Status::Ok,
-            first,
-            units,
-            waits: 0,
-            to_admit: 0,
-            to_arrive: units,
-            link_done: self.now,
-        });
-        self.log.map.prefetch(first);
+        let index = self.add_pending(*command, self.now, Status::Ok, (first, units));
         self.outstanding += 1;
         self.plan.add(index, self.now, firmware);
         true

@@ -4,6 +4,7 @@ use crate::command::{Command, CommandKind, Completion};
 use crate::device::Device;
 use crate::fill::Fill;
 use crate::ftl::page_map::PageMapDevice;
+use crate::ftl::page_map::small::{self, Small};
 use crate::profile::library;
 use crate::profile::schema::Profile;
 use crate::random::Random;
@@ -55,16 +56,17 @@ impl Pair {
 
 /// A small drive with any of what reads depend on; few different times, so that many events fall together.
 fn profile(random: &mut Random) -> Profile {
-    let mut profile = library::device("reference-nvme-64gb")
-        .expect("in the library")
-        .profile()
-        .expect("valid");
+    let size = Small {
+        word_lines: 8,
+        blocks_per_plane: 40,
+        superblocks: 24,
+    };
+    let mut profile = size.profile("reference-nvme-64gb", |nand| {
+        nand.channels = 1 + random.below(4) as u32;
+        nand.dies_per_channel = 1 + random.below(4) as u32;
+        nand.planes = 1 + random.below(2) as u32;
+    });
     let nand = &mut profile.nand;
-    nand.channels = 1 + random.below(4) as u32;
-    nand.dies_per_channel = 1 + random.below(4) as u32;
-    nand.planes = 1 + random.below(2) as u32;
-    nand.word_lines = 8;
-    nand.blocks_per_plane = 40;
     if let Some(native) = nand.native.as_mut() {
         native.read_us = match random.below(3) {
             0 => vec![50.0; 3],
@@ -77,8 +79,6 @@ fn profile(random: &mut Random) -> Profile {
         1 => nand.reliability.retry_transfers = true,
         _ => {}
     }
-    let superblock = u64::from(nand.channels * nand.dies_per_channel * nand.planes) * 8 * 3 * 16;
-    profile.device.capacity_bytes = 24 * superblock * 1024;
     if let Some(controller) = profile.controller.as_mut() {
         controller.cores = 1 + random.below(4) as u32;
         controller.read_us = [0.0, 1.0, 5.12][random.below(3) as usize];
@@ -92,13 +92,10 @@ fn profile(random: &mut Random) -> Profile {
 }
 
 fn device(profile: &Profile, random: &mut Random) -> PageMapDevice {
-    let host = library::host("direct").expect("in the library");
-    let mut host = host.host_profile().expect("valid");
+    let mut host = small::host("direct");
     host.stage[0].command_us = [0.0, 3.0][random.below(2) as usize];
     host.stage[0].completion_us = [0.0, 2.0][random.below(2) as usize];
-    let ftl = profile.ftl.clone().expect("page-mapped");
-    let controller = profile.controller.clone().expect("page-mapped");
-    let mut device = PageMapDevice::new(profile, &ftl, &controller, &host, 1).expect("attaches");
+    let mut device = small::attached(profile, &host);
     let share = [1.0, 1.0, 0.9][random.below(3) as usize];
     assert!(device.precondition(
         share,
@@ -212,9 +209,7 @@ fn planned_reads_go_on_over_steps_of_power_and_in_a_saved_device() {
     let mut profile = profile.profile().expect("valid");
     profile.nand.blocks_per_plane = 24;
     profile.device.capacity_bytes = 1 << 32;
-    let host = library::host("direct").expect("in the library");
-    let mut device =
-        Device::new(&profile, &host.host_profile().expect("valid"), 1).expect("attaches");
+    let mut device = Device::new(&profile, &small::host("direct"), 1).expect("attaches");
     assert!(device.precondition(1.0, Fill::Sequential));
     let mut random = Random::new(9);
     let mut pair = [device.clone(), device];

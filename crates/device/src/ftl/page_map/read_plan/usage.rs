@@ -2,6 +2,7 @@
 //! has happened so far.
 
 use super::{PlannedRead, Stage};
+use crate::convert::Narrow;
 use crate::ftl::page_map::PageMapDevice;
 use crate::nand::Owner;
 use nandscope_units::Nanos;
@@ -73,7 +74,7 @@ impl PageMapDevice {
         if !self.plan.is_active() {
             return;
         }
-        for command in 0..self.plan.reads.len() as u32 {
+        for command in 0..self.plan.reads.len().narrow() {
             let reached = self.plan.reads[command as usize].reached(before);
             self.count_planned(command, reached);
         }

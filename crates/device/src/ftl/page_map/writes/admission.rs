@@ -2,9 +2,11 @@
 
 use super::Transfer;
 use crate::command::{CommandKind, Status};
+use crate::convert::Narrow;
 use crate::events::Event;
 use crate::ftl::page_map::PageMapDevice;
 use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::profile::schema::Acknowledge;
 use nandscope_units::SECTOR_BYTES;
@@ -46,10 +48,14 @@ impl PageMapDevice {
             if chunk == 0 {
                 break;
             }
-            let first = p.first + p.units - p.to_admit;
+            let first = p.first + (p.units - p.to_admit);
             let bytes = self.bytes_in(index, first, chunk);
             self.writes.used += chunk;
             self.writes.in_transit += chunk;
+            debug_assert!(
+                self.writes.used <= self.writes.capacity,
+                "the write buffer overflows"
+            );
             self.spend_credit(chunk);
             self.relocate_for_credit();
             self.pending[index as usize].to_admit -= chunk;
@@ -94,7 +100,7 @@ impl PageMapDevice {
         self.writes.free_transfers.push(transfer);
         self.writes.in_transit -= units;
         // A write may begin and end within a unit.
-        let last = first + units - 1;
+        let last = first + (units - 1);
         let head = u32::from(self.is_partial(command, first));
         let tail = u32::from(last > first && self.is_partial(command, last));
         for (at, count) in [
@@ -114,24 +120,24 @@ impl PageMapDevice {
     }
 
     /// Whether a command covers only a part of a unit.
-    pub(super) fn is_partial(&self, index: u32, unit: u32) -> bool {
+    pub(super) fn is_partial(&self, index: u32, unit: Lpn) -> bool {
         self.bytes_in(index, unit, 1) < self.unit_bytes()
     }
 
     /// Sectors of a unit that a command covers, from the first to the one after the last.
-    pub(super) fn sectors_in_unit(&self, index: u32, unit: u32) -> (u32, u32) {
+    pub(super) fn sectors_in_unit(&self, index: u32, unit: Lpn) -> (u32, u32) {
         let command = &self.pending[index as usize].command;
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
         let start = u64::from(unit) * per_unit;
         let end = command.lba.0 + u64::from(command.sectors);
         let from = command.lba.0.max(start) - start;
         let to = end.min(start + per_unit) - start;
-        (from as u32, to as u32)
+        (from.narrow(), to.narrow())
     }
 
     /// Puts units that have come into the log. A part of a unit (`edge`: there may be one) joins what
     /// is gathered of this unit already; otherwise its rest is at its old place, where that is in flash.
-    pub(super) fn take_units(&mut self, command: u32, first: u32, units: u32, edge: bool) {
+    pub(super) fn take_units(&mut self, command: u32, first: Lpn, units: u32, edge: bool) {
         let partial = edge && self.is_partial(command, first);
         let (from, to) = if partial {
             self.sectors_in_unit(command, first)
@@ -175,7 +181,10 @@ impl PageMapDevice {
     /// Sequence number of the program that takes the units appended last: of the full ones, or the
     /// one that is being gathered.
     pub(super) fn sequence_of_last(&self, full: &[ProgramUnit]) -> u32 {
-        let after = self.writes.next_sequence().wrapping_add(full.len() as u32);
+        let after = self
+            .writes
+            .next_sequence()
+            .wrapping_add(full.len().narrow());
         if self.log.is_gathering() {
             after
         } else {

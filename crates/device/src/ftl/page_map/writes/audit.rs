@@ -1,7 +1,9 @@
 //! Checks of a restored state of the write path.
 
 use super::{InFlight, Writes};
+use crate::convert::Narrow;
 use crate::ftl::page_map::audit::Census;
+use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, ensure, places_in_use};
 use std::collections::BTreeMap;
 
@@ -36,24 +38,21 @@ impl Writes {
             "{in_transit} units are on the link, {} were counted",
             self.in_transit
         );
-        let mut under_way: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut under_way: BTreeMap<u32, SuperblockId> = BTreeMap::new();
         for (sequence, superblock) in &queued.programs {
             let twice = under_way.insert(sequence.wrapping_sub(self.base), *superblock);
             ensure!(twice.is_none(), "program {sequence} is under way twice");
         }
         let in_array = self.in_flight.len().saturating_sub(self.staged.len());
         for (offset, program) in (0u32..).zip(&self.in_flight) {
-            let is_staged = offset as usize >= in_array;
-            let found = match self
-                .staged
-                .get(offset.saturating_sub(in_array as u32) as usize)
-            {
-                Some(unit) if is_staged => Some(unit.superblock),
+            let place = offset as usize;
+            let found = match self.staged.get(place.saturating_sub(in_array)) {
+                Some(unit) if place >= in_array => Some(unit.superblock),
                 _ => under_way.remove(&offset),
             };
             ensure!(
                 found == (!program.done).then_some(program.superblock)
-                    && program.superblock < superblocks,
+                    && program.superblock.0 < superblocks,
                 "program {offset} of the host is lost, or done twice"
             );
         }
@@ -95,7 +94,7 @@ impl Writes {
         );
         // The unit that is being filled is closed when nothing more is on its way.
         let filling = u32::from(gathers && self.is_data_coming());
-        let most = self.in_flight.len() as u32 - first + filling;
+        let most = self.in_flight.len().narrow() - first + filling;
         let until = |(sequence, _): &(u32, u32)| sequence.wrapping_sub(self.programmed);
         ensure!(
             self.durable_waiters

@@ -6,7 +6,11 @@ mod audit;
 mod durable;
 mod programs;
 
+use crate::convert::Narrow;
 use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::page_map::lpn::Lpn;
+use crate::ftl::page_map::program_id::ProgramId;
+use crate::ftl::superblock_id::SuperblockId;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -14,15 +18,15 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Transfer {
     command: u32,
-    first: u32,
+    first: Lpn,
     units: u32,
 }
 
 /// A program that was handed to the array, in order of handing over.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct InFlight {
-    superblock: u32,
-    program: u32,
+    superblock: SuperblockId,
+    program: ProgramId,
     done: bool,
     /// Reads of old data of units that came in parts, before which it cannot begin.
     merges: u32,
@@ -87,6 +91,7 @@ impl Writes {
 
     /// Places in the buffer are free again.
     fn give_back(&mut self, units: u32) {
+        debug_assert!(units <= self.used, "places are given back twice");
         self.used = self.used.saturating_sub(units);
     }
 
@@ -132,7 +137,7 @@ impl Writes {
     }
 
     /// Commands and ranges whose data is on the link; all places of the list are named by events.
-    pub(in crate::ftl::page_map) fn arriving(&self, index: u32) -> Option<(u32, u32, u32)> {
+    pub(in crate::ftl::page_map) fn arriving(&self, index: u32) -> Option<(u32, Lpn, u32)> {
         let transfer = self.transfers.get(index as usize)?;
         Some((transfer.command, transfer.first, transfer.units))
     }
@@ -147,7 +152,11 @@ impl Writes {
         !self.admission.is_empty()
     }
 
-    pub(in crate::ftl::page_map) fn is_in_flight(&self, superblock: u32, program: u32) -> bool {
+    pub(in crate::ftl::page_map) fn is_in_flight(
+        &self,
+        superblock: SuperblockId,
+        program: ProgramId,
+    ) -> bool {
         self.in_flight
             .iter()
             .any(|f| !f.done && f.superblock == superblock && f.program == program)
@@ -196,7 +205,7 @@ impl Writes {
     }
 
     fn next_sequence(&self) -> u32 {
-        self.base.wrapping_add(self.in_flight.len() as u32)
+        self.base.wrapping_add(self.in_flight.len().narrow())
     }
 
     fn transfer(&mut self, transfer: Transfer) -> u32 {
@@ -205,6 +214,6 @@ impl Writes {
             return index;
         }
         self.transfers.push(transfer);
-        self.transfers.len() as u32 - 1
+        self.transfers.len().narrow() - 1
     }
 }

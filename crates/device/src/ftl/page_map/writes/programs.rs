@@ -2,8 +2,11 @@
 //! give back.
 
 use super::InFlight;
+use crate::convert::Narrow;
 use crate::ftl::page_map::PageMapDevice;
 use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::superblock_id::SuperblockId;
+use crate::nand::PlaneSet;
 use crate::nand::{FlashOp, OpClass, Owner};
 use crate::profile::schema::BufferRelease;
 
@@ -63,7 +66,7 @@ impl PageMapDevice {
     pub(super) fn begin_merges(&mut self, unit: &ProgramUnit, sequence: u32) -> u32 {
         let mut reads = std::mem::take(&mut self.scratch.merges);
         self.log.take_merges(unit, &mut reads);
-        let merges = reads.len() as u32;
+        let merges = reads.len().narrow();
         for run in reads.drain(..) {
             self.submit_read(run, true, Owner::MergeRead { sequence }, None);
         }
@@ -72,10 +75,10 @@ impl PageMapDevice {
     }
 
     /// What parts of gathered units need is read before it is erased.
-    pub(in crate::ftl::page_map) fn merge_before_erase(&mut self, superblock: u32) {
+    pub(in crate::ftl::page_map) fn merge_before_erase(&mut self, superblock: SuperblockId) {
         let mut reads = std::mem::take(&mut self.scratch.merges);
         self.log.merges_before_erase(superblock, &mut reads);
-        self.writes.gathering_merges += reads.len() as u32;
+        self.writes.gathering_merges += reads.len().narrow();
         let sequence = self.writes.next_sequence();
         for run in reads.drain(..) {
             self.submit_read(run, true, Owner::MergeRead { sequence }, None);
@@ -95,7 +98,7 @@ impl PageMapDevice {
     /// Hands programs over to the array, in order, as far as their data is complete.
     pub(super) fn program_staged(&mut self) {
         while let Some(&unit) = self.writes.staged.front() {
-            let first = self.writes.staged.len() as u32;
+            let first = self.writes.staged.len().narrow();
             let sequence = self.writes.next_sequence().wrapping_sub(first);
             let waits = self.writes.program(sequence).is_some_and(|p| p.merges > 0);
             if waits || (first == 1 && self.writes.lingers) {
@@ -123,7 +126,7 @@ impl PageMapDevice {
             bus_bytes: units * g.unit_bytes,
             transfers: units / g.units_per_page,
             retransfers: 0,
-            planes: 0,
+            planes: PlaneSet::NONE,
             owner,
         };
         self.array.submit(op, self.now, &mut self.events);
@@ -146,7 +149,7 @@ impl PageMapDevice {
     pub(in crate::ftl::page_map) fn on_host_programmed(
         &mut self,
         sequence: u32,
-        superblock: u32,
+        superblock: SuperblockId,
         host_units: u32,
     ) {
         self.log.program_done(superblock);

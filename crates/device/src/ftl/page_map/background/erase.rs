@@ -1,0 +1,68 @@
+//! Erasure of superblocks without valid data.
+
+use crate::ftl::page_map::PageMapDevice;
+use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::superblock_id::SuperblockId;
+use crate::nand::{Die, FlashOp, OpClass, Owner, PlaneSet};
+
+/// Erases between looks at the spread of wear.
+const WEAR_CHECK_ERASES: u64 = 64;
+
+impl PageMapDevice {
+    /// Sends erases for superblocks without valid data.
+    pub(in crate::ftl::page_map) fn erase_invalid(&mut self) {
+        while let Some(superblock) = self.take_erasable() {
+            let g = &self.log.geometry;
+            let slc = self.log.blocks.get(superblock).slc;
+            let (dies, array_ns) = (g.dies, g.mode(slc).erase_ns);
+            self.merge_before_erase(superblock);
+            self.log.blocks.get_mut(superblock).programs_pending = dies;
+            for die in (0..dies).map(Die) {
+                let op = FlashOp {
+                    class: OpClass::Erase,
+                    urgent: false,
+                    die,
+                    array_ns,
+                    bus_bytes: 0,
+                    transfers: 0,
+                    retransfers: 0,
+                    planes: PlaneSet::NONE,
+                    owner: Owner::Erase { superblock },
+                };
+                self.array.submit(op, self.now, &mut self.events);
+            }
+        }
+    }
+
+    /// The data of jobs is safe only when it is programmed, in whatever order their programs end.
+    fn take_erasable(&mut self) -> Option<SuperblockId> {
+        let units = self.log.geometry.native.superblock_units;
+        let background = &self.background;
+        self.log
+            .take_erasable(|superblock| background.moves_from(Ppn(superblock.0 * units), units))
+    }
+
+    pub(in crate::ftl::page_map) fn on_erase(&mut self, superblock: SuperblockId) {
+        let block = self.log.blocks.get_mut(superblock);
+        block.programs_pending -= 1;
+        if block.programs_pending > 0 {
+            return;
+        }
+        let blocks = self.log.geometry.dies * self.log.geometry.planes;
+        let failed =
+            self.reliability
+                .erase_fails(self.log.blocks.get(superblock), blocks, &mut self.random);
+        self.log.erased(superblock, failed, self.now);
+        if self.background.wear_spread > 0
+            && self
+                .log
+                .blocks
+                .total_erases()
+                .is_multiple_of(WEAR_CHECK_ERASES)
+        {
+            self.log.level_wear(self.background.wear_spread);
+        }
+        self.pump();
+        self.admit();
+    }
+}

@@ -1,0 +1,128 @@
+"""Ranks among other drives, and what is unusual beside similar ones."""
+
+import html
+import os
+import re
+import statistics
+
+from .rivals import (SHELF, compared, host_limit, in_library, kind, library_rivals, library_table, shelf_rivals, test_of,
+                     widest)
+from .text import NUMBER, near, number
+
+
+MORE = ["MB/s", "IOPS", "MB/s/W", "GB/s"]
+
+
+def place(own, others, key):
+    """Place, number of drives, and the best of the others; values within 1 % share a place."""
+    values = [(o[key][1], i) for i, o in enumerate(others) if key in o]
+    value = own[key][1]
+    more = key[1] in MORE
+    ahead = sum(v > value * 1.01 if more else v * 1.01 < value for v, _ in values)
+    return 1 + ahead, 1 + len(values), (max if more else min)((v for v, _ in values), default=None)
+
+
+def ranks(document, page):
+    """Every line of the table of ranks, and the sentences around it."""
+    section = re.search(r'<section id="ranks".*?</section>', page, re.S)
+    if not section:
+        known = os.path.exists(library_table(document)) and document.data["target"]["kind"] != "simulated"
+        return ["nothing is said of ranks"] if known and not SHELF else []
+    plain = lambda text: html.unescape(re.sub(r"<[^>]*>", "", text)).replace("\u202f", " ").strip()
+    part = lambda pattern: [plain(m) for m in re.findall(pattern, section[0], re.S)]
+    intro = " ".join(part(r'<p class="ranks-intro">(.*?)</p>'))
+    limited = part(r'<p class="ranks-limited">(.*?)</p>')
+    names = part(r"<li>(.*?)</li>")
+    meaning = r" Rank 1 is the highest rate, or the lowest time, power or energy; values within 1 % share a rank\."
+    simulated = document.data["target"]["kind"] == "simulated"
+    if re.fullmatch(r"Not ranked among the simulated devices of the library: the result does not say whether this is a memory "
+                    r"card or an SSD\. --shelf DIR ranks it among the drives of a shelf\.", intro):
+        return [] if kind(document) is None and not simulated else ["the document says what the device is"]
+    if match := re.fullmatch(rf"Places among (\d+) other drives? of the shelf in the same test \((.+?)\)\.{meaning}", intro):
+        rivals = shelf_rivals(document)
+        own, *others = compared([document] + rivals)
+        titles = [d.title + (" (simulated)" if d.data["target"]["kind"] == "simulated" else "") for d in rivals]
+        expected, fewest, left_out = titles, 1, {}
+    elif match := re.fullmatch(r"Places among (\d+) (?:cards and eMMCs|SSDs) of the library, all simulated, in the same test "
+                               rf"\((.+?)\), each on the fastest host of its profile(?:, this drive in (.+?))?\.( This drive was measured\.)?{meaning}", intro):
+        rivals = library_rivals(document)
+        own, others, left_out = in_library(document)
+        titles = [line["title"] for line, _ in rivals]
+        expected, fewest = [f"{line['title']}, {line['mode']}" for line, _ in rivals], 3
+        modes = document.data["target"]["modes"]
+        if match[3] != (widest(document)["name"] if len(modes) > 1 else None):
+            return [f"another mode is compared: {intro}"]
+        if bool(match[4]) == simulated or ("SSDs of" in intro) != (kind(document) == "ssd"):
+            return [f"not true of this device: {intro}"]
+    else:
+        return [f"not understood: {intro}"]
+    faults = []
+    if int(match[1]) != len(rivals) or match[2] != test_of(document) or names != expected:
+        faults.append(f"the rivals in {test_of(document)} are {expected}")
+    if left_out:
+        shown = re.fullmatch(rf"Not ranked: (.*)\. The path from host to device carries {NUMBER} MB/s and may limit them\.", "".join(limited))
+        if not shown or not near(number(shown[2]), host_limit(document)) or len(shown[1].split("; ")) != len(left_out) \
+                or not all(any(title in t for t in shown[1].split("; ")) for title, _ in left_out.values()):
+            faults.append(f"not ranked are {left_out}: {limited}")
+    elif limited:
+        faults.append(f"nothing is limited: {limited}")
+    rows = re.findall(r'<th scope="row">(.*?)</th><td[^>]*>(.*?)</td><td[^>]*><b>(\d+)</b> of (\d+)</td><td[^>]*>(.*?): ([^:]*?)</td>', section[0])
+    if section[0].count('<th scope="row">') != len(rows):
+        faults.append("a row is not understood")
+    quantity = rf"{NUMBER} (\S+)"
+    for title, value, at, of, best, best_value in rows:
+        title, best = plain(title), plain(best)
+        value, best_value = re.fullmatch(quantity, plain(value)), re.fullmatch(quantity, plain(best_value))
+        if not value or not best_value or value[2] != best_value[2]:
+            faults.append(f"not understood: the values of {title}")
+            continue
+        def holds(key):
+            position, count, top = place(own, others, key)
+            named = [o[key][1] for o, t in zip(others, titles) if key in o and t == best]
+            return ((position, count) == (int(at), int(of)) and count > fewest and near(number(best_value[1]), top) and top in named)
+        keys = [k for k, (name, v) in own.items() if (title.endswith(name) or name in title) and k[1] == value[2] and near(number(value[1]), v)]
+        if not any(holds(k) for k in keys):
+            faults.append(f"{title}: rank {at} of {of} behind {best} does not hold: {[place(own, others, k) for k in keys]}")
+    return faults
+
+
+def unusual(document, text):
+    match = re.match(rf"(\d+) (drives of the shelf|simulated devices of the library) are similar: half to twice {NUMBER} (MB/s) in (.+?)\. ", text)
+    if not match:
+        return [f"not understood: {text}"]
+    if match[2] == "drives of the shelf":
+        own, *others = compared([document] + shelf_rivals(document))
+    else:
+        own, others, _ = in_library(document)
+
+    def candidates(title, shown, unit):
+        return [key for key, (name, value) in own.items() if title.endswith(name) or name in title
+                if key[1] == unit and near(shown, value)]
+
+    def similar(key):
+        rate = own[key][1]
+        return [o for o in others if key in o and rate / 2 <= o[key][1] <= rate * 2]
+
+    references = [k for k in candidates(match[5], number(match[3]), match[4]) if len(similar(k)) == int(match[1])]
+    if not references:
+        return [f"no rate of {match[3]} MB/s has {match[1]} similar drives: {match[5]}"]
+    faults = []
+    rest = text[match.end():]
+    pattern = rf"(.+?): {NUMBER} (\S+), {NUMBER}× the median of (\d+) similar drives, which have {NUMBER} to {NUMBER} (\S+?)\.(?: |$)"
+    while rest:
+        part = re.match(pattern, rest)
+        if not part:
+            return faults + [f"not understood: {rest}"]
+        rest = rest[part.end():]
+        holds = False
+        for reference in references:
+            for key in candidates(part[1], number(part[2]), part[3]):
+                values = [o[key][1] for o in similar(reference) if key in o and o[key][1] > 0]
+                if len(values) < 4 or len(values) != int(part[5]):
+                    continue
+                ratio = own[key][1] / statistics.median(values)
+                holds |= (near(number(part[4]), ratio) and near(number(part[6]), min(values)) and near(number(part[7]), max(values))
+                          and not min(values) <= own[key][1] <= max(values) and max(ratio, 1 / ratio) >= 2)
+        if not holds:
+            faults.append(f"{part[0]} does not follow from the shelf")
+    return faults

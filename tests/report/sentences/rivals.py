@@ -1,0 +1,121 @@
+"""Figures of a document and of the drives that it is compared with."""
+
+import os
+import re
+
+from .sustained import efficiency
+
+# Documents of the shelf.
+SHELF = []
+# The results of the library's devices, a table for each procedure.
+LIBRARY = os.path.join(os.path.dirname(__file__), "../../../crates/report/src/shelf/library")
+
+
+def compared(documents):
+    """Values of each document by the identifier and unit of the figure and the mode in which all have it."""
+    first = [d.modes[0] if d.modes else None for d in documents]
+    common = [m for m in documents[0].modes if m is not None and all(m in d.modes for d in documents)]
+    found = []
+    for document, own in zip(documents, first):
+        values = {}
+        for figure in document.data["figures"] + [f for s in document.steps for f in s["figures"]]:
+            mode = figure.get("mode")
+            if mode is not None and (mode not in common if common else mode != own):
+                continue
+            prefix = re.sub(r"[^a-z0-9]+", "-", (mode or "").lower()).strip("-") + "."
+            name = figure["id"].removeprefix(prefix)
+            values.setdefault((name, figure["unit"], mode if common else None), (figure["title"], figure["value"]))
+        per_watt = efficiency(document, common[0] if common else own)
+        if per_watt is not None:
+            values[("efficiency", "MB/s/W", None)] = ("Sequential write, power efficiency", per_watt)
+        found.append(values)
+    return found
+
+
+def test_of(document):
+    quick = any(n["text"].startswith("Quick ") for n in document.data["notices"])
+    return document.data["procedure"] + (", quick" if quick else "")
+
+
+def shelf_rivals(document):
+    """Documents of the shelf with the same test, of other targets."""
+    return [d for d in SHELF if test_of(d) == test_of(document)
+            and d.data["target"]["name"] != document.data["target"]["name"]]
+
+
+def path_rate(mode):
+    """MB/s of the slowest stage of a path."""
+    rates = [float(m[1]) for stage in mode["path"] if (m := re.search(r"[ (]([\d.]+) MB/s\)$", stage))]
+    return min(rates, default=0)
+
+
+def widest(document):
+    """The mode whose path carries most, of several the one with the fewest stages; None for a real device."""
+    modes = document.data["target"]["modes"]
+    return max(modes, key=lambda m: (path_rate(m), -len(m["path"])), default=None)
+
+
+def links(document):
+    return [p["value"].strip('"') for p in document.data["target"]["parameters"]
+            if (p["group"], p["name"]) == ("interface", "link")]
+
+
+def kind(document):
+    """`card` or `ssd`; None where the document does not say it."""
+    target = document.data["target"]
+    if target["kind"] == "simulated":
+        names = links(document)
+        if any(n.startswith("sd-") for n in names) or names[0].startswith(("uhs2-", "emmc-")):
+            return "card"
+        return "ssd"
+    transport = document.data["environment"].get("transport") if target["kind"] == "block device" else None
+    return {"SD": "card", "eMMC": "card", "NVMe": "ssd", "ATA": "ssd"}.get(transport)
+
+
+def library_table(document):
+    """Path of the table with the results of the library's devices in the procedure of the document."""
+    return os.path.join(LIBRARY, document.data["procedure"].replace(" ", "-") + ".tsv")
+
+
+def library_rivals(document):
+    """Lines of the table for the same test and kind, without the device itself."""
+    with open(library_table(document), encoding="utf-8") as file:
+        head, *lines = [line.rstrip("\n").split("\t") for line in file]
+    run = "quick" if test_of(document).endswith(", quick") else "whole"
+    found = []
+    for cells in lines:
+        line = dict(zip(head, cells))
+        own = document.data["target"]["name"] == "sim:" + line["name"] or document.data["title"] == line["title"]
+        if (line["run"], line["kind"]) == (run, kind(document)) and not own:
+            values = {tuple(name.split(" ")): float(value) for name, value in line.items() if " " in name and value != "-"}
+            found.append((line, values))
+    return found
+
+
+def host_limit(document):
+    """MB/s of the path where it is slower than the best link of the device; None otherwise."""
+    mode = widest(document)
+    if mode is None:
+        rate = document.data["target"].get("link_bytes_per_s")
+        return rate and rate / 1e6
+    last = {"path": mode["path"][-1:]}
+    if last["path"][0].startswith(links(document)[0] + " ") and path_rate(last) == path_rate(mode):
+        return None
+    return path_rate(mode)
+
+
+def in_library(document):
+    """The figures of the document and of its rivals that are ranked, in the form of `compared`, and those that are not."""
+    mode = widest(document)
+    name = mode and mode["name"]
+    rivals = library_rivals(document)
+    prefix = re.sub(r"[^a-z0-9]+", "-", (name or "").lower()).strip("-") + "."
+    own = {(f["id"].removeprefix(prefix), f["unit"]): (f["title"], f["value"]) for f in document.figures(name)}
+    limit, limited = host_limit(document), {}
+    for key in [k for k in own if any(k in values for _, values in rivals)]:
+        factor = {"MB/s": 1, "IOPS": 4096e-6}.get(key[1])
+        near_limit = limit and factor and own[key][1] * factor >= 0.8 * limit
+        if near_limit and any(values.get(key, 0) > own[key][1] for _, values in rivals):
+            limited[key] = own.pop(key)
+    others = [{k + (None,): (own[k][0], v) for k, v in values.items() if k in own} for _, values in rivals]
+    return {k + (None,): v for k, v in own.items()}, others, limited
