@@ -39,7 +39,15 @@ pub fn rank(id: &str) -> usize {
 }
 
 /// Tests by which drives are known.
-const HEADLINES: [&str; 3] = ["cdm", "iometer", "sustained"];
+const HEADLINES: [&str; 7] = [
+    "cdm",
+    "iometer",
+    "sustained",
+    "burst",
+    "fill",
+    "plain",
+    "speed-class",
+];
 
 /// True if a figure of a step is also listed with those of the whole: the rates of a well-known test.
 pub fn is_headline(figure: &Figure) -> bool {
@@ -53,6 +61,26 @@ pub fn is_headline(figure: &Figure) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_of_every_suite_are_headlines() {
+        let figure = |id: &str, unit: &str| Figure {
+            id: id.into(),
+            unit: unit.into(),
+            ..Figure::default()
+        };
+        for (id, unit, expected) in [
+            ("e.fill.pass-1", "MB/s", true),
+            ("speed-class.fragmented.64k", "MB/s", true),
+            ("speed-class.update.longest", "ms", false),
+            ("plain.read", "MB/s", true),
+            ("e.fill.pass-1.plateau-1.end", "GB", false),
+            ("e.cdm.used.seq1m-q8t1.read", "MB/s", false),
+            ("power.min", "W", false),
+        ] {
+            assert_eq!(is_headline(&figure(id, unit)), expected, "{id}");
+        }
+    }
 
     #[test]
     fn crystaldiskmark_comes_before_power() {
