@@ -240,3 +240,70 @@ fn planned_reads_go_on_over_steps_of_power_and_in_a_saved_device() {
         }
     }
 }
+
+/// After heat, a read takes less firmware time than those that were planned before it, and would overtake them on
+/// another core.
+#[test]
+fn planned_reads_keep_the_order_of_the_firmware_while_the_clock_rises() {
+    let profile = library::device("reference-nvme-64gb").expect("in the library");
+    let mut profile = profile.profile().expect("valid");
+    let nand = &mut profile.nand;
+    (nand.word_lines, nand.blocks_per_plane) = (8, 40);
+    let superblock = u64::from(nand.channels * nand.dies_per_channel * nand.planes) * 8 * 3 * 16;
+    profile.device.capacity_bytes = 24 * superblock * 1024;
+    let sectors = profile.device.capacity_bytes / 512;
+    profile.nand.energy.bus_pj_per_byte = 1e5;
+    let controller = profile.controller.as_mut().expect("page-mapped");
+    (controller.cores, controller.read_us) = (4, 30.0);
+    controller.read_ahead_kib = 0;
+    let thermal = &mut profile.thermal;
+    (thermal.controller_j_per_k, thermal.case_j_per_k) = (0.5, 1e3);
+    thermal.throttle_start_c = thermal.ambient_c + 60.0;
+    thermal.throttle_full_c = thermal.ambient_c + 90.0;
+    thermal.throttle_clock = 0.125;
+    let host = library::host("direct").expect("in the library");
+    let host = host.host_profile().expect("valid");
+    let ftl = profile.ftl.clone().expect("page-mapped");
+    let controller = profile.controller.clone().expect("page-mapped");
+    let mut hot = PageMapDevice::new(&profile, &ftl, &controller, &host, 1).expect("attaches");
+    assert!(hot.precondition(1.0, Fill::Sequential));
+    let reading = |tag, place, sectors| Command {
+        tag,
+        kind: CommandKind::Read,
+        lba: Lba(place),
+        sectors,
+    };
+    let (mut tag, mut done) = (0, Vec::new());
+    while hot.telemetry().throttle > 0.2 {
+        hot.submit(reading(tag, tag * 2048 % (sectors - 2048), 2048), hot.now())
+            .expect("in order");
+        hot.advance(Nanos::MAX, &mut done);
+        tag += 1;
+        assert!(tag < 20_000, "{:?}", hot.telemetry());
+    }
+    while hot.next_event().is_some() {
+        hot.advance(Nanos::MAX, &mut done);
+    }
+    let mut plain = hot.clone();
+    plain.plan.refused = true;
+    let mut pair = Pair {
+        planned: hot,
+        plain,
+        planned_steps: 0,
+    };
+    let (mut random, mut open) = (Random::new(5), 0);
+    while pair.plain.telemetry().throttle < 1.0 {
+        (tag, open) = (tag + 1, open + 1);
+        let place = random.below(sectors / 8) * 8;
+        pair.submit(reading(tag, place, 8), pair.plain.now());
+        // The cores do not end together.
+        open -= pair.advance(pair.plain.now() + Nanos(random.below(60_000)));
+        // A plan begins with a single read.
+        let most = if tag % 4_096 == 0 { 1 } else { 16 };
+        while open >= most {
+            open -= pair.advance(Nanos::MAX);
+        }
+        assert!(tag < 2_000_000, "{:?}", pair.plain.telemetry());
+    }
+    assert!(pair.planned_steps > 1_000, "{}", pair.planned_steps);
+}
