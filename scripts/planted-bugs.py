@@ -126,6 +126,8 @@ FAULTS = [
      "collection: the host does not wait for erasures", "exact the_host_waits"),
     ("ftl/page_map/log.rs", "checkpoint_burst: geometry.checkpoint_burst(ftl),", "checkpoint_burst: 0,",
      "collection: no room is kept for checkpoints", "exact collection_makes_room"),
+    ("ftl/page_map/log/journal.rs", "room * entries / (entries + 1 + u64::from(checkpoint.due_max()))", "room",
+     "collection: the host takes the room of its checkpoints", "exact collection_makes_room"),
     ("ftl/page_map/pacing.rs", "u128::from(grants) * u128::from(room - last) / u128::from((start - last).max(1))", "u128::from(grants) / u128::from((start - last).max(1)) * u128::from(room - last)",
      "collection: less than a unit per job earns the host nothing", "gc_pacing a_write_waits_for_its_share_of_collection_after"),
     ("ftl/page_map/log/choice.rs", "Cause::Refresh => self.loan_per_move(),", "Cause::Refresh => 0,",

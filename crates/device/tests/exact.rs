@@ -89,27 +89,35 @@ fn refreshes_end_where_moving_a_block_reads_it_to_its_limit() {
     collection_ends(tight(&k, 2, 1_000_000).expect("a valid profile"), 0);
 }
 
-/// A checkpoint of a map that is large beside a superblock writes several superblocks with one page of the journal.
+/// A checkpoint of a map that is large beside a superblock writes several superblocks with one page of the journal, and
+/// many commands at once fill several pages of the journal.
 #[test]
 fn collection_makes_room_for_checkpoints() {
-    let flash = Flash {
-        dies_per_channel: 1,
-        blocks: 40_000,
-        pages_per_block: 4,
-        ..plain::FOUR_DIES
-    };
-    let mut p = flash.profile(4_000);
-    let ftl = p.ftl.as_mut().expect("page-mapped");
-    (ftl.journal_entries, ftl.journal_pages) = (64, Some(16));
-    let mut d = device_on(&p, plain::FAST_LINK);
-    assert!(d.precondition(1.0, Fill::Random { seed: 1 }));
-    let units = d.capacity().0 / UNIT;
-    let mut draw = Draw(1);
-    for i in 0..20_000 {
-        let done = one(&mut d, write(i, draw.below(units) * UNIT, UNIT as u32));
-        assert_eq!(done.status, Status::Ok);
+    for (blocks, channels, spare, entries, write_units) in
+        [(2_000, 4, 40, 4, 8), (4_000, 2, 20, 1, 1)]
+    {
+        let flash = Flash {
+            channels,
+            dies_per_channel: 1,
+            blocks,
+            pages_per_block: 4,
+            ..plain::FOUR_DIES
+        };
+        let mut p = flash.profile(spare);
+        let ftl = p.ftl.as_mut().expect("page-mapped");
+        (ftl.journal_entries, ftl.journal_pages) = (entries, Some(16));
+        let mut d = device_on(&p, plain::FAST_LINK);
+        assert!(d.precondition(1.0, Fill::Random { seed: 1 }));
+        let places = d.capacity().0 / UNIT - write_units;
+        let mut draw = Draw(1);
+        // A device without room would be read-only, and its commands fail.
+        let run = closed_loop(&mut d, 64, |i| {
+            let at = draw.below(places) * UNIT;
+            (i < 4_000).then(|| write(i, at, (write_units * UNIT) as u32))
+        });
+        assert_eq!(run.operations, 4_000);
+        sound(&d);
     }
-    sound(&d);
 }
 
 /// A write buffer that is larger than the spare area lets the host run ahead of the erasures. It waits for them then.

@@ -59,6 +59,11 @@ impl Checkpoint {
         (passed(journal_page + 1) - passed(journal_page)).narrow()
     }
 
+    /// The most that are passed with any page of the journal.
+    pub(super) fn due_max(&self) -> u32 {
+        self.pages.div_ceil(self.journal)
+    }
+
     /// Checks that it is one of such a map and journal.
     pub(super) fn audit(&self, pages: u32, journal: u32) -> Checked {
         let fresh = Checkpoint::new(pages, journal);

@@ -46,11 +46,12 @@ impl Log {
     /// What a host unit takes from the free space, in native units.
     pub(crate) fn cost_of_host_unit(&self) -> u64 {
         let slc = self.host.iter().flatten().any(|s| s.slc);
-        u64::from(if slc {
+        let data = u64::from(if slc {
             self.geometry.native.superblock_units / self.geometry.slc.superblock_units
         } else {
             1
-        })
+        });
+        data + self.checkpoint_cost()
     }
 
     /// Asks for a rewrite because of wear or reads. Cached data is rewritten superblock by superblock: that

@@ -60,6 +60,23 @@ impl Log {
         }
     }
 
+    /// Host units for which there is room beside the pages of the journal that they fill, and those of the map that a
+    /// checkpoint writes with each.
+    pub(super) fn beside_checkpoints(&self, room: u64) -> u64 {
+        let Some(checkpoint) = &self.checkpoint else {
+            return room;
+        };
+        let entries = u64::from(self.layout.journal_entries);
+        room * entries / (entries + 1 + u64::from(checkpoint.due_max()))
+    }
+
+    /// The same as native units for each host unit, rounded down.
+    pub(super) fn checkpoint_cost(&self) -> u64 {
+        let entries = u64::from(self.layout.journal_entries.max(1));
+        let due = |checkpoint: &Checkpoint| (1 + u64::from(checkpoint.due_max())) / entries;
+        self.checkpoint.as_ref().map_or(0, due)
+    }
+
     /// Writes the pages of a map in DRAM that the checkpoint passes with one page of the journal.
     fn checkpoint_with(&mut self, journal_page: u32, now: Nanos, full: &mut Vec<ProgramUnit>) {
         let due = |checkpoint: &Checkpoint| checkpoint.due(journal_page);

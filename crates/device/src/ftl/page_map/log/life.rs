@@ -123,7 +123,8 @@ impl Log {
             fresh = fresh.saturating_sub(2);
             open = open.min(left(&self.host[Pool::Hot as usize]));
         }
-        u64::from(open) + u64::from(fresh) * u64::from(mode(self.slc_may_grow()))
+        let room = u64::from(open) + u64::from(fresh) * u64::from(mode(self.slc_may_grow()));
+        self.beside_checkpoints(room)
     }
 
     /// Native units that can be written without any relocation.
