@@ -52,6 +52,9 @@ impl Log {
     /// Notes for the checkpoint that the entries of units have changed.
     #[inline]
     pub(super) fn note_changed_pages(&mut self, first: Lpn, count: u32) {
+        if self.checkpoint.is_none() {
+            return;
+        }
         let pages = self.map_pages(first, count);
         if let Some(checkpoint) = &mut self.checkpoint {
             for page in pages {
