@@ -306,15 +306,23 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
     let coolest = probing.target.reading().device_temperature_c;
     let mut span = Bytes(probing.target.whole().0);
     let mut filled = filled::Filled::default();
+    let mut emptied = false;
     if !probing.options.read_only {
         let (written, seen) = writes::in_order(probing)?;
         // Where nothing may be written, reads are of whatever is there.
         (span, filled) = (if written.0 == 0 { span } else { written }, seen);
-        slc::cache(probing, &filled, span.0)?;
+        emptied = slc::cache(probing, &filled, span.0)?;
     }
     probing.clock = clock::step(probing, span)?;
     link::transfers(probing, span)?;
     link::depth(probing, span)?;
+    if filled.end.is_some() && !emptied && probing.overlaps().is_none() {
+        // On a card the units at the beginning, or closing units once all that stay open are in use, look alike.
+        withdrawn::no_cache(&mut probing.report);
+        filled = filled.without_cache();
+        probing.cached = 0;
+        probing.target.limit = probing.options.writes.0;
+    }
     if !probing.options.read_only {
         writes::buffer(probing, span)?;
     }

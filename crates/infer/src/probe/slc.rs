@@ -27,21 +27,23 @@ const REGION: f64 = 1.3;
 /// Smallest fullness of the device for a smaller dynamic cache, percent.
 const FULLER: u64 = 60;
 
-/// Says what the plateaus are, and waits and writes for the rest. `next` is the first place that was not written.
+/// Says what the plateaus are, and waits and writes for the rest. `next` is the first place that was not written. Returns
+/// whether idle time made writes fast again.
 pub(super) fn cache<T: Target>(
     probing: &mut Probing<'_, T>,
     filled: &Filled,
     mut next: u64,
-) -> Result<(), ProbeError> {
+) -> Result<bool, ProbeError> {
     plateaus(probing, filled);
     let Some(bar) = filled.bar() else {
         for (id, question) in [EMPTIES, KIND] {
             probing.add(Finding::cannot_tell(id, question, "no SLC cache was seen"));
         }
-        return Ok(());
+        return Ok(false);
     };
     let rate = empties(probing, filled, bar, &mut next)?;
-    kind(probing, filled, (bar, rate), &mut next)
+    kind(probing, filled, (bar, rate), &mut next)?;
+    Ok(rate.is_some())
 }
 
 fn plateaus<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) {

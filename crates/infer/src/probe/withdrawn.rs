@@ -18,6 +18,15 @@ pub(super) fn not_borne_out(report: &mut Report, layout: Layout) {
     );
 }
 
+/// Withdraws the SLC cache of a device that does one read after another, if idle time did not empty it.
+pub(super) fn no_cache(report: &mut Report) {
+    withdraw(
+        report,
+        &["slc"],
+        "idle time does not bring the rate back; on a card with allocation units, fast units at the beginning look like a cache, and so does closing units once all that stay open are in use",
+    );
+}
+
 /// Withdraws a page as small as what drives map, unless the writes show that there are allocation units.
 pub(super) fn may_be_mapped(report: &mut Report) {
     let units = ["open-linear", "open-random"];

@@ -40,7 +40,7 @@ const SMALLEST: u64 = 128 << 20;
 const FALL: f64 = 1.5;
 /// A cache holds so many batches at least; what is written faster than that is not a plateau.
 const CACHE_MIN: usize = 8;
-/// Of what may be written to a large device this much is kept for what comes later, half of it at most.
+/// Of what may be written to a large device this much is kept for what comes later, a third of it at most.
 const KEPT: u64 = 1_600_000_000;
 
 /// Writes the pieces of one batch; bytes per second.
@@ -71,7 +71,7 @@ pub(super) fn in_order<T: Target>(
     let share = if whole <= CARD_MAX {
         budget / 3
     } else {
-        budget - KEPT.min(budget / 2)
+        budget - KEPT.min(budget / 3)
     };
     let most = share.clamp(least, whole) / PIECE * PIECE;
     // The rates after a cache are watched for as long.
@@ -284,7 +284,7 @@ pub(super) fn buffer<T: Target>(
     }
     let mut seen = Vec::new();
     for round in 0..BURSTS {
-        if probing.writes_left() < 16 * SHORT * BURST || span.0 < 4 * SHORT * BURST {
+        if probing.writes_left() < 4 * SHORT * BURST || span.0 < 4 * SHORT * BURST {
             break;
         }
         probing.target.flush()?;
