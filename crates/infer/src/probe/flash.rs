@@ -2,12 +2,12 @@
 //! flashbench, inside of what has been written, with odd multiples of powers of two and with more tries where
 //! the answer is not clear.
 
+use super::Probing;
 use super::confidence::Strength;
 use super::filled::Filled;
 use super::finding::{Finding, Value, size};
 use super::layout::{Layout, MAPPED, PAGE_MAX};
 use super::opened::{self, Opened};
-use super::{CARD_MAX, Probing};
 use crate::flashbench::{
     AlignPlan, AlignRow, Boundaries, BoundaryPeriod, CardStep, Certainty, align,
     boundaries as judge, boundaries_above, every_one, explains, faint_unit, page_period,
@@ -92,8 +92,8 @@ pub(super) fn boundaries<T: Target>(
             }
         }
     };
-    // What follows a cache, and larger devices, would need far more writes.
-    let card = filled.end.is_none() && probing.target.whole().0 <= CARD_MAX;
+    // What follows a cache would need far more writes.
+    let card = filled.end.is_none();
     if overlaps.is_none() && card && !probing.options.read_only {
         probing.target.show(probing.target.whole());
         let larger = match page.value {

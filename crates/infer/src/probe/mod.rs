@@ -131,6 +131,8 @@ pub(crate) struct Probing<'a, T: Target> {
     pub(crate) report: Report,
     /// Bytes that went into an SLC cache at first, and do not count.
     pub(crate) cached: u64,
+    /// Bytes that the search for allocation units leaves for what follows.
+    pub(crate) kept: u64,
     /// The resolution of the clock; zero until it is measured.
     pub(crate) clock: Nanos,
     /// The device does at least so many reads at once; 0 until it is measured.
@@ -207,6 +209,7 @@ pub fn probe<T: Target>(
         options: *options,
         report: Report::default(),
         cached: 0,
+        kept: 0,
         clock: Nanos::ZERO,
         overlap: 0.0,
         stop,

@@ -162,9 +162,9 @@ impl Copy {
         };
         let page = truth.pages.first().copied().unwrap_or(512);
         let capacity = self.target.capacity().0;
-        // The second boundary has a whole unit before it.
+        // The second boundary has a whole unit before it, which is written to its end: opening the next one merges nothing.
         let boundary = first + unit;
-        let begin = boundary.saturating_sub(unit.min(8 << 20)) / 512 * 512;
+        let begin = first;
         let most = (boundary + (8 << 20)).min(capacity);
         let (usual_us, opens_us) = self.written(begin, boundary, most, page)?;
         let rate = PIECE as f64 / usual_us;
