@@ -310,6 +310,12 @@ pub(super) fn answer(
     if !apart(left_out) {
         return Finding::cannot_tell(id, question, format!("{numbers}: they overlap"));
     }
+    if unit.is_none() && units == 1 {
+        let why = format!(
+            "{numbers}: a second stream alone costs as much where pieces end within pages, and without the allocation unit that is not known"
+        );
+        return Finding::cannot_tell(id, question, why);
+    }
     if unit.is_none() && step < ALONE {
         let why = format!("{numbers}: too little without the allocation unit");
         return Finding::cannot_tell(id, question, why);

@@ -25,6 +25,8 @@ const FIT_LEAST: u32 = 4;
 const PIECE_PAGES: u64 = 16;
 /// Time for one rate.
 const BUDGET: Nanos = Nanos::from_secs(4);
+/// Bytes that one stream writes for one rate at most.
+const ENOUGH: u64 = 24 << 20;
 /// Bytes written from the beginning of a unit of unknown size: no unit is smaller.
 const EXTENT: u64 = 1 << 20;
 /// Rounds in which what the measurement before left is closed.
@@ -65,6 +67,9 @@ pub(super) fn open<T: Target>(
         }
         let length = piece(&plan, page, seen);
         let one = probing.timed(|p| plan.rate(p, 1, length))?;
+        // Fast streams need no more time than some writes take.
+        let enough = Nanos::from_secs_f64(ENOUGH as f64 / one.bytes_per_s.max(1.0));
+        plan.budget = Some(BUDGET.min(enough));
         // In one unit at random already slow: with more of them it will not be any faster.
         let alone = in_order.is_some_and(|(_, rate)| rewrites(&one, rate, seen));
         let most = if alone { 2 } else { UNITS_MAX };
@@ -73,7 +78,9 @@ pub(super) fn open<T: Target>(
             && matches!(found.knee, Knee::AtLeast(n) if n >= fit)
         {
             // More of them fit if the first ones count, which may be treated otherwise.
+            let budget = plan.budget;
             plan = beginning_low(probing, unit, seen.is_some(), order);
+            plan.budget = budget;
             measured = knee::measure(probing, &plan, length, most)?;
         }
         let (measured, length) = match alone {
@@ -118,7 +125,9 @@ pub(super) fn open<T: Target>(
     } else if seen.is_some() && !layout.placed {
         probing.add(Finding::cannot_tell("fat", QUESTIONS[2].1, UNPLACED));
     } else if seen.is_some() {
-        fat::first_units(probing, unit, linear)?;
+        let plan = beginning_low(probing, unit, true, Order::Linear);
+        let length = piece(&plan, page, seen);
+        fat::first_units(probing, (unit, length), linear)?;
     } else {
         probing.add(Finding::cannot_tell(
             "fat",
