@@ -51,10 +51,16 @@ pub(super) fn first_units<T: Target>(
     let kept = kept_open(probing, unit, units, open)?;
     let rates = rates(probing, (unit, piece), units)?;
     let few = (rates.len() as u64) < PASSES;
-    let compared = match few {
+    let mut compared = match few {
         true => compare(&[], 1.0),
         false => compare(&rates, 1.0),
     };
+    if kept.as_ref().is_none_or(Vec::is_empty)
+        && !lasting(probing, (unit, piece), units, &compared)?
+    {
+        let units = compared.different.drain(..).map(|(unit, _)| unit);
+        compared.doubtful.extend(units);
+    }
     let mut said: Vec<String> = compared
         .different
         .iter()
@@ -86,6 +92,7 @@ pub(super) fn first_units<T: Target>(
         Finding::new(id, question, Value::Flag(false), "no".to_string(), Strength::Weak, evidence)
     } else {
         let why = match kept {
+            None if !compared.doubtful.is_empty() => "one is written at another rate some of the times; whether one is kept open beside the others could not be measured",
             None => "none is written at another rate; whether one is kept open beside the others could not be measured",
             Some(_) if few => "none is kept open beside the others; the budget of time ends before each is written often enough",
             Some(_) if !all => "not among the first units that the budget reaches; it may lie further up",
@@ -186,6 +193,68 @@ pub(super) fn compare(rates: &[Vec<f64>], enough: f64) -> Compared {
         doubtful,
         resolution: 1.0 + rows.iter().map(|r| SCATTER * r.1 / r.0).fold(0.0, f64::max),
     }
+}
+
+/// Units that are written between two measurements of one, so that no log holds its data any more.
+const OTHERS: u32 = 33;
+
+/// Whether the unit that differs most differs each time after many other units were written: what a shared log holds is
+/// written more slowly until it is merged, pass after pass. `false` also where the budget does not reach.
+fn lasting<T: Target>(
+    probing: &mut Probing<'_, T>,
+    (unit, piece): (u64, u64),
+    units: u32,
+    compared: &Compared,
+) -> Result<bool, ProbeError> {
+    let apart = |ratio: f64| ratio.max(1.0 / ratio.max(1e-9));
+    let most = compared.different.iter().copied();
+    let Some((suspect, ratio)) = most.max_by(|a, b| apart(a.1).total_cmp(&apart(b.1))) else {
+        return Ok(true);
+    };
+    let special = |n: &u32| compared.different.iter().any(|d| d.0 == *n as usize);
+    let Some(control) = (0..units).find(|n| !special(n)) else {
+        return Ok(false);
+    };
+    let plan = OpenAu {
+        unit,
+        order: Order::Linear,
+        seed: probing.options.seed,
+        budget: None,
+        care: Care {
+            from: u64::from(FIRST + 4) * unit,
+            ..Care::default()
+        },
+    };
+    let others = plan.fitting(probing.target.whole(), OTHERS);
+    for turn in 0..PASSES {
+        let began = probing.target.now();
+        for number in 0..others {
+            let at = plan.place(u64::from(number)) + turn * unit;
+            if at + piece <= probing.target.whole().0 {
+                probing.timed(|p| p.write(Bytes(at), Bytes(piece)))?;
+            }
+        }
+        let mut order = [u64::from(control), suspect as u64];
+        if turn % 2 == 1 {
+            order.reverse();
+        }
+        let mut took = [0.0; 2];
+        for number in order {
+            let spent = probing.timed(|p| whole(p, number * unit, (unit, piece)))?;
+            took[usize::from(number == suspect as u64)] = spent.as_secs_f64();
+        }
+        // The rate of the suspect, as a share of that of the control.
+        let here = took[0] / took[1].max(1e-9);
+        let same_side = (here > 1.0) == (ratio > 1.0);
+        if !same_side || apart(here) < FACTOR {
+            return Ok(false);
+        }
+        let spent = probing.target.now().saturating_sub(began);
+        if spent + spent > probing.time_left() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Target of the small write of a round.

@@ -18,12 +18,13 @@ pub(super) fn not_borne_out(report: &mut Report, layout: Layout) {
     );
 }
 
-/// Withdraws the SLC cache of a device that does one read after another, if idle time did not empty it.
+/// Withdraws the SLC cache of a device that does one read after another, if idle time did not empty it, or the
+/// device throttles.
 pub(super) fn no_cache(report: &mut Report) {
     withdraw(
         report,
         &["slc"],
-        "idle time does not bring the rate back; on a card with allocation units, fast units at the beginning look like a cache, and so does closing units once all that stay open are in use",
+        "idle time does not bring the rate back, or reads are slower, too; a card with fast units at the beginning, one that closes units once all that stay open are in use, and a device that throttles look alike",
     );
 }
 
