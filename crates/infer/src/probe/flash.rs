@@ -8,6 +8,7 @@ use super::filled::Filled;
 use super::finding::{Finding, Value, size};
 use super::layout::{Layout, MAPPED, PAGE_MAX};
 use super::opened::{self, Opened};
+use super::writes::SPAN;
 use crate::flashbench::{
     AlignPlan, AlignRow, Boundaries, BoundaryPeriod, CardStep, Certainty, align,
     boundaries as judge, boundaries_above, every_one, explains, faint_unit, page_period,
@@ -33,8 +34,13 @@ pub(super) fn boundaries<T: Target>(
     span: Bytes,
     filled: &Filled,
 ) -> Result<Layout, ProbeError> {
-    probing.target.show(span);
     let overlaps = probing.overlaps();
+    // A card that writes slowly was written in part: reads find units beyond, or at least nothing else, since the reads before
+    // and after a boundary lie there as well.
+    probing.target.show(match &overlaps {
+        None => Bytes(span.0.max(SPAN)),
+        Some(_) => span,
+    });
     let found = at_multiples(probing, overlaps.is_some())?;
     let known = found.page.filter(|s| s.certainty() != Certainty::None);
     let step = probing.clock.as_micros_f64();

@@ -529,4 +529,27 @@ mod tests {
         assert_eq!(small.first(32 << 10), Some(256 << 10));
         assert_eq!(small.first(PAGE_MAX), None);
     }
+
+    #[test]
+    fn a_unit_is_borne_out_by_writes_of_another_length() {
+        let found = |unit: u64, page| Opened {
+            unit,
+            from: 0,
+            within: 32 << 10,
+            seen: 9,
+            extra_s: 0.01,
+            page,
+        };
+        assert_eq!(other_length(&found(4 << 20, None), 32 << 10), 64 << 10);
+        // Five writes of 128 KiB, and no number of writes of 64 KiB but ten.
+        assert_eq!(other_length(&found(640 << 10, None), 32 << 10), 64 << 10);
+        assert_eq!(other_length(&found(1376 << 10, None), 32 << 10), 32 << 10);
+        // Longer ones may be cut by the host.
+        assert_eq!(other_length(&found(14 << 20, None), 512 << 10), 256 << 10);
+        // Pages were told from units.
+        assert_eq!(
+            other_length(&found(4 << 20, Some(64 << 10)), 32 << 10),
+            32 << 10
+        );
+    }
 }

@@ -345,4 +345,27 @@ mod tests {
         assert_eq!(only(&[], LONG), None);
         assert_eq!(only(&[10e-3; 2400], LONG), None);
     }
+
+    #[test]
+    fn scatter_above_the_bar_does_not_hide_a_unit() {
+        let scatters = |i: usize, time: f64| match i * 7919 % 97 {
+            0 => time + 0.5e-3,
+            n => time + n as f64 * 0.3e-6,
+        };
+        let plain = times(3800, LONG, 256 << 20, 0);
+        let times: Vec<f64> = (0..3800).map(|i| scatters(i, plain[i])).collect();
+        assert_eq!(only(&times, LONG).unwrap().unit, 256 << 20);
+    }
+
+    #[test]
+    fn a_part_of_an_au_whose_own_distance_is_unclear_is_no_unit() {
+        // Slow writes 43 apart, of which each third is slower still: 129 writes are no round distance to be sure of.
+        let time = |i: usize| match i % 129 {
+            85 => 500e-3,
+            42 | 128 => 20e-3,
+            _ => 14e-3,
+        };
+        let times: Vec<f64> = (0..1024).map(time).collect();
+        assert_eq!(levels(&times, SHORT), []);
+    }
 }

@@ -232,3 +232,33 @@ fn rewrites(one: &Rate, rate: f64, unit: Option<u64>) -> bool {
     let unit_s = unit.unwrap_or(0) as f64 / rate.max(1e-9);
     2.0 * one.bytes_per_s < rate && more_s > REWRITTEN * unit_s
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_whole_pages_that_fill_the_unit() {
+        let plan = |unit: u64| OpenAu {
+            unit,
+            order: Order::Linear,
+            seed: 1,
+            budget: None,
+            care: Care::default(),
+        };
+        let of = |unit: u64, page: Option<u64>| {
+            let unit = unit << 10;
+            piece(&plan(unit), page.map(|p| p << 10), Some(unit)) >> 10
+        };
+        assert_eq!(of(4096, Some(16)), 64);
+        assert_eq!(of(4096, Some(256)), 256);
+        // Pages of three planes.
+        assert_eq!(of(4104, Some(24)), 72);
+        // Pages may be as long as 512 KiB where none is known, and the unit is large.
+        assert_eq!(of(4096, None), 64);
+        assert_eq!(of(16384, None), 512);
+        // Without the unit, pages all the same.
+        let unknown = piece(&plan(UNIT_DEFAULT), Some(128 << 10), None);
+        assert_eq!(unknown, 128 << 10);
+    }
+}

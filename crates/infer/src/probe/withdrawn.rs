@@ -125,4 +125,24 @@ mod tests {
         may_be_mapped(&mut card);
         assert_eq!(card.bytes("page"), Some(MAPPED));
     }
+
+    #[test]
+    fn a_cache_that_idle_time_does_not_empty_is_withdrawn() {
+        let mut report = report(16 << 10);
+        let size = Value::Bytes(256 << 20);
+        let cache = Finding::new(
+            "slc",
+            "SLC cache",
+            size,
+            "256 MiB".to_string(),
+            Strength::Strong,
+            "the rate falls".to_string(),
+        );
+        report.findings.push(cache);
+        no_cache(&mut report);
+        assert_eq!(report.bytes("slc"), None);
+        assert!(report.bytes("unit").is_some());
+        let finding = report.finding("slc").unwrap();
+        assert!(finding.evidence.starts_with("the rate falls: idle time"));
+    }
 }

@@ -14,7 +14,7 @@ use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
 /// Range for later reads: enough for seven places of boundaries of up to 64 MiB.
-const SPAN: u64 = 512 << 20;
+pub(super) const SPAN: u64 = 512 << 20;
 /// Writing in order takes one part in so many of the time; where it is too slow to write the range for later reads, less.
 const TIME: u64 = 2;
 const LEAST_TIME: u64 = 4;
