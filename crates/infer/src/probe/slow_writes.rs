@@ -260,6 +260,7 @@ fn folded_in(times: &[f64], length: u64, least: usize) -> Option<Fit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nandscope_units::random::SplitMix64;
 
     const SHORT: u64 = 32 << 10;
     const LONG: u64 = 512 << 10;
@@ -348,12 +349,13 @@ mod tests {
 
     #[test]
     fn scatter_above_the_bar_does_not_hide_a_unit() {
-        let scatters = |i: usize, time: f64| match i * 7919 % 97 {
-            0 => time + 0.5e-3,
-            n => time + n as f64 * 0.3e-6,
+        let mut random = SplitMix64::new(7);
+        let mut scatter = || match random.below(100) {
+            0 => 0.5e-3,
+            n => n as f64 * 0.3e-6,
         };
         let plain = times(3800, LONG, 256 << 20, 0);
-        let times: Vec<f64> = (0..3800).map(|i| scatters(i, plain[i])).collect();
+        let times: Vec<f64> = plain.iter().map(|time| time + scatter()).collect();
         assert_eq!(only(&times, LONG).unwrap().unit, 256 << 20);
     }
 
