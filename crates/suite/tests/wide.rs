@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Devices of each series of the table in docs/inference.md, and the seeds of the series.
-const DEVICES: u64 = 2000;
+const DEVICES: u64 = 1000;
 const SEEDS: RangeInclusive<u64> = 11..=15;
 /// Seeds with which every device of the library is probed on every host.
 const LIBRARY_SEEDS: RangeInclusive<u64> = 1..=5;

@@ -4,7 +4,7 @@
 use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value};
-use crate::flashbench::{Care, Knee, OpenAu, OpenUnits, Order, PIECES, SHORTEST, median, shuffled};
+use crate::flashbench::{Care, Knee, OpenAu, OpenUnits, Order, PIECES, median, shuffled};
 use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
@@ -33,7 +33,7 @@ const ASKED: (&str, &str) = ("fat", "First units treated otherwise");
 /// Compares the first units with each other in both ways.
 pub(super) fn first_units<T: Target>(
     probing: &mut Probing<'_, T>,
-    unit: u64,
+    (unit, piece): (u64, u64),
     open: Option<OpenUnits>,
 ) -> Result<(), ProbeError> {
     let (id, question) = ASKED;
@@ -48,9 +48,19 @@ pub(super) fn first_units<T: Target>(
         probing.add(Finding::cannot_tell(id, question, why));
         return Ok(());
     }
-    let rates = rates(probing, unit, units)?;
-    let compared = compare(&rates, 1.0);
     let kept = kept_open(probing, unit, units, open)?;
+    let rates = rates(probing, (unit, piece), units)?;
+    let few = (rates.len() as u64) < PASSES;
+    let mut compared = match few {
+        true => compare(&[], 1.0),
+        false => compare(&rates, 1.0),
+    };
+    if kept.as_ref().is_none_or(Vec::is_empty)
+        && !lasting(probing, (unit, piece), units, &compared)?
+    {
+        let units = compared.different.drain(..).map(|(unit, _)| unit);
+        compared.doubtful.extend(units);
+    }
     let mut said: Vec<String> = compared
         .different
         .iter()
@@ -74,7 +84,7 @@ pub(super) fn first_units<T: Target>(
         };
         let answer = "yes".to_string();
         Finding::new(id, question, Value::Flag(true), answer, strength, said.join("; "))
-    } else if kept.is_some() && compared.resolution < FACTOR && compared.doubtful.is_empty() && all {
+    } else if kept.is_some() && !few && compared.resolution < FACTOR && compared.doubtful.is_empty() && all {
         let evidence = format!(
             "the first {units} units are written alike within {:.0} %, and none is kept open beside the others",
             100.0 * (compared.resolution - 1.0)
@@ -82,7 +92,9 @@ pub(super) fn first_units<T: Target>(
         Finding::new(id, question, Value::Flag(false), "no".to_string(), Strength::Weak, evidence)
     } else {
         let why = match kept {
+            None if !compared.doubtful.is_empty() => "one is written at another rate some of the times; whether one is kept open beside the others could not be measured",
             None => "none is written at another rate; whether one is kept open beside the others could not be measured",
+            Some(_) if few => "none is kept open beside the others; the budget of time ends before each is written often enough",
             Some(_) if !all => "not among the first units that the budget reaches; it may lie further up",
             Some(_) => "the rates of the units scatter too much, or one differs some of the times",
         };
@@ -91,20 +103,26 @@ pub(super) fn first_units<T: Target>(
     Ok(())
 }
 
-/// Rates of the first units, `rates[pass][unit]`. Each pass has another order and starts with a unit that does not
+/// Rates of the first units, `rates[pass][unit]`, of as many passes as the time allows. Each pass has another order and starts with a unit that does not
 /// count, so that work left over from before slows none of them.
 fn rates<T: Target>(
     probing: &mut Probing<'_, T>,
-    unit: u64,
+    (unit, piece): (u64, u64),
     units: u32,
 ) -> Result<Vec<Vec<f64>>, ProbeError> {
     let mut passes = Vec::new();
     let seed = probing.options.seed;
+    // The first one that is written tells how long the others take.
+    let first = probing.timed(|p| whole(p, u64::from(units) * unit, (unit, piece)))?;
+    let all = first.0.saturating_mul(PASSES * u64::from(units + 1));
+    if Nanos(all + all / 8) > probing.time_left() {
+        return Ok(passes);
+    }
     for pass in 0..PASSES {
         let mut row = vec![0.0; units as usize];
         let order = shuffled(units, seed ^ 0xfa7 ^ pass);
         for number in std::iter::once(units).chain(order) {
-            let spent = probing.timed(|p| whole(p, u64::from(number) * unit, unit))?;
+            let spent = probing.timed(|p| whole(p, u64::from(number) * unit, (unit, piece)))?;
             if let Some(rate) = row.get_mut(number as usize) {
                 *rate = unit as f64 / spent.as_secs_f64().max(1e-9);
             }
@@ -114,9 +132,13 @@ fn rates<T: Target>(
     Ok(passes)
 }
 
-/// Writes a unit in short pieces.
-fn whole<T: Target>(probe: &mut Probe<'_, T>, begin: u64, unit: u64) -> Result<Nanos, ProbeError> {
-    let piece = SHORTEST.min(unit);
+/// Writes a unit in pieces.
+fn whole<T: Target>(
+    probe: &mut Probe<'_, T>,
+    begin: u64,
+    (unit, piece): (u64, u64),
+) -> Result<Nanos, ProbeError> {
+    let piece = piece.clamp(512, unit);
     let mut spent = Nanos::ZERO;
     for at in (begin..begin + unit).step_by(piece as usize) {
         spent += probe.write(Bytes(at), Bytes(piece.min(begin + unit - at)))?;
@@ -173,6 +195,68 @@ pub(super) fn compare(rates: &[Vec<f64>], enough: f64) -> Compared {
     }
 }
 
+/// Units that are written between two measurements of one, so that no log holds its data any more.
+const OTHERS: u32 = 33;
+
+/// Whether the unit that differs most differs each time after many other units were written: what a shared log holds is
+/// written more slowly until it is merged, pass after pass. `false` also where the budget does not reach.
+fn lasting<T: Target>(
+    probing: &mut Probing<'_, T>,
+    (unit, piece): (u64, u64),
+    units: u32,
+    compared: &Compared,
+) -> Result<bool, ProbeError> {
+    let apart = |ratio: f64| ratio.max(1.0 / ratio.max(1e-9));
+    let most = compared.different.iter().copied();
+    let Some((suspect, ratio)) = most.max_by(|a, b| apart(a.1).total_cmp(&apart(b.1))) else {
+        return Ok(true);
+    };
+    let special = |n: &u32| compared.different.iter().any(|d| d.0 == *n as usize);
+    let Some(control) = (0..units).find(|n| !special(n)) else {
+        return Ok(false);
+    };
+    let plan = OpenAu {
+        unit,
+        order: Order::Linear,
+        seed: probing.options.seed,
+        budget: None,
+        care: Care {
+            from: u64::from(FIRST + 4) * unit,
+            ..Care::default()
+        },
+    };
+    let others = plan.fitting(probing.target.whole(), OTHERS);
+    for turn in 0..PASSES {
+        let began = probing.target.now();
+        for number in 0..others {
+            let at = plan.place(u64::from(number)) + turn * unit;
+            if at + piece <= probing.target.whole().0 {
+                probing.timed(|p| p.write(Bytes(at), Bytes(piece)))?;
+            }
+        }
+        let mut order = [u64::from(control), suspect as u64];
+        if turn % 2 == 1 {
+            order.reverse();
+        }
+        let mut took = [0.0; 2];
+        for number in order {
+            let spent = probing.timed(|p| whole(p, number * unit, (unit, piece)))?;
+            took[usize::from(number == suspect as u64)] = spent.as_secs_f64();
+        }
+        // The rate of the suspect, as a share of that of the control.
+        let here = took[0] / took[1].max(1e-9);
+        let same_side = (here > 1.0) == (ratio > 1.0);
+        if !same_side || apart(here) < FACTOR {
+            return Ok(false);
+        }
+        let spent = probing.target.now().saturating_sub(began);
+        if spent + spent > probing.time_left() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Target of the small write of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Small {
@@ -221,8 +305,18 @@ fn kept_open<T: Target>(
         if alone.len() < TURNS.1 as usize {
             return Ok(None);
         }
-        let most = alone.iter().copied().fold(0.0, f64::max);
-        let least = beside.iter().copied().fold(f64::INFINITY, f64::min);
+        // Of as many turns as are wanted a stall may have struck one on either side.
+        let (mut sorted, mut others) = (alone.clone(), beside.clone());
+        sorted.sort_unstable_by(f64::total_cmp);
+        others.sort_unstable_by(f64::total_cmp);
+        let left_out = usize::from(alone.len() >= TURNS.0 as usize);
+        let most = sorted
+            .iter()
+            .rev()
+            .nth(left_out)
+            .copied()
+            .unwrap_or(f64::INFINITY);
+        let least = others.get(left_out).copied().unwrap_or(0.0);
         let (fast, slow) = (median(&alone), median(&beside));
         // One unit more must do harm, or nothing follows from one that does none.
         if slow < 1.5 * fast || least <= most {

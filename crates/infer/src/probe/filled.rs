@@ -16,6 +16,15 @@ pub(super) struct Filled {
 }
 
 impl Filled {
+    /// The same writes, of which none went into a cache.
+    pub(super) fn without_cache(self) -> Self {
+        Filled {
+            end: None,
+            cache: 0,
+            ..self
+        }
+    }
+
     /// Rates of the first plateau and of what follows it.
     pub(super) fn levels(&self) -> Option<(f64, f64)> {
         let end = self.end?;

@@ -2,12 +2,13 @@
 //! flashbench, inside of what has been written, with odd multiples of powers of two and with more tries where
 //! the answer is not clear.
 
+use super::Probing;
 use super::confidence::Strength;
 use super::filled::Filled;
 use super::finding::{Finding, Value, size};
 use super::layout::{Layout, MAPPED, PAGE_MAX};
 use super::opened::{self, Opened};
-use super::{CARD_MAX, Probing};
+use super::writes::SPAN;
 use crate::flashbench::{
     AlignPlan, AlignRow, Boundaries, BoundaryPeriod, CardStep, Certainty, align,
     boundaries as judge, boundaries_above, every_one, explains, faint_unit, page_period,
@@ -22,6 +23,8 @@ use nandscope_units::{Bytes, Nanos};
 const FACTORS: [u64; 5] = [1, 3, 5, 7, 9];
 /// Tries of each place in the first pass and in the second.
 const TRIES: [u32; 2] = [5, 20];
+/// Steps from one kind of page to the next, and to the unit, at most.
+const LEVELS: usize = 3;
 /// Page size if it is not known, bytes.
 const SMALLEST_PAGE: u64 = 16 << 10;
 
@@ -31,8 +34,13 @@ pub(super) fn boundaries<T: Target>(
     span: Bytes,
     filled: &Filled,
 ) -> Result<Layout, ProbeError> {
-    probing.target.show(span);
     let overlaps = probing.overlaps();
+    // A card that writes slowly was written in part: reads find units beyond, or at least nothing else, since the reads before
+    // and after a boundary lie there as well.
+    probing.target.show(match &overlaps {
+        None => Bytes(span.0.max(SPAN)),
+        Some(_) => span,
+    });
     let found = at_multiples(probing, overlaps.is_some())?;
     let known = found.page.filter(|s| s.certainty() != Certainty::None);
     let step = probing.clock.as_micros_f64();
@@ -90,8 +98,8 @@ pub(super) fn boundaries<T: Target>(
             }
         }
     };
-    // What follows a cache, and larger devices, would need far more writes.
-    let card = filled.end.is_none() && probing.target.whole().0 <= CARD_MAX;
+    // What follows a cache would need far more writes.
+    let card = filled.end.is_none();
     if overlaps.is_none() && card && !probing.options.read_only {
         probing.target.show(probing.target.whole());
         let larger = match page.value {
@@ -361,6 +369,12 @@ fn borne_out<T: Target>(
         return Ok(None);
     };
     let page = page.map_or(SMALLEST_PAGE, |s| s.at);
+    // Boundaries of the unit are compared with those of the largest page below it: they take longer than those of parts of a
+    // page.
+    let larger = found.steps.iter().map(|s| s.at);
+    let larger =
+        larger.filter(|at| *at <= PAGE_MAX && *at < step.at && step.at.is_multiple_of(*at));
+    let page = larger.max().map_or(page, |at| at.max(page));
     let seed = probing.options.seed;
     let each = probing.timed(|p| every_one(p, step.at, page, seed))?;
     if each == Some(false) || found.beside_larger && each.is_none() {
@@ -388,10 +402,22 @@ fn anywhere<T: Target>(
     let base = probing.target.capacity().0 / 4;
     let pages = probing.timed(|p| page_period(p, base, seed))?;
     let known = pages.map(|p| (p.period, p.first));
-    let Some((page, first)) = known.or(page.map(|s| (s.at, 0))) else {
-        return Ok((None, None));
-    };
-    let units = probing.timed(|p| unit_period(p, page, first, seed))?;
+    // Where no page shows, a unit may: it begins at a multiple of a small page, unless a partition begins at none.
+    let (mut page, first) = known
+        .or(page.map(|s| (s.at, 0)))
+        .unwrap_or((SMALLEST_PAGE, 0));
+    let mut first = first;
+    let mut units = None;
+    for _ in 0..LEVELS {
+        units = probing.timed(|p| unit_period(p, page, first, seed))?;
+        match units {
+            // A page of several program units: a unit consists of whole ones.
+            Some(larger) if larger.period <= PAGE_MAX && larger.period > page => {
+                (page, first) = (larger.period, larger.first);
+            }
+            _ => break,
+        }
+    }
     // Every page of a row takes as long where there is no unit, and those of several program units look like units.
     Ok((pages, units.filter(|u| u.period > page.max(PAGE_MAX))))
 }

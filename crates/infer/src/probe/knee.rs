@@ -39,6 +39,8 @@ pub(super) struct Measured {
     pub(super) beside: (Vec<f64>, Vec<f64>),
     /// Fall of the rates, if one was found.
     pub(super) found: Option<OpenUnits>,
+    /// Interleaved AUs, beyond those that are counted, to which the rate falls once more.
+    pub(super) deeper: Option<u32>,
 }
 
 /// Measures rates by number of units until the fall is certain, or the time for it is spent.
@@ -59,14 +61,84 @@ pub(super) fn measure<T: Target>(
         found = deepest(&rates, length).or(found);
     }
     let mut beside = (Vec::new(), Vec::new());
+    let mut deeper = None;
     if let Some(Knee::At { units, .. }) = found.map(|f| f.knee) {
         beside = repeat(probing, plan, length, units)?;
+        if median(&beside.0) < DEEP * median(&beside.1) {
+            deeper = falls_deeper(probing, plan, length, median(&beside.1))?;
+        }
     }
     Ok(Measured {
         rates,
         beside,
         found,
+        deeper,
     })
+}
+
+/// Share of all the time that the rate of [`MANY`] units may take, and rounds that one takes at least.
+const MANY_TIME: f64 = 0.05;
+const ROUNDS: f64 = 8.0;
+
+/// [`MANY`] units, if these are written slower still than one more than stays open: then the first fall is that of loading a
+/// state, and closing a unit costs more. `slow` is the rate after the fall.
+fn falls_deeper<T: Target>(
+    probing: &mut Probing<'_, T>,
+    plan: &OpenAu,
+    length: u64,
+    slow: f64,
+) -> Result<Option<u32>, ProbeError> {
+    let many = plan.fitting(probing.target.whole(), MANY);
+    let pieces = ROUNDS * f64::from(many);
+    let takes = DEEPER * pieces * length as f64 / slow.max(1e-9);
+    let left = probing.writes_left() > LEFT + (pieces * length as f64) as u64;
+    if many <= UNITS_MAX || !left || takes > MANY_TIME * probing.options.time.as_secs_f64() {
+        return Ok(None);
+    }
+    let rate = probing.timed(|p| plan.shifted(p, many, length, LONGER_SHIFT))?;
+    Ok((DEEPER * rate.bytes_per_s < slow).then_some(many))
+}
+
+/// Up to so many units a fall is measured with longer pieces as well, and so many times longer.
+const FEW_OPEN: u32 = 3;
+const LONGER: u64 = 4;
+/// With longer pieces a merge costs this share of what it does with short ones at least.
+const AS_MUCH: f64 = 0.5;
+/// Units by which those lie further up that are written in longer pieces.
+const LONGER_SHIFT: u64 = 4;
+
+/// A fall at few units, measured once more with longer pieces: a merge costs as much after these, what parts of pages or a
+/// short log cost does not. Where it does not, longer pieces count the units. Also returns their length.
+pub(super) fn borne_out<T: Target>(
+    probing: &mut Probing<'_, T>,
+    plan: &OpenAu,
+    length: u64,
+    most: u32,
+    measured: Measured,
+) -> Result<(Measured, u64), ProbeError> {
+    let Some(Knee::At { units, .. }) = measured.found.map(|f| f.knee) else {
+        return Ok((measured, length));
+    };
+    let longer = LONGER * length;
+    let (few, many) = &measured.beside;
+    let fills = plan.unit.is_multiple_of(longer) && longer <= plan.unit / 4;
+    if units > FEW_OPEN || many.is_empty() || !fills || probing.writes_left() < LEFT {
+        return Ok((measured, length));
+    }
+    let more = |length: u64, fast: f64, slow: f64| {
+        length as f64 / slow.max(1e-9) - length as f64 / fast.max(1e-9)
+    };
+    let short = more(length, median(few), median(many));
+    let mut rate = |units| {
+        let rate = probing.timed(|p| plan.shifted(p, units, longer, LONGER_SHIFT));
+        rate.map(|rate| rate.bytes_per_s)
+    };
+    let (fast, slow) = (rate(units)?, rate(units + 1)?);
+    if more(longer, fast, slow) >= AS_MUCH * short {
+        return Ok((measured, length));
+    }
+    let again = measure(probing, plan, longer, most)?;
+    Ok((again, longer))
 }
 
 /// Units in turn that no card of those described keeps open.
@@ -238,8 +310,20 @@ pub(super) fn answer(
     if !apart(left_out) {
         return Finding::cannot_tell(id, question, format!("{numbers}: they overlap"));
     }
+    if unit.is_none() && units == 1 {
+        let why = format!(
+            "{numbers}: a second stream alone costs as much where pieces end within pages, and without the allocation unit that is not known"
+        );
+        return Finding::cannot_tell(id, question, why);
+    }
     if unit.is_none() && step < ALONE {
         let why = format!("{numbers}: too little without the allocation unit");
+        return Finding::cannot_tell(id, question, why);
+    }
+    if let Some(more) = measured.deeper {
+        let why = format!(
+            "at least {units}; {numbers}, but it falls once more up to {more} units, as where only the state of another open unit is loaded at first"
+        );
         return Finding::cannot_tell(id, question, why);
     }
     let extra = length as f64 / slow - length as f64 / fast;

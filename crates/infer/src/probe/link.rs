@@ -2,9 +2,9 @@
 //! interface, how many commands are worth giving at once, whether sequential reads are seen coming, and whether
 //! reads over a large range are slower than over a small one.
 
-use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
+use super::{OVERLAPS, Probing};
 use crate::flashbench::{median, shuffled};
 use crate::quantile::quantile;
 use crate::timed::ProbeError;
@@ -260,6 +260,18 @@ pub(super) fn depth<T: Target>(
         });
     }
     Ok(())
+}
+
+/// Queue depth at which a device that does several reads at once shows it.
+const SOME: u32 = 8;
+
+/// Whether the device does several reads at once, as devices do that map single pages.
+pub(super) fn reads_at_once<T: Target>(
+    probing: &mut Probing<'_, T>,
+    span: Bytes,
+) -> Result<bool, ProbeError> {
+    let alone = rate_at(probing, span, 1)?.rate;
+    Ok(rate_at(probing, span, SOME)?.rate >= OVERLAPS * alone)
 }
 
 const DEPTH: (&str, &str) = ("depth", "Queue depth at which it saturates");

@@ -131,6 +131,8 @@ pub(crate) struct Probing<'a, T: Target> {
     pub(crate) report: Report,
     /// Bytes that went into an SLC cache at first, and do not count.
     pub(crate) cached: u64,
+    /// Bytes that the search for allocation units leaves for what follows.
+    pub(crate) kept: u64,
     /// The resolution of the clock; zero until it is measured.
     pub(crate) clock: Nanos,
     /// The device does at least so many reads at once; 0 until it is measured.
@@ -207,6 +209,7 @@ pub fn probe<T: Target>(
         options: *options,
         report: Report::default(),
         cached: 0,
+        kept: 0,
         clock: Nanos::ZERO,
         overlap: 0.0,
         stop,
@@ -306,15 +309,23 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
     let coolest = probing.target.reading().device_temperature_c;
     let mut span = Bytes(probing.target.whole().0);
     let mut filled = filled::Filled::default();
+    let mut emptied = false;
     if !probing.options.read_only {
         let (written, seen) = writes::in_order(probing)?;
         // Where nothing may be written, reads are of whatever is there.
         (span, filled) = (if written.0 == 0 { span } else { written }, seen);
-        slc::cache(probing, &filled, span.0)?;
+        emptied = slc::cache(probing, &filled, span.0)?;
     }
     probing.clock = clock::step(probing, span)?;
     link::transfers(probing, span)?;
     link::depth(probing, span)?;
+    if filled.end.is_some() && !emptied && probing.overlaps().is_none() {
+        // On a card the units at the beginning, or closing units once all that stay open are in use, look alike.
+        withdrawn::no_cache(&mut probing.report);
+        filled = filled.without_cache();
+        probing.cached = 0;
+        probing.target.limit = probing.options.writes.0;
+    }
     if !probing.options.read_only {
         writes::buffer(probing, span)?;
     }

@@ -26,7 +26,8 @@ const LOOK: usize = 128;
 const ENOUGH: usize = 12;
 /// The same where so many writes lie between them, if there are more than the least.
 const FAR: u64 = 64;
-/// Long writes between two boundaries, at least: small units meet them in patterns that repeat after a few of them.
+/// Long writes between two boundaries of a unit that long writes bear out: small units meet them in patterns that repeat after
+/// a few of them, and short writes must show the same.
 const FAR_APART: u64 = 16;
 /// All of this takes at most one part in so many of the time.
 const TIME: u64 = 6;
@@ -74,6 +75,9 @@ pub(super) fn units<T: Target>(
     (page, first): (u64, u64),
     earlier: &[f64],
 ) -> Result<Option<Opened>, ProbeError> {
+    // Half of what may be written is for units that are written in turn; where a cache was looked for, most of the rest.
+    let (all, left) = (probing.options.writes.0, probing.writes_left());
+    probing.kept = (all / 2).min(left / 3 * 2);
     let now = probing.target.now();
     let (middle, end) = (
         now + Nanos(probing.options.time.0 / TIME / 2),
@@ -94,11 +98,13 @@ pub(super) fn units<T: Target>(
             return Ok(Some(found));
         }
     }
-    let settled =
-        |times: &[f64]| times.len() as u64 * short >= FINE_LEAST && small(times, short).is_some();
-    let fine = write(probing, &mut begin, (short, FINE.1), middle, settled)?;
-    let shown = small(&fine.times, short).filter(|f| f.0.unit >= 2 * page);
-    if let Some((found, page)) = shown {
+    let mut fine = Written::none(begin, short);
+    for least in [FINE_LEAST, 4 * FINE_LEAST, FINE.1] {
+        let settled =
+            |times: &[f64]| times.len() as u64 * short >= least && small(times, short).is_some();
+        fine = write(probing, &mut begin, (short, FINE.1), middle, settled)?;
+        let shown = small(&fine.times, short).filter(|f| f.0.unit >= 2 * page);
+        let Some((found, page)) = shown else { break };
         let found = found.opened(&fine, page);
         if again(probing, &mut begin, &found, short, end)? {
             return Ok(Some(found));
@@ -108,18 +114,25 @@ pub(super) fn units<T: Target>(
     if all.end() != begin {
         all = Written::none(begin, long);
     }
-    let settled = |times: &[f64]| large(&all.with(times).times, long).is_some();
-    let coarse = write(probing, &mut begin, (long, COARSE.1), end, settled)?;
-    let coarse = all.with(&coarse.times);
-    if let Some(found) = large(&coarse.times, long) {
+    for least in [LOOK, 4 * LOOK, 16 * LOOK] {
+        let settled =
+            |times: &[f64]| times.len() >= least && large(&all.with(times).times, long).is_some();
+        let coarse = write(probing, &mut begin, (long, COARSE.1), end, settled)?;
+        let coarse = all.with(&coarse.times);
+        let Some(found) = large(&coarse.times, long) else {
+            break;
+        };
         let found = found.opened(&coarse, None);
-        let borne_out = match found.unit >= FAR * long {
-            true => again_far(probing, &found, long, end)?,
-            false => again(probing, &mut begin, &found, long, end)?,
+        let borne_out = match found.unit {
+            unit if unit >= FAR * long => again_far(probing, &found, long, end)?,
+            unit if unit >= FAR_APART * long => again(probing, &mut begin, &found, long, end)?,
+            _ => again(probing, &mut begin, &found, short, end)?,
         };
         if borne_out {
             return Ok(Some(found));
         }
+        // More writes in a row, elsewhere, tell scatter from a unit.
+        all = Written::none(begin, long);
     }
     Ok(None)
 }
@@ -142,7 +155,7 @@ fn large(times: &[f64], length: u64) -> Option<Fit> {
     let found = only(times, length).filter(|f| enough(f, length));
     let found = found.or_else(|| folded(times, length));
     found
-        .filter(|f| f.unit >= FAR_APART * length)
+        .filter(|f| f.unit >= APART * length)
         .or_else(|| far(times, length))
 }
 
@@ -163,8 +176,9 @@ const AGAIN: [u64; 2] = [2, 8];
 const ALL: usize = 4;
 /// The first writes after a jump close what was open before.
 const JUMP: usize = 2;
-/// Jumps before the same places are looked at again, parts of a unit.
-const JUMPS: [u64; 2] = [2, 4];
+/// Jumps before the same places are looked at again: units, and the part of one. Far away, a distance that is off by little is
+/// off by all of a write.
+const JUMPS: [(u64, u64); 2] = [(0, 2), (64, 4)];
 
 /// Whether the same places are slow when the writes before them begin elsewhere in a unit. What depends on how much was
 /// written, such as a full log or merges that were put off, happens at other places then.
@@ -176,22 +190,34 @@ fn again<T: Target>(
     end: Nanos,
 ) -> Result<bool, ProbeError> {
     let count = AGAIN[usize::from(found.seen > FEW)];
-    // Parts of pages that take a page each fill a unit early; of longer writes they take less. A host may cut what is longer
-    // than a long write into several, of which each may take its time.
-    let twice = found.page.is_none() && 2 * length <= COARSE.0;
-    let length = match twice && found.unit.is_multiple_of(2 * APART * length) {
-        true => 2 * length,
-        false => length,
-    };
-    for part in JUMPS {
-        *begin += (found.unit / part / length).max(1) * length;
+    // Parts of pages that take a page each fill a unit early: writes of another length fill it elsewhere.
+    let length = other_length(found, length);
+    for (units, part) in JUMPS {
         let most = found.unit * (count + 1);
+        let room = probing.target.whole().0.saturating_sub(*begin + most);
+        let units = units.min((room / found.unit.max(1)).saturating_sub(1));
+        let jump = units * found.unit + found.unit / part;
+        *begin += (jump / length).max(1) * length;
         let written = write(probing, begin, (length, most), end, |_| false)?;
         if !same(&written, found) {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// A longer write that divides the unit, or half of one that a host may cut into several.
+fn other_length(found: &Opened, length: u64) -> u64 {
+    if found.page.is_some() {
+        return length;
+    }
+    let parts = found.unit / length.max(1);
+    let longer = (2..=parts / APART).find(|times| parts.is_multiple_of(*times));
+    match longer.map(|times| times * length) {
+        Some(longer) if longer <= COARSE.0 => longer,
+        _ if 2 * length > COARSE.0 && length.is_multiple_of(1024) => length / 2,
+        _ => length,
+    }
 }
 
 /// Boundaries of a large unit that are looked at again, and writes before each of them: of other numbers, so that nothing
@@ -363,8 +389,7 @@ fn write<T: Target>(
         times: Vec::new(),
     };
     let whole = probing.target.whole().0;
-    // Half of what may be written is for units that are written in turn.
-    let keep = probing.options.writes.0 / 2;
+    let keep = probing.kept;
     while (written.times.len() as u64) * length < most {
         let spent = probing.target.now() >= end || probing.writes_left() < keep + length;
         if spent || *begin + length > whole {
@@ -503,5 +528,28 @@ mod tests {
         };
         assert_eq!(small.first(32 << 10), Some(256 << 10));
         assert_eq!(small.first(PAGE_MAX), None);
+    }
+
+    #[test]
+    fn a_unit_is_borne_out_by_writes_of_another_length() {
+        let found = |unit: u64, page| Opened {
+            unit,
+            from: 0,
+            within: 32 << 10,
+            seen: 9,
+            extra_s: 0.01,
+            page,
+        };
+        assert_eq!(other_length(&found(4 << 20, None), 32 << 10), 64 << 10);
+        // Five writes of 128 KiB, and no number of writes of 64 KiB but ten.
+        assert_eq!(other_length(&found(640 << 10, None), 32 << 10), 64 << 10);
+        assert_eq!(other_length(&found(1376 << 10, None), 32 << 10), 32 << 10);
+        // Longer ones may be cut by the host.
+        assert_eq!(other_length(&found(14 << 20, None), 512 << 10), 256 << 10);
+        // Pages were told from units.
+        assert_eq!(
+            other_length(&found(4 << 20, Some(64 << 10)), 32 << 10),
+            32 << 10
+        );
     }
 }

@@ -6,11 +6,12 @@ use super::Probing;
 use super::confidence::Strength;
 use super::filled::Filled;
 use super::finding::{Finding, Value, size};
+use super::link::places;
 use super::writes::{BATCH, batch};
 use crate::quantile::median;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
-use nandscope_units::Nanos;
+use nandscope_units::{Bytes, Nanos};
 
 const PLATEAUS: (&str, &str) = ("plateaus", "Rates of writing in order");
 const EMPTIES: (&str, &str) = ("slc-idle", "SLC cache, left alone");
@@ -27,21 +28,53 @@ const REGION: f64 = 1.3;
 /// Smallest fullness of the device for a smaller dynamic cache, percent.
 const FULLER: u64 = 60;
 
-/// Says what the plateaus are, and waits and writes for the rest. `next` is the first place that was not written.
+/// Says what the plateaus are, and waits and writes for the rest. `next` is the first place that was not written. Returns
+/// whether idle time made writes far faster again, and reads no faster, as on a card with such a cache.
 pub(super) fn cache<T: Target>(
     probing: &mut Probing<'_, T>,
     filled: &Filled,
     mut next: u64,
-) -> Result<(), ProbeError> {
+) -> Result<bool, ProbeError> {
     plateaus(probing, filled);
     let Some(bar) = filled.bar() else {
         for (id, question) in [EMPTIES, KIND] {
             probing.add(Finding::cannot_tell(id, question, "no SLC cache was seen"));
         }
-        return Ok(());
+        return Ok(false);
     };
+    let warm = read_s(probing, filled)?;
     let rate = empties(probing, filled, bar, &mut next)?;
-    kind(probing, filled, (bar, rate), &mut next)
+    kind(probing, filled, (bar, rate), &mut next)?;
+    if rate.is_none() || probing.time_left() < Nanos(4 * ALONE.0) {
+        return Ok(false);
+    }
+    // Left alone, a device that throttled cools down as well, and then it reads faster, too.
+    probing.target.idle(ALONE)?;
+    let cool = read_s(probing, filled)?;
+    let falls = filled
+        .levels()
+        .is_some_and(|(fast, slow)| fast >= OF_CARD * slow);
+    Ok(falls && warm < THROTTLED * cool)
+}
+
+/// Reads by which throttling is seen, and their length.
+const READS: usize = 64;
+const READ: u64 = 64 << 10;
+/// A device that throttles takes so many times as long for a read at least.
+const THROTTLED: f64 = 1.04;
+/// The rate of a card falls by this factor at least after an SLC cache: closing full units costs as much as writing them.
+const OF_CARD: f64 = 2.0;
+
+/// Median time of a read of what was written, s.
+fn read_s<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) -> Result<f64, ProbeError> {
+    let span = filled.rates.len() as u64 * BATCH;
+    let at = places(span, READ, READS, probing.options.seed ^ 0x51c);
+    let times = probing.timed(|p| {
+        let reads = at.iter().map(|at| p.read(Bytes(*at), Bytes(READ)));
+        reads.collect::<Result<Vec<Nanos>, _>>()
+    })?;
+    let times: Vec<f64> = times.iter().map(|t| t.as_secs_f64()).collect();
+    Ok(median(&times))
 }
 
 fn plateaus<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) {

@@ -13,6 +13,10 @@ pub(super) const FEW: usize = 6;
 const SCATTER: f64 = 8.0;
 const SHARE: f64 = 0.01;
 const ERASE_S: f64 = 0.3e-3;
+/// One in so many of the slow writes is many; pauses of a host meet fewer.
+const MANY_OF: usize = 8;
+/// How often the bar is raised, twice as high each time.
+const RAISED: u32 = 10;
 /// The distance is a multiple of a power of two that is this many times the range in which it lies.
 const ROUND: u64 = 8;
 
@@ -31,19 +35,34 @@ pub(super) struct Fit {
 /// The distances at which long writes take longer: none of their pages is longer than they are, so that there is one level.
 pub(super) fn only(times: &[f64], length: u64) -> Option<Fit> {
     let all: Vec<usize> = (0..times.len()).collect();
-    slow(times, &all)
-        .and_then(|slow| fit(&slow, times, length))
-        .map(|f| f.0)
+    let slow = slow(times, &all)?;
+    let level = quantile(times, 0.25);
+    let least = bar(times) - level;
+    // Some of what scatters lies above the bar as well; what opens a unit lies far above it.
+    let bars = (0..RAISED).map(|power| level + least * f64::from(1 << power));
+    bars.map_while(|bar| {
+        let slow: Vec<usize> = slow.iter().copied().filter(|i| times[*i] > bar).collect();
+        (slow.len() >= LEAST).then_some(slow)
+    })
+    .find_map(|slow| fit(&slow, times, length))
+    .map(|f| f.0)
 }
 
 /// Distances of slow writes, and of the slowest among them, and so on.
 pub(super) fn levels(times: &[f64], length: u64) -> Vec<Fit> {
     let mut found: Vec<Fit> = Vec::new();
     let mut among: Vec<usize> = (0..times.len()).collect();
-    while let Some(slow) = slow(times, &among)
-        && let Some((next, matched)) = fit(&slow, times, length)
-        && found.last().is_none_or(|f| next.unit >= 2 * f.unit)
-    {
+    while let Some(slow) = slow(times, &among) {
+        let Some((next, matched)) = fit(&slow, times, length) else {
+            // Many of the slow writes are slower still, at distances that are not clear yet: these may be the units.
+            if slow.len() * MANY_OF >= among.len() {
+                found.pop();
+            }
+            break;
+        };
+        if found.last().is_some_and(|f| next.unit < 2 * f.unit) {
+            break;
+        }
         found.push(next);
         among = matched;
     }
@@ -250,6 +269,7 @@ fn folded_in(times: &[f64], length: u64, least: usize) -> Option<Fit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nandscope_units::random::SplitMix64;
 
     const SHORT: u64 = 32 << 10;
     const LONG: u64 = 512 << 10;
@@ -334,5 +354,29 @@ mod tests {
         assert_eq!(only(&times, LONG), None);
         assert_eq!(only(&[], LONG), None);
         assert_eq!(only(&[10e-3; 2400], LONG), None);
+    }
+
+    #[test]
+    fn scatter_above_the_bar_does_not_hide_a_unit() {
+        let mut random = SplitMix64::new(7);
+        let mut scatter = || match random.below(100) {
+            0 => 0.5e-3,
+            n => n as f64 * 0.3e-6,
+        };
+        let plain = times(3800, LONG, 256 << 20, 0);
+        let times: Vec<f64> = plain.iter().map(|time| time + scatter()).collect();
+        assert_eq!(only(&times, LONG).unwrap().unit, 256 << 20);
+    }
+
+    #[test]
+    fn a_part_of_an_au_whose_own_distance_is_unclear_is_no_unit() {
+        // Slow writes 43 apart, of which each third is slower still: 129 writes are no round distance to be sure of.
+        let time = |i: usize| match i % 129 {
+            85 => 500e-3,
+            42 | 128 => 20e-3,
+            _ => 14e-3,
+        };
+        let times: Vec<f64> = (0..1024).map(time).collect();
+        assert_eq!(levels(&times, SHORT), []);
     }
 }

@@ -19,8 +19,14 @@ const UNIT_DEFAULT: u64 = 48 << 20;
 const SPECIAL: u64 = 20;
 /// Units by which those lie further up that are written in short pieces.
 const SHORT_SHIFT: u64 = 9;
+/// So few of them may not show how many stay open.
+const FIT_LEAST: u32 = 4;
+/// Pieces of so many numbers of pages are tried: one of them fills a unit without a rest.
+const PIECE_PAGES: u64 = 16;
 /// Time for one rate.
 const BUDGET: Nanos = Nanos::from_secs(4);
+/// Bytes that one stream writes for one rate at most.
+const ENOUGH: u64 = 24 << 20;
 /// Bytes written from the beginning of a unit of unknown size: no unit is smaller.
 const EXTENT: u64 = 1 << 20;
 /// Rounds in which what the measurement before left is closed.
@@ -54,23 +60,33 @@ pub(super) fn open<T: Target>(
             probing.add(Finding::cannot_tell(id, question, UNPLACED));
             continue;
         }
-        let plan = plan(probing, unit, seen.is_some(), order);
+        let (mut plan, low) = plan(probing, unit, seen.is_some(), order);
         if plan.fitting(probing.target.whole(), 1) == 0 {
             probing.add(Finding::cannot_tell(id, question, SMALL));
             continue;
         }
-        // A shorter piece than a page is written with what the page had before, whatever stays open.
-        let least = match page {
-            Some(page) => page.max(SHORTEST),
-            None if seen.is_some() && unit >= LARGEST_PAGES * PAGE_MAX => PAGE_MAX,
-            None => SHORTEST,
-        };
-        let length = plan.lengths(least).last().copied().unwrap_or(unit);
+        let length = piece(&plan, page, seen);
         let one = probing.timed(|p| plan.rate(p, 1, length))?;
+        // Fast streams need no more time than some writes take.
+        let enough = Nanos::from_secs_f64(ENOUGH as f64 / one.bytes_per_s.max(1.0));
+        plan.budget = Some(BUDGET.min(enough));
         // In one unit at random already slow: with more of them it will not be any faster.
         let alone = in_order.is_some_and(|(_, rate)| rewrites(&one, rate, seen));
         let most = if alone { 2 } else { UNITS_MAX };
-        let measured = knee::measure(probing, &plan, length, most)?;
+        let mut measured = knee::measure(probing, &plan, length, most)?;
+        if let (Some(fit), Some(found)) = (low, measured.found)
+            && matches!(found.knee, Knee::AtLeast(n) if n >= fit)
+        {
+            // More of them fit if the first ones count, which may be treated otherwise.
+            let budget = plan.budget;
+            plan = beginning_low(probing, unit, seen.is_some(), order);
+            plan.budget = budget;
+            measured = knee::measure(probing, &plan, length, most)?;
+        }
+        let (measured, length) = match alone {
+            true => (measured, length),
+            false => knee::borne_out(probing, &plan, length, most, measured)?,
+        };
         let none_seen = matches!(measured.found.map(|f| f.knee), Some(Knee::AtLeast(_)));
         let slows = alone || !none_seen || knee::slows_further_up(probing, &plan, length)?;
         collapses[usize::from(order == Order::Random)] = Some(slows);
@@ -109,7 +125,9 @@ pub(super) fn open<T: Target>(
     } else if seen.is_some() && !layout.placed {
         probing.add(Finding::cannot_tell("fat", QUESTIONS[2].1, UNPLACED));
     } else if seen.is_some() {
-        fat::first_units(probing, unit, linear)?;
+        let plan = beginning_low(probing, unit, true, Order::Linear);
+        let length = piece(&plan, page, seen);
+        fat::first_units(probing, (unit, length), linear)?;
     } else {
         probing.add(Finding::cannot_tell(
             "fat",
@@ -131,26 +149,69 @@ fn share<T: Target>(probing: &Probing<'_, T>, share: f64) -> Nanos {
     Nanos((probing.options.time.0 as f64 * share) as u64)
 }
 
-fn plan<T: Target>(probing: &Probing<'_, T>, unit: u64, known: bool, order: Order) -> OpenAu {
-    let beginning = |from: u64| OpenAu {
+/// Where units are written in turn; and how many fit there, if more would fit from the beginning of the target on.
+fn plan<T: Target>(
+    probing: &Probing<'_, T>,
+    unit: u64,
+    known: bool,
+    order: Order,
+) -> (OpenAu, Option<u32>) {
+    let low = beginning_low(probing, unit, known, order);
+    // After everything that may be treated differently: where the size of the units is not known, a quarter up.
+    let from = match known {
+        true => SPECIAL * unit,
+        false => probing.target.whole().0 / 4,
+    };
+    let after = OpenAu {
+        care: Care { from, ..low.care },
+        ..low
+    };
+    let fit = after.fitting(probing.target.whole(), UNITS_MAX + 1);
+    match fit {
+        fit if fit > UNITS_MAX => (after, None),
+        fit if fit >= FIT_LEAST => (after, known.then_some(fit)),
+        _ => (low, None),
+    }
+}
+
+fn beginning_low<T: Target>(
+    probing: &Probing<'_, T>,
+    unit: u64,
+    known: bool,
+    order: Order,
+) -> OpenAu {
+    OpenAu {
         unit,
         order,
         seed: probing.options.seed,
         budget: Some(BUDGET),
         care: Care {
             warm: WARM,
-            from,
+            from: 4 * unit.min(UNIT_DEFAULT / 4),
             extent: if known { 0 } else { EXTENT },
             fresh: true,
             trim: true,
         },
-    };
-    // After everything that may be treated differently, where the target is large enough.
-    let after = beginning(SPECIAL * unit);
-    if known && after.fitting(probing.target.whole(), UNITS_MAX + 1) > UNITS_MAX {
-        return after;
     }
-    beginning(4 * unit.min(UNIT_DEFAULT / 4))
+}
+
+/// Length of the pieces: whole pages, since part of one is written with what the page had before, whatever stays open.
+fn piece(plan: &OpenAu, page: Option<u64>, seen: Option<u64>) -> u64 {
+    let least = match page {
+        Some(page) => page.max(SHORTEST),
+        None if seen.is_some_and(|unit| unit >= LARGEST_PAGES * PAGE_MAX) => PAGE_MAX,
+        None => SHORTEST,
+    };
+    let pages = page.into_iter().flat_map(|page| {
+        let from = SHORTEST.div_ceil(page.max(1));
+        (from..from + PIECE_PAGES).map(move |n| n * page)
+    });
+    let mut whole = pages.filter(|length| {
+        let fills = seen.is_none_or(|unit| unit.is_multiple_of(*length));
+        fills && length.is_multiple_of(512) && *length <= plan.unit / 4
+    });
+    let halves = plan.lengths(least).last().copied();
+    whole.next().or(halves).unwrap_or(plan.unit)
 }
 
 fn curve(order: Order, rates: &[Rate]) -> Option<Curve> {
@@ -170,4 +231,34 @@ fn rewrites(one: &Rate, rate: f64, unit: Option<u64>) -> bool {
     let more_s = one.length as f64 / one.bytes_per_s.max(1e-9) - one.length as f64 / rate.max(1e-9);
     let unit_s = unit.unwrap_or(0) as f64 / rate.max(1e-9);
     2.0 * one.bytes_per_s < rate && more_s > REWRITTEN * unit_s
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_whole_pages_that_fill_the_unit() {
+        let plan = |unit: u64| OpenAu {
+            unit,
+            order: Order::Linear,
+            seed: 1,
+            budget: None,
+            care: Care::default(),
+        };
+        let of = |unit: u64, page: Option<u64>| {
+            let unit = unit << 10;
+            piece(&plan(unit), page.map(|p| p << 10), Some(unit)) >> 10
+        };
+        assert_eq!(of(4096, Some(16)), 64);
+        assert_eq!(of(4096, Some(256)), 256);
+        // Pages of three planes.
+        assert_eq!(of(4104, Some(24)), 72);
+        // Pages may be as long as 512 KiB where none is known, and the unit is large.
+        assert_eq!(of(4096, None), 64);
+        assert_eq!(of(16384, None), 512);
+        // Without the unit, pages all the same.
+        let unknown = piece(&plan(UNIT_DEFAULT), Some(128 << 10), None);
+        assert_eq!(unknown, 128 << 10);
+    }
 }

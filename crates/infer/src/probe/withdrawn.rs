@@ -18,6 +18,16 @@ pub(super) fn not_borne_out(report: &mut Report, layout: Layout) {
     );
 }
 
+/// Withdraws the SLC cache of a device that does one read after another, if idle time did not empty it, or the
+/// device throttles.
+pub(super) fn no_cache(report: &mut Report) {
+    withdraw(
+        report,
+        &["slc"],
+        "idle time does not bring the rate back, or reads are slower, too; a card with fast units at the beginning, one that closes units once all that stay open are in use, and a device that throttles look alike",
+    );
+}
+
 /// Withdraws a page as small as what drives map, unless the writes show that there are allocation units.
 pub(super) fn may_be_mapped(report: &mut Report) {
     let units = ["open-linear", "open-random"];
@@ -114,5 +124,25 @@ mod tests {
         card.findings.push(count);
         may_be_mapped(&mut card);
         assert_eq!(card.bytes("page"), Some(MAPPED));
+    }
+
+    #[test]
+    fn a_cache_that_idle_time_does_not_empty_is_withdrawn() {
+        let mut report = report(16 << 10);
+        let size = Value::Bytes(256 << 20);
+        let cache = Finding::new(
+            "slc",
+            "SLC cache",
+            size,
+            "256 MiB".to_string(),
+            Strength::Strong,
+            "the rate falls".to_string(),
+        );
+        report.findings.push(cache);
+        no_cache(&mut report);
+        assert_eq!(report.bytes("slc"), None);
+        assert!(report.bytes("unit").is_some());
+        let finding = report.finding("slc").unwrap();
+        assert!(finding.evidence.starts_with("the rate falls: idle time"));
     }
 }

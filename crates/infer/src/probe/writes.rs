@@ -4,7 +4,7 @@
 use super::confidence::Strength;
 use super::filled::Filled;
 use super::finding::{Finding, Value, size};
-use super::link::places;
+use super::link::{self, places};
 use super::{CARD_MAX, Probing};
 use crate::quantile::median;
 use crate::timed::ProbeError;
@@ -14,7 +14,7 @@ use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
 /// Range for later reads: enough for seven places of boundaries of up to 64 MiB.
-const SPAN: u64 = 512 << 20;
+pub(super) const SPAN: u64 = 512 << 20;
 /// Writing in order takes one part in so many of the time; where it is too slow to write the range for later reads, less.
 const TIME: u64 = 2;
 const LEAST_TIME: u64 = 4;
@@ -40,7 +40,7 @@ const SMALLEST: u64 = 128 << 20;
 const FALL: f64 = 1.5;
 /// A cache holds so many batches at least; what is written faster than that is not a plateau.
 const CACHE_MIN: usize = 8;
-/// Of what may be written to a large device this much is kept for what comes later, half of it at most.
+/// Of what may be written to a large device this much is kept for what comes later, a third of it at most.
 const KEPT: u64 = 1_600_000_000;
 
 /// Writes the pieces of one batch; bytes per second.
@@ -68,12 +68,12 @@ pub(super) fn in_order<T: Target>(
     let budget = probing.options.writes.0;
     let least = SPAN.min(whole).min(budget / 2) / PIECE * PIECE;
     // A third of what may be written to a card; the rest is for allocation units.
-    let share = if whole <= CARD_MAX {
-        budget / 3
-    } else {
-        budget - KEPT.min(budget / 2)
+    let share = |card: bool| match card {
+        true => budget / 3,
+        false => budget - KEPT.min(budget / 3),
     };
-    let most = share.clamp(least, whole) / PIECE * PIECE;
+    let mut most = share(whole <= CARD_MAX).clamp(least, whole) / PIECE * PIECE;
+    let mut looked = false;
     // The rates after a cache are watched for as long.
     let watched = usize::try_from(budget / 20 / BATCH).unwrap_or(usize::MAX);
     let watched = watched.max(2 * STAYS);
@@ -94,6 +94,11 @@ pub(super) fn in_order<T: Target>(
         times.extend(ends.iter().map(|t| base + t.as_secs_f64()));
         rates.push(batch as f64 / spent.max(1e-9));
         done += batch;
+        if whole > CARD_MAX && done >= least && !looked {
+            looked = true;
+            let card = !link::reads_at_once(probing, Bytes(done))?;
+            most = share(card).clamp(least, whole) / PIECE * PIECE;
+        }
         let settled = cache_end(&rates).is_some_and(|end| rates.len() >= end + watched);
         if done >= least && (settled || slow(&rates, done)) {
             break;
@@ -284,7 +289,7 @@ pub(super) fn buffer<T: Target>(
     }
     let mut seen = Vec::new();
     for round in 0..BURSTS {
-        if probing.writes_left() < 16 * SHORT * BURST || span.0 < 4 * SHORT * BURST {
+        if probing.writes_left() < 4 * SHORT * BURST || span.0 < 4 * SHORT * BURST {
             break;
         }
         probing.target.flush()?;

@@ -240,8 +240,8 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
         100.0 * finding.detection_in_units(0.05)
     );
     let noticed = format!(
-        "any false end; bad blocks, 1 in 20: with {:.0} %",
-        100.0 * finding.detection(0.05)
+        "any false capacity; 5 % bad blocks (probability {})",
+        probability(finding.detection(0.05))
     );
     let restored = &finding.restored;
     let data = if finding.left.is_empty() {
@@ -258,8 +258,9 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
     let kept = match summary.lost_blocks {
         _ if !finding.left.is_empty() => "in the journal".to_string(),
         0 if !restored.is_complete() => "in the journal; not confirmed by the device".to_string(),
-        0 => "as it was".to_string(),
-        n => format!("not back: {n} blocks; they are in the journal"),
+        0 if restored.written == 0 => "unchanged".to_string(),
+        0 => "restored".to_string(),
+        n => format!("{n} blocks not restored; they are in the journal"),
     };
     StepResult {
         id: "verify".to_string(),
@@ -277,6 +278,14 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
         curves: vec![map(finding)],
         figures: figures(summary),
         ..StepResult::default()
+    }
+}
+
+/// A probability as a percentage that never claims certainty.
+fn probability(share: f64) -> String {
+    match share {
+        p if p >= 0.995 => "> 99 %".to_string(),
+        p => format!("{:.0} %", 100.0 * p),
     }
 }
 

@@ -3,11 +3,11 @@
 use super::dice::Dice;
 use super::truth::program_unit;
 use nandscope_device::profile::Profile;
-use nandscope_device::profile::card::{CardSection, FatSection, OutOfOrder};
+use nandscope_device::profile::card::{CardSection, FatSection, OutOfOrder, SharedLogSection};
 
 /// Changes everything that a probe could ask for. The result need not fit together.
 pub(super) fn change(profile: &mut Profile, dice: &mut Dice) {
-    profile.thermal.ambient_c = dice.between(15.0, 45.0);
+    super::throttle(profile, 45.0, dice);
     let times = dice.between(0.5, 2.0);
     if let Some(native) = &mut profile.nand.native {
         native.read_us.iter_mut().for_each(|t| *t *= times);
@@ -47,6 +47,11 @@ fn structure(card: &mut CardSection, program_unit: u64, dice: &mut Dice) {
         true => Some(fat(card, page, dice)),
         false => None,
     };
+    // One card in six has a log for AUs that find no open one free.
+    card.shared_log = (dice.below(6) == 0).then(|| SharedLogSection {
+        blocks: 1 + dice.below(6) as u32,
+        aus: 1 + dice.below(16) as u32,
+    });
 }
 
 fn out_of_order(dice: &mut Dice) -> OutOfOrder {

@@ -28,7 +28,7 @@ pub(super) fn shrink(profile: &mut Profile) {
 /// Changes what a probe could ask for. The result need not fit together.
 pub(super) fn change(profile: &mut Profile, dice: &mut Dice) {
     shrink(profile);
-    profile.thermal.ambient_c = dice.between(15.0, 55.0);
+    super::throttle(profile, 55.0, dice);
     let bits = 1.0_f64.max(
         profile
             .nand

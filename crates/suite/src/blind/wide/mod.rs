@@ -70,23 +70,6 @@ const USED_MAX: u64 = 200;
 /// disturbance: what the second probe measures is the truth of plain measurements.
 const TWICE_EVERY: u64 = 8;
 
-/// Profiles that joined the library after the series was counted. Without them its draws, and so the published counts,
-/// stay the same.
-const NOT_DRAWN: [&str; 5] = [
-    "mmc-queue-board",
-    "nvme-laptop",
-    "raspberry-pi-4",
-    "recorded-ncard-sd-8gb-shared",
-    "sandisk-extreme-a2-64gb",
-];
-
-/// The profiles that are drawn from, of devices or of hosts.
-fn drawn_from(entries: &'static [library::Entry]) -> impl Iterator<Item = &'static library::Entry> {
-    entries
-        .iter()
-        .filter(|entry| !NOT_DRAWN.contains(&entry.name))
-}
-
 /// The device with that number in the series of a seed.
 ///
 /// # Errors
@@ -95,7 +78,7 @@ pub fn draw(number: u64, seed: u64) -> Result<Drawn, BlindError> {
     let mut dice = Dice::new(seed, number);
     let cards = number % DRIVE_EVERY != DRIVE_EVERY - 1;
     let fitting = |profile: &Profile| profile.card.is_some() == cards;
-    let profiles = drawn_from(library::DEVICES).filter_map(|e| e.profile().ok());
+    let profiles = library::DEVICES.iter().filter_map(|e| e.profile().ok());
     let profiles: Vec<Profile> = profiles.filter(fitting).collect();
     let base = dice.one_of(&profiles).ok_or(BlindError::NoDevice)?;
     let plain = dice.below(PLAIN_EVERY) == 0;
@@ -138,9 +121,21 @@ pub fn draw(number: u64, seed: u64) -> Result<Drawn, BlindError> {
     })
 }
 
+/// Draws the surroundings, 15 °C to `warmest`; one device in six throttles within 30 °C of them.
+fn throttle(profile: &mut Profile, warmest: f64, dice: &mut Dice) {
+    let thermal = &mut profile.thermal;
+    thermal.ambient_c = dice.between(15.0, warmest);
+    if dice.below(6) == 0 {
+        thermal.throttle_start_c = thermal.ambient_c + dice.between(1.0, 30.0);
+        thermal.throttle_full_c = thermal.throttle_start_c + dice.between(1.0, 15.0);
+        thermal.throttle_clock = dice.between(0.1, 0.8);
+        thermal.warning_c = thermal.warning_c.min(thermal.throttle_start_c);
+    }
+}
+
 /// A host to which a device of this profile can be attached.
 fn host(profile: &Profile, dice: &mut Dice) -> Option<HostProfile> {
-    let hosts = drawn_from(library::HOSTS).filter_map(|e| e.host_profile().ok());
+    let hosts = library::HOSTS.iter().filter_map(|e| e.host_profile().ok());
     let mut hosts: Vec<HostProfile> = hosts.collect();
     dice.shuffle(&mut hosts);
     hosts
@@ -162,20 +157,20 @@ fn begin(profile: &Profile, dice: &mut Dice) -> u64 {
     begin.min(profile.device.capacity_bytes / 8 / 512 * 512)
 }
 
-/// Every profile that is drawn from on every host that it fits, undisturbed; drives are cut to 64 GB, the others stay as they are.
+/// Every profile of the library on every host that it fits, undisturbed; drives are cut to 64 GB, the others stay as they are.
 ///
 /// # Errors
 /// [`BlindError`] if a profile of the library is faulty.
 pub fn library_pairs() -> Result<Vec<Drawn>, BlindError> {
     let mut pairs = Vec::new();
-    for entry in drawn_from(library::DEVICES) {
+    for entry in library::DEVICES {
         let mut profile = entry
             .profile()
             .map_err(|_| BlindError::FaultyProfile(entry.name))?;
         if profile.card.is_none() {
             drive::shrink(&mut profile);
         }
-        for host in drawn_from(library::HOSTS) {
+        for host in library::HOSTS {
             let host = host
                 .host_profile()
                 .map_err(|_| BlindError::FaultyHost(host.name))?;

@@ -99,6 +99,8 @@ impl Truth {
             open: Some(open),
             sharing,
             open_random: match card.out_of_order {
+                // A log takes pages in any order.
+                OutOfOrder::Rewrite if sharing > 0 => vec![0, sharing, open + sharing],
                 OutOfOrder::Rewrite => vec![0],
                 // A short log is full at once.
                 OutOfOrder::Log => vec![0, open, open + sharing],

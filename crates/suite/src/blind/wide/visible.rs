@@ -44,6 +44,9 @@ const PLACES: u64 = 9;
 const MAPPED: u64 = 4096;
 /// The smallest cache that is told from a write buffer, bytes.
 const CACHE_MIN: u64 = 128 << 20;
+/// Writes into a cache, bytes, and how many are under way.
+const CACHE_PIECE: u64 = 512 << 10;
+const CACHE_DEPTH: u64 = 4;
 
 /// Names of the questions whose answers can be seen on the device in noise-free data.
 ///
@@ -91,9 +94,8 @@ impl Copy {
         truth: &Truth,
         options: &Options,
     ) -> Result<Vec<&'static str>, TargetError> {
-        let fits = |bytes: u64| bytes >= CACHE_MIN && 2 * bytes <= options.writes.0;
+        let fits = |bytes: &u64| *bytes >= CACHE_MIN && 2 * bytes <= options.writes.0;
         let mut seen = vec!["discard"];
-        seen.extend(truth.slc.is_some_and(fits).then_some("slc"));
         for at in (0..DRIVE_WRITTEN).step_by(512 << 10) {
             self.time(OpKind::Write, at, 512 << 10)?;
         }
@@ -109,7 +111,43 @@ impl Copy {
         seen.extend((on[middle] - off[middle] >= READ_US).then_some("page"));
         let ahead = truth.read_ahead && self.ahead(DRIVE_WRITTEN / 2)?;
         seen.extend(ahead.then_some("read-ahead"));
+        if let Some(bytes) = truth.slc.filter(fits)
+            && self.falls(bytes)?
+        {
+            seen.push("slc");
+        }
         Ok(seen)
+    }
+
+    /// Whether writes in order, of twice its size, are slower once a cache is full: the last quarter of them is compared with
+    /// the second. Where the link or the controller is slower than the flash behind it, the cache makes no difference.
+    fn falls(&mut self, cache: u64) -> Result<bool, TargetError> {
+        let began = self.target.now();
+        let mut ends = Vec::new();
+        let pieces = 2 * cache / CACHE_PIECE;
+        let mut replies = Vec::new();
+        let mut next = 0;
+        while (ends.len() as u64) < pieces {
+            while next < pieces && next - (ends.len() as u64) < CACHE_DEPTH {
+                self.target.submit(Request {
+                    tag: next as u32,
+                    kind: OpKind::Write,
+                    offset: Bytes(DRIVE_WRITTEN + next * CACHE_PIECE),
+                    length: CACHE_PIECE as u32,
+                    durable: false,
+                    thread: 0,
+                })?;
+                next += 1;
+            }
+            replies.clear();
+            self.target.wait(Nanos::MAX, &mut replies)?;
+            let now = self.target.now().saturating_sub(began).as_secs_f64();
+            ends.extend(replies.iter().map(|_| now));
+        }
+        let quarter = ends.len() / 4;
+        let slow = ends[4 * quarter - 1] - ends[3 * quarter - 1];
+        let fast = ends[2 * quarter - 1] - ends[quarter - 1];
+        Ok(slow >= SLOWER * fast)
     }
 
     fn card(
@@ -124,9 +162,9 @@ impl Copy {
         };
         let page = truth.pages.first().copied().unwrap_or(512);
         let capacity = self.target.capacity().0;
-        // The second boundary has a whole unit before it.
+        // The second boundary has a whole unit before it, which is written to its end: opening the next one merges nothing.
         let boundary = first + unit;
-        let begin = boundary.saturating_sub(unit.min(8 << 20)) / 512 * 512;
+        let begin = first;
         let most = (boundary + (8 << 20)).min(capacity);
         let (usual_us, opens_us) = self.written(begin, boundary, most, page)?;
         let rate = PIECE as f64 / usual_us;
