@@ -253,12 +253,16 @@ fn options_are_those_of_the_program() {
     is_current("options.md", &format!("{}\n", text.trim_end()));
 }
 
+/// Types that few programs read: the schema describes them.
+const IN_SCHEMA_ALONE: [&str; 5] = ["Curve", "DataTable", "LatencyStages", "Notice", "Published"];
+
 /// The definition that a property refers to, as a link; nothing for a plain value.
 fn reference(schema: &Value, types: &Value) -> String {
     if let Some(path) = schema["$ref"].as_str() {
         let name = path.rsplit('/').next().unwrap();
         return match small(&types[name]) {
             Some(fields) => fields.join(", "),
+            None if IN_SCHEMA_ALONE.contains(&name) => format!("`{name}`"),
             None => format!("[{name}](#{})", name.to_lowercase()),
         };
     }
@@ -336,7 +340,8 @@ fn the_result_document_is_that_of_the_schema() {
     let types = &schema["$defs"];
     fields(&schema, types, &mut text);
     let sections = types.as_object().unwrap().iter();
-    for (name, definition) in sections.filter(|(_, d)| small(d).is_none()) {
+    let is_shown = |name: &str| !IN_SCHEMA_ALONE.contains(&name);
+    for (name, definition) in sections.filter(|(n, d)| is_shown(n) && small(d).is_none()) {
         text.push_str(&format!("## {name}\n\n{}\n\n", cell(definition)));
         fields(definition, types, &mut text);
     }
