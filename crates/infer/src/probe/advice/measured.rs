@@ -63,12 +63,12 @@ pub(super) fn ranking(unit: u64, open: u32) -> Option<Ranking> {
     order.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
     let how_near = if distance(nearest) == 0.0 {
         format!(
-            "measured on a simulated card with as many open allocation units of that size ({})",
+            "measured on a simulated card with as many open allocation units of that size (sim:{})",
             nearest.card
         )
     } else {
         format!(
-            "an estimate: the nearest measured card has {} open units of {} ({})",
+            "an estimate: the nearest measured card has {} open units of {} (sim:{})",
             nearest.open,
             size(nearest.unit),
             nearest.card
@@ -110,21 +110,23 @@ mod tests {
     fn the_seconds_are_those_of_the_documentation() {
         let page = include_str!("../../../../../docs/filesystems.md");
         let mut shown = Vec::new();
+        let mut structures = Vec::new();
         let mut workload = "";
         for line in page.lines() {
             if let Some(title) = line.strip_prefix("## ") {
                 workload = title;
             }
             let cells: Vec<String> = line.split('|').map(|c| c.trim().replace('*', "")).collect();
-            if let [_, card, structure, times @ .., _] = &cells[..]
-                && let Some((open, unit)) = structure.split_once(" × ")
+            if let [_, card, open, unit, _] = &cells[..]
                 && let Some(unit) = unit.strip_suffix(" MiB")
+            {
+                structures.push((card.clone(), format!("{open} | {unit}")));
+            } else if let [_, card, times @ .., _] = &cells[..]
+                && let Some((_, structure)) = structures.iter().find(|s| s.0 == *card)
                 && times.len() == NAMES.len()
             {
-                shown.push(format!(
-                    "{workload} | {card} | {open} | {unit} | {}",
-                    times.join(" | ")
-                ));
+                let times = times.join(" | ");
+                shown.push(format!("{workload} | {card} | {structure} | {times}"));
             }
         }
         let table = TABLE.lines().filter(|l| !l.starts_with('#'));
@@ -136,7 +138,7 @@ mod tests {
         let same = ranking(4 << 20, 2).unwrap();
         assert_eq!(same.order[0], "NILFS2");
         assert!(
-            same.how_near.contains("Kingston Class 10"),
+            same.how_near.contains("sim:kingston-class10-32gb"),
             "{}",
             same.how_near
         );
