@@ -165,7 +165,7 @@ fn the_page_shows_both_of_every_number() {
     assert!(text.contains(&format!("0.135 / {simulated:.3}")), "{text}");
 }
 
-/// Median error of the rates of wb-card16 with so many units in turn, in a laptop, on a simulated card.
+/// Median error of the rates of wb-card16 with so many interleaved AUs, in a laptop, on a simulated card.
 fn error_of(profile: &str, units: &[u32]) -> f64 {
     let text = format!(
         "[[card]]\nprofile = \"{profile}\"\nrecorded = \"wb-card16\"\nhost = \"recorded-laptop-slot\"\nrun = [2]\n"
@@ -183,7 +183,7 @@ fn error_of(profile: &str, units: &[u32]) -> f64 {
 
 #[test]
 fn a_shared_log_predicts_the_rates_that_it_was_not_fitted_to() {
-    // It was fitted to odd numbers of units in turn. With four the log costs little yet.
+    // It was fitted to odd numbers of interleaved AUs. With four the log costs little yet.
     let predicted = error_of("recorded-ncard-sd-8gb-shared", &[6]);
     let without = error_of("recorded-ncard-sd-8gb", &[6]);
     assert!(

@@ -167,7 +167,7 @@ impl Cell {
         );
         text.push_str(&if c.units_needed > open {
             format!(
-                "; it writes to more than {} allocation units in turn and the card keeps {open} open: {reopened} were reopened",
+                "; it writes to more than {} interleaved allocation units and the card keeps {open} open: {reopened} were reopened",
                 c.units_needed - 1
             )
         } else {

@@ -47,7 +47,7 @@ pub struct RecordedAlign {
 pub struct RecordedRate {
     /// `linear` or `random`, or a remark that begins so.
     pub mode: String,
-    /// Units in turn.
+    /// Interleaved AUs.
     pub units: u32,
     /// The unit given to flashbench, bytes.
     pub unit: u64,

@@ -124,7 +124,7 @@ fn in_units<T: Target>(
         *rate = probing.timed(|p| plan.rate(p, units, length))?.bytes_per_s;
     }
     let evidence = format!(
-        "pieces of {} into {units} units in turn, two more than stay open: {:.2} MB/s where they are full, {:.2} MB/s where they were discarded",
+        "pieces of {} into {units} interleaved AUs, two more than stay open: {:.2} MB/s where they are full, {:.2} MB/s where they were discarded",
         size(length),
         rates[0] / 1e6,
         rates[1] / 1e6

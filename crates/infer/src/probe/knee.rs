@@ -141,9 +141,9 @@ pub(super) fn borne_out<T: Target>(
     Ok((again, longer))
 }
 
-/// Units in turn that no card of those described keeps open.
+/// Interleaved AUs, more than any card of those described keeps open.
 const MANY: u32 = 128;
-/// Units in turn beside which their rate is measured.
+/// Interleaved AUs beside which their rate is measured.
 const FEW: u32 = 8;
 
 /// Whether so many interleaved AUs are written far slower than a few, each time: that shows that there are units, if more than
@@ -280,7 +280,7 @@ pub(super) fn answer(
     let step = fast / slow;
     let length = found.length;
     let numbers = format!(
-        "pieces of {}: {:.2} MB/s with {units} units in turn and {:.2} MB/s with one more, medians of {} and {} measurements in turn",
+        "pieces of {}: {:.2} MB/s with {units} interleaved AUs and {:.2} MB/s with one more, medians of {} and {} alternating measurements",
         size(length),
         fast / 1e6,
         slow / 1e6,

@@ -33,7 +33,7 @@ pub(super) fn none(
 }
 
 pub(super) fn curve_name(order: Order) -> String {
-    format!("units in turn, {}", order.name())
+    format!("interleaved AUs, {}", order.name())
 }
 
 /// The curve of one unit too many, in pieces shorter than those that count the units.

@@ -33,7 +33,7 @@ pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
     };
     if let Some(order) = not_told(&probing.report).filter(|_| probing.overlaps().is_none()) {
         let why = format!(
-            "{rate:.2} MB/s against {best:.1} MB/s at best; but how units in turn are written in {} order is not known",
+            "{rate:.2} MB/s against {best:.1} MB/s at best; but the rate of interleaved AUs written in {} order is not known",
             order.name()
         );
         probing.add(Finding::cannot_tell("worst", QUESTION, why));

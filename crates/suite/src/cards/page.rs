@@ -133,7 +133,7 @@ fn open_au_table(page: &mut String, c: &Comparison, order: Order) {
     let cells = c.open_au.iter().filter(|((o, _, _), _)| *o == order);
     let cells: Vec<_> = cells.map(|((_, n, l), cell)| (*l, *n, cell)).collect();
     let title = format!(
-        "`flashbench --open-au`, {}, MB/s by units in turn",
+        "`flashbench --open-au`, {}, MB/s by number of interleaved AUs",
         order.name()
     );
     crosswise(page, &title, &cells, |n| n.to_string());

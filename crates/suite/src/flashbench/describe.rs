@@ -113,7 +113,7 @@ pub(super) fn rate_table(order: Order, rates: &[Rate]) -> DataTable {
     let names: Vec<String> = lengths.iter().map(|l| size(*l)).collect();
     let names: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), "MB/s")).collect();
     DataTable {
-        title: format!("Units in turn, {}, by length of a piece", order.name()),
+        title: format!("Interleaved AUs, {}, by length of a piece", order.name()),
         corner: "units".to_string(),
         columns: columns(&names),
         rows: units

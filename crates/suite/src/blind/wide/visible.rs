@@ -251,7 +251,7 @@ impl Copy {
         Ok(quickest)
     }
 
-    /// What a piece costs that is written to so many units in turn, once each of them is open, µs.
+    /// What a piece costs that is written to so many interleaved AUs, once each of them is open, µs.
     fn in_turn_us(
         &mut self,
         (unit, from): (u64, u64),
