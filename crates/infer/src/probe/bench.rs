@@ -38,6 +38,9 @@ pub enum Refused {
     Time,
 }
 
+/// What takes longer than this is no pause of a host.
+const MINUTE: Nanos = Nanos::from_secs(60);
+
 impl<T: Target> Metered<T> {
     /// Nothing counted yet, the whole target shown.
     pub fn new(target: T) -> Self {
@@ -58,13 +61,19 @@ impl<T: Target> Metered<T> {
         }
     }
 
-    /// Refuses an operation for which there is no time: it may take as long as the longest so far, after the outstanding
+    /// Refuses an operation for which there is no time: it may take as long as the longest so far, or twice as long as one of more
+    /// than a minute, after the outstanding
     /// ones, which take as long as an operation took on average.
     fn check_time(&mut self) -> Result<(), TargetError> {
         let now = self.target.now();
         let mean = now.saturating_sub(self.began).0 / self.completed.max(1);
         let before = Nanos(mean.saturating_mul(u64::from(self.outstanding)));
-        if now + self.longest + before < self.end {
+        // The merge of a large unit takes minutes, and the next one may have twice as much to copy.
+        let may = match self.longest > MINUTE {
+            true => Nanos(self.longest.0.saturating_mul(2)),
+            false => self.longest,
+        };
+        if now + may + before < self.end {
             return Ok(());
         }
         self.refused = Some(Refused::Time);
@@ -316,6 +325,22 @@ mod tests {
         // Of 10 s each, so that the fifth would have ended at 50 s.
         assert_eq!(target.target.reached.len(), 4);
         assert_eq!(target.idle(Nanos::from_secs(6)), Err(ProbeError::Stopped));
+    }
+
+    #[test]
+    fn after_a_long_merge_a_longer_one_must_fit() {
+        let mut target = Metered::new(Log::default());
+        let reply = Reply {
+            tag: 0,
+            submitted: Nanos::ZERO,
+            completed: Nanos::from_secs(100),
+            outcome: Outcome::Done,
+        };
+        target.note(&[reply]);
+        target.end = Nanos::from_secs(201);
+        assert!(target.check_time().is_ok());
+        target.end = Nanos::from_secs(199);
+        assert!(target.check_time().is_err());
     }
 
     #[test]

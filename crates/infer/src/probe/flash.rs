@@ -403,10 +403,9 @@ fn anywhere<T: Target>(
     let pages = probing.timed(|p| page_period(p, base, seed))?;
     let known = pages.map(|p| (p.period, p.first));
     // Where no page shows, a unit may: it begins at a multiple of a small page, unless a partition begins at none.
-    let (mut page, first) = known
+    let (mut page, mut first) = known
         .or(page.map(|s| (s.at, 0)))
         .unwrap_or((SMALLEST_PAGE, 0));
-    let mut first = first;
     let mut units = None;
     for _ in 0..LEVELS {
         units = probing.timed(|p| unit_period(p, page, first, seed))?;

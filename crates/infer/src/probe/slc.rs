@@ -67,7 +67,7 @@ const OF_CARD: f64 = 2.0;
 
 /// Median time of a read of what was written, s.
 fn read_s<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) -> Result<f64, ProbeError> {
-    let span = filled.rates.len() as u64 * BATCH;
+    let span = (filled.rates.len() as u64 * BATCH).min(probing.target.whole().0);
     let at = places(span, READ, READS, probing.options.seed ^ 0x51c);
     let times = probing.timed(|p| {
         let reads = at.iter().map(|at| p.read(Bytes(*at), Bytes(READ)));
