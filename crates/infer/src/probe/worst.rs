@@ -42,7 +42,7 @@ pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
     let factor = best / rate;
     let what = match name {
         IN_ORDER => format!("long writes in order, after {x:.1} GB"),
-        name => format!("{name}: {x:.0} of them"),
+        name => format!("{x:.0} {name}"),
     };
     let finding = Finding::new(
         "worst",

@@ -27,8 +27,9 @@ impl PageMapDevice {
         }
     }
 
-    /// Takes a command that touches so many units from the first one.
-    #[inline]
+    /// Takes a command that touches so many units from the first one. In both of its callers, a call of its own would be
+    /// 2 % of a planned read.
+    #[inline(always)]
     pub(super) fn add_pending(
         &mut self,
         command: Command,
