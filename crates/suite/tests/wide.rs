@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Devices of each series of the table in docs/inference.md, and the seeds of the series.
-const DEVICES: u64 = 600;
+const DEVICES: u64 = 2000;
 const SEEDS: RangeInclusive<u64> = 11..=15;
 /// Seeds with which every device of the library is probed on every host.
 const LIBRARY_SEEDS: RangeInclusive<u64> = 1..=5;
@@ -130,7 +130,7 @@ fn series() -> (std::ops::Range<u64>, RangeInclusive<u64>) {
 }
 
 #[test]
-#[ignore = "slow: probes three thousand drawn devices"]
+#[ignore = "slow: probes ten thousand drawn devices"]
 fn slow_wrong_answers_are_rare_and_confidences_hold_on_the_other_half() {
     let (devices, seeds) = series();
     let mut table = Table::default();

@@ -61,9 +61,8 @@ impl<T: Target> Metered<T> {
         }
     }
 
-    /// Refuses an operation for which there is no time: it may take as long as the longest so far, or twice as long as one of more
-    /// than a minute, after the outstanding
-    /// ones, which take as long as an operation took on average.
+    /// Refuses an operation for which there is no time: it may take as long as the longest so far, or twice as long as one of
+    /// more than a minute, after the outstanding ones, which take as long as an operation took on average.
     fn check_time(&mut self) -> Result<(), TargetError> {
         let now = self.target.now();
         let mean = now.saturating_sub(self.began).0 / self.completed.max(1);
@@ -76,10 +75,12 @@ impl<T: Target> Metered<T> {
         if now + may + before < self.end {
             return Ok(());
         }
+        Err(self.time_is_spent())
+    }
+
+    fn time_is_spent(&mut self) -> TargetError {
         self.refused = Some(Refused::Time);
-        Err(TargetError::Other(
-            "the budget of time is spent".to_string(),
-        ))
+        TargetError::Other("the budget of time is spent".to_string())
     }
 
     fn note(&mut self, replies: &[Reply]) {
@@ -255,12 +256,16 @@ impl<T: Target> Target for Metered<T> {
         Ok(())
     }
 
+    /// Waits until the end of the time at most: an operation may take longer than any before it, and is not waited for then.
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
         let before = replies.len();
-        self.target.wait(until, replies)?;
+        self.target.wait(until.min(self.end), replies)?;
         let ended = &replies[before..];
         self.outstanding = self.outstanding.saturating_sub(ended.len() as u32);
         self.note(ended);
+        if ended.is_empty() && self.outstanding > 0 && until > self.end {
+            return Err(self.time_is_spent());
+        }
         Ok(())
     }
 
@@ -282,11 +287,14 @@ mod tests {
     struct Log {
         reached: Vec<(OpKind, u64, u32)>,
         waiting: Vec<Reply>,
+        /// The present of a target that never answers.
+        stuck: Option<Nanos>,
     }
 
     impl Target for Log {
         fn now(&self) -> Nanos {
-            Nanos::from_secs(10 * self.reached.len() as u64)
+            let answered = Nanos::from_secs(10 * self.reached.len() as u64);
+            self.stuck.unwrap_or(answered)
         }
 
         fn capacity(&self) -> Bytes {
@@ -305,7 +313,11 @@ mod tests {
             Ok(())
         }
 
-        fn wait(&mut self, _: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
+        fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
+            if let Some(present) = &mut self.stuck {
+                *present = until;
+                return Ok(());
+            }
             replies.append(&mut self.waiting);
             Ok(())
         }
@@ -325,6 +337,19 @@ mod tests {
         // Of 10 s each, so that the fifth would have ended at 50 s.
         assert_eq!(target.target.reached.len(), 4);
         assert_eq!(target.idle(Nanos::from_secs(6)), Err(ProbeError::Stopped));
+    }
+
+    #[test]
+    fn an_operation_is_not_waited_for_beyond_the_time() {
+        let mut target = Metered::new(Log {
+            stuck: Some(Nanos::ZERO),
+            ..Log::default()
+        });
+        target.end = Nanos::from_secs(45);
+        let error = target.many(OpKind::Read, &[0], 512, 1).unwrap_err();
+        assert!(matches!(error, ProbeError::Failed(why) if why.contains("time")));
+        assert_eq!(target.refused, Some(Refused::Time));
+        assert_eq!(target.now(), target.end);
     }
 
     #[test]
