@@ -12,7 +12,8 @@ use crate::view::published::{self, Placed};
 use crate::view::ranking;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use nandscope_result::{
-    Figure, Operation, ResultDocument, Series, StepResult, figure_id, series, throughput_profile,
+    Figure, Operation, ResultDocument, Series, StepResult, figure_id, procedure, series,
+    throughput_profile,
 };
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -161,11 +162,13 @@ fn notices(out: &mut String, document: &ResultDocument, width: usize) {
 /// What a reader looks for first: figures that miss what was published, then the others in the order in which readers
 /// ask for them.
 fn chosen(document: &ResultDocument) -> Vec<Placed<'_>> {
+    // The figures of a run are named after its jobs, whatever these are called.
+    let is_run = document.procedure == procedure::RUN;
     let mut chosen: Vec<Placed> = published::all_figures(document)
         .into_iter()
         .filter(|p| {
             let told = p.step.is_none() || p.figure.published.is_some();
-            told || ranking::is_headline(p.figure)
+            told || (!is_run && ranking::is_headline(p.figure))
         })
         .collect();
     chosen.retain(|p| !says_nothing(p.figure));
