@@ -167,7 +167,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         .collect::<Result<_, _>>()?;
     if let Some(page) = &arguments.page {
         output::check_file(page)?;
-        output::check_file(&rows_beside(page)?.path)?;
+        output::check_file(&output::rows_beside(page)?)?;
     }
     if let Some(points) = arguments.cuts {
         return cut(&arguments, points, &kernel, &subjects, &chosen, console);
@@ -218,14 +218,15 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         }
     }
     if let Some(path) = &arguments.page {
-        let beside = rows_beside(path)?;
+        let rows_path = output::rows_beside(path)?;
+        let link = link_to(&rows_path);
         let (text, rows) = if chosen.sweep() {
-            sweep::page(&subjects, &measured, &kernel.version, &beside.link)
+            sweep::page(&subjects, &measured, &kernel.version, &link)
         } else {
-            page::write(&subjects, &measured, &kernel.version, &beside.link)
+            page::write(&subjects, &measured, &kernel.version, &link)
         };
         let written = output::write_or_keep(path, text.as_bytes())
-            .and_then(|()| output::write_or_keep(&beside.path, rows.into_text().as_bytes()));
+            .and_then(|()| output::write_or_keep(&rows_path, rows.into_text().as_bytes()));
         if written.is_ok() {
             console.note(&format!("page: {}", path.display()));
         }
@@ -269,28 +270,10 @@ impl Arguments {
     }
 }
 
-/// The CSV file beside a page.
-struct Beside {
-    path: PathBuf,
-    /// Link to it in Markdown, for the page.
-    link: String,
-}
-
-/// The CSV file that has the rows of a page.
-///
-/// # Errors
-/// `Exit::Usage` if the page itself would be that file.
-fn rows_beside(page: &Path) -> Result<Beside, Failure> {
-    let path = page.with_extension("csv");
-    if path == page {
-        return Err(Failure::usage(format!(
-            "--page {}: the rows of the page go to that file; use another ending, such as .md",
-            page.display()
-        )));
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let link = format!("[{name}]({name})");
-    Ok(Beside { path, link })
+/// Link to a file in the folder of the page, in Markdown.
+fn link_to(file: &Path) -> String {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    format!("[{name}]({name})")
 }
 
 /// Everything that is to be measured: the cells that were asked for, and those of the page.
@@ -351,11 +334,12 @@ fn cut(
         ));
     }
     if let Some(path) = &arguments.page {
-        let beside = rows_beside(path)?;
-        let text = cuts::page(subject, &rows, points, &kernel.version, &beside.link);
+        let rows_path = output::rows_beside(path)?;
+        let link = link_to(&rows_path);
+        let text = cuts::page(subject, &rows, points, &kernel.version, &link);
         kept.push(output::write_or_keep(path, text.as_bytes()));
         kept.push(output::write_or_keep(
-            &beside.path,
+            &rows_path,
             cuts::csv(&rows).as_bytes(),
         ));
     }

@@ -31,6 +31,21 @@ impl Form {
     }
 }
 
+/// The CSV file that has the rows of a page.
+///
+/// # Errors
+/// `Exit::Usage` if the page itself would be that file.
+pub fn rows_beside(page: &Path) -> Result<PathBuf, Failure> {
+    let rows = page.with_extension("csv");
+    if rows == page {
+        return Err(Failure::usage(format!(
+            "{}: the rows of the page go to that file; use another ending, such as .md",
+            page.display()
+        )));
+    }
+    Ok(rows)
+}
+
 /// Makes sure that `path` can be written later.
 ///
 /// # Errors
@@ -261,4 +276,17 @@ pub fn summary(document: &ResultDocument, console: &Console) -> String {
         ..Default::default()
     };
     terminal::summary(document, &options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_never_go_to_the_page_itself() {
+        let rows = rows_beside(Path::new("docs/page.md")).unwrap();
+        assert_eq!(rows, Path::new("docs/page.csv"));
+        let refused = rows_beside(Path::new("page.csv")).unwrap_err();
+        assert_eq!(refused.exit, crate::failure::Exit::Usage);
+    }
 }

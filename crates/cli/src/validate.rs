@@ -75,7 +75,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.output {
         output::check_file(path)?;
         if arguments.cards.is_none() {
-            output::check_file(&beside(path))?;
+            output::check_file(&output::rows_beside(path)?)?;
         }
     }
     let form = Form::of(arguments.json);
@@ -285,11 +285,6 @@ fn verdict(devices: &[Validated]) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The file for the rows beside a page.
-fn beside(page: &Path) -> PathBuf {
-    page.with_extension("csv")
-}
-
 /// Writes page and rows, compares them with those that exist, or prints the page.
 fn deliver(
     arguments: &Arguments,
@@ -300,16 +295,16 @@ fn deliver(
     if let Some(path) = &arguments.output {
         output::write(path, page.as_bytes())?;
         return match rows {
-            Some(rows) => output::write(&beside(path), rows.as_bytes()),
+            Some(rows) => output::write(&output::rows_beside(path)?, rows.as_bytes()),
             None => Ok(()),
         };
     }
     if let Some(path) = &arguments.check {
-        let rows = rows.map(|rows| (beside(path), rows));
-        return [(path.clone(), page)]
-            .into_iter()
-            .chain(rows)
-            .try_for_each(|(file, text)| is_current(arguments, path, &file, text));
+        is_current(arguments, path, path, page)?;
+        return match rows {
+            Some(rows) => is_current(arguments, path, &output::rows_beside(path)?, rows),
+            None => Ok(()),
+        };
     }
     match arguments.json {
         true => console.print_json(page),

@@ -195,6 +195,20 @@ pub(super) fn compare(rates: &[Vec<f64>], enough: f64) -> Compared {
     }
 }
 
+/// Writes in order to units from the one with this number on.
+fn in_order_from(first: u32, unit: u64, seed: u64) -> OpenAu {
+    OpenAu {
+        unit,
+        order: Order::Linear,
+        seed,
+        budget: None,
+        care: Care {
+            from: u64::from(first) * unit,
+            ..Care::default()
+        },
+    }
+}
+
 /// Units that are written between two measurements of one, so that no log holds its data any more.
 const OTHERS: u32 = 33;
 
@@ -215,16 +229,7 @@ fn lasting<T: Target>(
     let Some(control) = (0..units).find(|n| !special(n)) else {
         return Ok(false);
     };
-    let plan = OpenAu {
-        unit,
-        order: Order::Linear,
-        seed: probing.options.seed,
-        budget: None,
-        care: Care {
-            from: u64::from(FIRST + 4) * unit,
-            ..Care::default()
-        },
-    };
+    let plan = in_order_from(FIRST + 4, unit, probing.options.seed);
     let others = plan.fitting(probing.target.whole(), OTHERS);
     for turn in 0..PASSES {
         let began = probing.target.now();
@@ -282,16 +287,7 @@ fn kept_open<T: Target>(
     else {
         return Ok(None);
     };
-    let plan = OpenAu {
-        unit,
-        order: Order::Linear,
-        seed: probing.options.seed,
-        budget: None,
-        care: Care {
-            from: u64::from(FIRST + 1) * unit,
-            ..Care::default()
-        },
-    };
+    let plan = in_order_from(FIRST + 1, unit, probing.options.seed);
     if plan.fitting(probing.target.whole(), data + 2) < data + 2 {
         return Ok(None);
     }
