@@ -40,7 +40,7 @@ pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
             target.subject.identity.clone(),
             target.medium.blocks(),
             target.medium.block_bytes(),
-            store::salt()?,
+            target.salt()?,
         ),
     };
     let started = SystemTime::now();

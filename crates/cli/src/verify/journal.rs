@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// `Exit::File` if anything has that name, or it cannot be written.
 pub fn begin(target: &Target, place: &Path) -> Result<Journal, Failure> {
-    Journal::create(place, target.subject.clone(), store::salt()?)
+    Journal::create(place, target.subject.clone(), target.salt()?)
         .map_err(|e| Failure::file(format!("the journal: {e}")))
 }
 

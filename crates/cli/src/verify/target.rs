@@ -1,6 +1,8 @@
 //! A device that is open for verification.
 
-use nandscope_infer::verify::{Medium, Subject};
+use super::store;
+use crate::failure::Failure;
+use nandscope_infer::verify::{Medium, Salt, Subject};
 use nandscope_inspect::registers::Registers;
 use nandscope_result::TargetKind;
 
@@ -16,4 +18,18 @@ pub struct Target {
     pub kind: TargetKind,
     /// Registers, where it is a card in a slot of this machine.
     pub registers: Option<Registers>,
+}
+
+impl Target {
+    /// Salt of the tags of a run. On a simulated device it is always the same, so that a run gives the same result
+    /// each time; on any other one nobody can know it beforehand.
+    ///
+    /// # Errors
+    /// `Exit::File` if the system has no random numbers.
+    pub fn salt(&self) -> Result<Salt, Failure> {
+        match self.kind {
+            TargetKind::Simulated => Ok(Salt(*b"simulated device")),
+            _ => store::salt(),
+        }
+    }
 }
