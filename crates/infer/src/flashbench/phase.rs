@@ -7,7 +7,6 @@ use crate::quantile::median;
 use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::Bytes;
-use std::collections::BTreeMap;
 
 /// A read across a boundary: a sector on either side.
 const ACROSS: Bytes = Bytes(1024);
@@ -211,14 +210,13 @@ fn equal_distances(high: &[u64], places: &[u64]) -> Option<(u64, u64)> {
     periods.sort_unstable();
     let fit = |least: usize| {
         move |period: u64| {
-            let mut phases: BTreeMap<u64, usize> = BTreeMap::new();
-            for at in high {
-                *phases.entry(at % period).or_default() += 1;
+            let first = majority(high.iter().map(|at| at % period))?;
+            let hits = high.iter().filter(|at| *at % period == first).count();
+            if hits < least || hits * 3 < high.len() * 2 {
+                return None;
             }
-            let (first, hits) = phases.into_iter().max_by_key(|(_, hits)| *hits)?;
             let expected = places.iter().filter(|p| *p % period == first).count();
-            let fits = hits >= least && hits * 3 >= high.len() * 2 && hits * 10 >= expected * 8;
-            fits.then_some((period, first))
+            (hits * 10 >= expected * 8).then_some((period, first))
         }
     };
     let most = |least: usize| range / (least as u64 - 1);
@@ -229,6 +227,23 @@ fn equal_distances(high: &[u64], places: &[u64]) -> Option<(u64, u64)> {
         .into_iter()
         .find_map(fit(LEAST))
         .or_else(|| others.take(DISTANCES).find_map(fit(MANY)))
+}
+
+/// The value that more than half of some values have, if one does (Boyer and Moore); else any of them.
+fn majority(values: impl Iterator<Item = u64>) -> Option<u64> {
+    let mut kept = None;
+    let mut ahead = 0_usize;
+    for value in values {
+        if ahead == 0 {
+            kept = Some(value);
+        }
+        if kept == Some(value) {
+            ahead += 1;
+        } else {
+            ahead -= 1;
+        }
+    }
+    kept
 }
 
 #[cfg(test)]

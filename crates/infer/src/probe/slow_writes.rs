@@ -95,6 +95,7 @@ pub(super) fn bar(times: &[f64]) -> f64 {
 /// The distance of the slow writes, if nearly all lie at multiples of it from one of them on and hardly one is missing, and
 /// those that do.
 fn fit(slow: &[usize], times: &[f64], length: u64) -> Option<(Fit, Vec<usize>)> {
+    let next = next_of_each(slow, times.len());
     let firsts = slow.iter().take(2);
     let lasts = || slow.iter().rev().take(2);
     let mut best: Option<Vec<(usize, usize)>> = None;
@@ -102,7 +103,7 @@ fn fit(slow: &[usize], times: &[f64], length: u64) -> Option<(Fit, Vec<usize>)> 
         for last in lasts().filter(|l| *l > first) {
             // The shortest distance whose multiples are all slow.
             let counts = (2..=slow.len().min((last - first) / 2)).rev();
-            let fits = counts.map(|count| multiples(slow, (*first, *last), count, times.len()));
+            let fits = counts.map(|count| multiples(slow, &next, (*first, *last), count));
             let found = fits.flatten().next();
             let more = |f: &Vec<(usize, usize)>| best.as_ref().is_none_or(|b| b.len() < f.len());
             best = found.filter(more).or(best);
@@ -123,14 +124,26 @@ fn fit(slow: &[usize], times: &[f64], length: u64) -> Option<(Fit, Vec<usize>)> 
     Some((fit, matched.into_iter().map(|m| m.1).collect()))
 }
 
+/// Of each write the next slow one, itself included; the number of writes where none follows.
+fn next_of_each(slow: &[usize], writes: usize) -> Vec<usize> {
+    let mut next = vec![writes; writes];
+    let mut from = 0;
+    for at in slow {
+        next[from..=*at].fill(*at);
+        from = at + 1;
+    }
+    next
+}
+
 /// The slow writes at multiples of the distance that divides the range from the first to the last in `count`, with the number
-/// of the multiple; `None` unless they explain what is slow.
+/// of the multiple; `None` unless they explain what is slow. `next` is that of each write.
 fn multiples(
     slow: &[usize],
+    next: &[usize],
     (first, last): (usize, usize),
     count: usize,
-    writes: usize,
 ) -> Option<Vec<(usize, usize)>> {
+    let writes = next.len();
     let distance = (last - first) as f64 / count as f64;
     // What is near says nothing where the next multiple is near as well.
     let near = usize::from(distance >= 8.0);
@@ -153,13 +166,10 @@ fn multiples(
         }
         expected += 1;
         let at = at.round().max(0.0) as usize;
-        let range = at.saturating_sub(near)..=at + near;
-        let here = slow.partition_point(|s| s < range.start());
-        matched.extend(
-            slow.get(here)
-                .filter(|s| range.contains(s))
-                .map(|s| (i, *s)),
-        );
+        let here = next[at.saturating_sub(near)];
+        if here <= at + near && here < writes {
+            matched.push((i, here));
+        }
     }
     let fits = match matched.len() {
         n if n < LEAST => false,
