@@ -24,13 +24,14 @@ fn main() {
         .collect();
     let wanted = |name: &str| filter.is_empty() || filter.iter().any(|f| name.contains(f.as_str()));
     println!("machine: {}", machine());
-    let cases: [(&str, Case); 7] = [
+    let cases: [(&str, Case); 8] = [
         ("random read", random_reads),
         ("random write, 12.5 % spare", random_writes),
         ("random write, 28 % spare", random_writes_enterprise),
         ("sequential, sm2708-250gb", sequential),
         ("card sequential write", cards),
         ("fill, reference-nvme-64gb", fills),
+        ("fork, reference-nvme-64gb", forks),
         ("memory", memory),
     ];
     for (name, run) in cases {
@@ -159,6 +160,19 @@ fn memory(name: &str) {
             bytes / (device.capacity().0 >> 12) as f64
         );
     }
+}
+
+/// Clones of a full device that share its memory.
+fn forks(name: &str) {
+    let mut device = filled("reference-nvme-64gb");
+    device.share();
+    repeat(name, "us", 9, || {
+        let start = Instant::now();
+        let clone = device.clone();
+        let seconds = start.elapsed().as_secs_f64();
+        drop(clone);
+        seconds * 1e6
+    });
 }
 
 /// Keeps `depth` commands outstanding until `count` are done; returns the seconds of wall time.

@@ -68,9 +68,9 @@ mod reliability;
 mod retention;
 mod simulated;
 mod snapshot;
+mod table;
 pub mod telemetry;
 pub mod theory;
-mod word_table;
 
 pub use command::{Command, CommandKind, Completion, Payload, Status, SubmitError};
 pub use device::Device;

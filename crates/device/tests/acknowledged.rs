@@ -151,8 +151,10 @@ fn device_survives(entry: &library::Entry, cuts: u64) {
     let p = made_small(entry.profile().expect("valid"));
     for (host, mut device, says) in attachments(&p) {
         let what = format!("{} on {host}", entry.name);
+        device.share();
         survives_cuts(&what, &device, says, cuts);
         device.precondition(1.0, Fill::Random { seed: 1 });
+        device.share();
         survives_cuts(&format!("{what}, full"), &device, says, cuts);
     }
 }

@@ -139,6 +139,29 @@ fn a_clone_and_a_saved_device_go_on_alike() {
 }
 
 #[test]
+fn clones_that_share_memory_go_on_alike_and_apart() {
+    let mut original = card();
+    let mut whole = original.clone();
+    original.share();
+    let before = original.save().expect("saves");
+    let mut clone = original.clone();
+    play(&mut clone, &mut Draw(1), 1_000);
+    // A clone of a clone has what the first one wrote.
+    clone.share();
+    let mut second = clone.clone();
+    play(&mut whole, &mut Draw(1), 1_000);
+    for d in [&mut clone, &mut second, &mut whole] {
+        play(d, &mut Draw(2), 2_000);
+        sound(d);
+    }
+    let ends = [&clone, &second].map(|d| d.save().expect("saves"));
+    assert!(ends[0] == ends[1]);
+    assert!(ends[0] == whole.save().expect("saves"));
+    assert!(before == original.save().expect("saves"));
+    assert!(before != ends[0]);
+}
+
+#[test]
 fn damaged_snapshots_are_refused() {
     let bytes = card().save().expect("saves");
     assert!(Device::load(&bytes).is_ok());

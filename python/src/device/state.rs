@@ -30,6 +30,14 @@ impl Slot {
         }
     }
 
+    /// A copy that shares the memory of the map with this one until either writes there.
+    pub fn fork(&mut self) -> Self {
+        if let Some(device) = &mut self.device {
+            device.share();
+        }
+        self.clone()
+    }
+
     /// The device.
     ///
     /// # Errors

@@ -7,28 +7,35 @@
 use super::ppn::Ppn;
 use crate::ftl::page_map::lpn::Lpn;
 use crate::invariant::{Checked, ensure};
-use crate::word_table::WordTable;
-use prefetch_index::prefetch_index;
+use crate::table::Table;
 use serde::{Deserialize, Serialize};
 
 /// Logical-to-physical map, its inverse, and the validity of every physical unit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Map {
     /// Complements of places.
-    forward: WordTable,
-    inverse: WordTable,
-    valid: Vec<u64>,
+    forward: Table<u32>,
+    inverse: Table<u32>,
+    /// A bit for each place.
+    valid: Table<u64>,
     mapped: u32,
 }
 
 impl Map {
     pub(crate) fn new(logical_units: u32, physical_units: u32) -> Self {
         Map {
-            forward: WordTable::zeroed(logical_units as usize),
-            inverse: WordTable::zeroed(physical_units as usize),
-            valid: vec![0; physical_units.div_ceil(64) as usize],
+            forward: Table::zeroed(logical_units as usize),
+            inverse: Table::zeroed(physical_units as usize),
+            valid: Table::zeroed(physical_units.div_ceil(64) as usize),
             mapped: 0,
         }
+    }
+
+    /// Makes copies cheap, as [`Table::share`].
+    pub(crate) fn share(&mut self) {
+        self.forward.share();
+        self.inverse.share();
+        self.valid.share();
     }
 
     /// Logical units that are mapped.
@@ -39,13 +46,13 @@ impl Map {
 
     #[inline]
     pub(crate) fn lookup(&self, logical: Lpn) -> Ppn {
-        Ppn::from_complement(self.forward[logical.index()])
+        Ppn::from_complement(self.forward.get(logical.index()))
     }
 
     /// Points a logical unit at a new place, which [`Map::mark_valid`] must be told of; returns the old one.
     #[inline]
     pub(crate) fn point(&mut self, logical: Lpn, ppn: Ppn) -> Ppn {
-        let slot = &mut self.forward[logical.index()];
+        let slot = self.forward.slot(logical.index());
         let old = Ppn::from_complement(std::mem::replace(slot, ppn.complement()));
         if old == Ppn::UNMAPPED {
             self.mapped += 1;
@@ -53,7 +60,7 @@ impl Map {
             self.clear(old);
         }
         debug_assert!(!self.is_valid(ppn), "a program overwrites valid data");
-        self.inverse[ppn.index()] = logical.0;
+        *self.inverse.slot(ppn.index()) = logical.0;
         old
     }
 
@@ -71,7 +78,7 @@ impl Map {
         let most = taken.len() + most as usize;
         let mut at = from.0;
         while at < end.0 && taken.len() < most {
-            let word = &mut self.valid[at as usize / 64];
+            let word = self.valid.slot(at as usize / 64);
             let mut left = *word >> (at % 64) << (at % 64);
             while left != 0 && taken.len() < most {
                 let ppn = Ppn(at / 64 * 64 + left.trailing_zeros());
@@ -83,7 +90,8 @@ impl Map {
                 if wanted(ppn) {
                     *word ^= bit;
                     taken.push(ppn);
-                    prefetch_index(&self.forward[..], self.inverse[ppn.index()] as usize);
+                    let owner = self.inverse.get(ppn.index());
+                    self.forward.prefetch(owner as usize);
                 }
             }
             let Some(next) = (at / 64 + 1).checked_mul(64) else {
@@ -96,13 +104,12 @@ impl Map {
     /// Points the owners of units that were taken from `sources` at the places from `to`, which
     /// [`Map::mark_valid`] must be told of.
     pub(crate) fn move_units(&mut self, sources: &[Ppn], to: Ppn) {
-        let forward = &mut self.forward[..];
-        let inverse = &mut self.inverse[..];
         for (from, at) in sources.iter().zip(to.0..) {
-            let logical = inverse[from.index()];
-            debug_assert_eq!(forward[logical as usize], from.complement());
-            forward[logical as usize] = Ppn(at).complement();
-            inverse[at as usize] = logical;
+            let logical = self.inverse.get(from.index());
+            let place = self.forward.slot(logical as usize);
+            debug_assert_eq!(*place, from.complement());
+            *place = Ppn(at).complement();
+            *self.inverse.slot(at as usize) = logical;
         }
     }
 
@@ -113,7 +120,7 @@ impl Map {
         let end = at + count;
         while at < end {
             let n = (64 - at % 64).min(end - at);
-            self.valid[at as usize / 64] |= (u64::MAX >> (64 - n)) << (at % 64);
+            *self.valid.slot(at as usize / 64) |= (u64::MAX >> (64 - n)) << (at % 64);
             at += n;
         }
     }
@@ -121,7 +128,7 @@ impl Map {
     /// Begins to fetch an entry from memory that is going to be looked up soon.
     #[inline]
     pub(crate) fn prefetch(&self, logical: Lpn) {
-        prefetch_index(&self.forward[..], logical.index());
+        self.forward.prefetch(logical.index());
     }
 
     /// Reads what is going to be needed for these logical units, so that a row of accesses to
@@ -131,14 +138,16 @@ impl Map {
         let mut sum = 0u64;
         for unit in units {
             let ppn = self.lookup(*unit);
-            sum ^= self.valid.get(ppn.index() / 64).copied().unwrap_or(0);
+            if ppn != Ppn::UNMAPPED {
+                sum ^= self.valid.get(ppn.index() / 64);
+            }
         }
         std::hint::black_box(sum);
     }
 
     /// Forgets a logical unit; returns where it was.
     pub(crate) fn unmap(&mut self, logical: Lpn) -> Ppn {
-        let slot = &mut self.forward[logical.index()];
+        let slot = self.forward.slot(logical.index());
         let old = Ppn::from_complement(std::mem::replace(slot, Ppn::UNMAPPED.complement()));
         if old != Ppn::UNMAPPED {
             self.mapped -= 1;
@@ -149,19 +158,19 @@ impl Map {
 
     /// Which logical unit was written at a physical one.
     pub(crate) fn owner(&self, ppn: Ppn) -> Lpn {
-        Lpn(self.inverse[ppn.index()])
+        Lpn(self.inverse.get(ppn.index()))
     }
 
     /// Whether a physical unit holds valid data.
     pub(crate) fn is_valid(&self, ppn: Ppn) -> bool {
-        self.valid[ppn.index() / 64] >> (ppn.0 % 64) & 1 == 1
+        self.valid.get(ppn.index() / 64) >> (ppn.0 % 64) & 1 == 1
     }
 
     /// The first valid unit in `from..end`.
     pub(crate) fn next_valid(&self, from: Ppn, end: Ppn) -> Option<Ppn> {
         let mut at = from.0;
         while at < end.0 {
-            let word = self.valid[at as usize / 64] >> (at % 64);
+            let word = self.valid.get(at as usize / 64) >> (at % 64);
             if word != 0 {
                 let found = Ppn(at + word.trailing_zeros());
                 return (found < end).then_some(found);
@@ -185,38 +194,37 @@ impl Map {
             self.inverse.len()
         );
         let mut marked = 0;
-        for (number, word) in self.valid.iter().enumerate() {
+        for (number, word) in self.valid.iter().enumerate().filter(|(_, word)| *word != 0) {
+            let first = number * 64;
+            let top = first + (63 - word.leading_zeros()) as usize;
+            ensure!(
+                top < physical,
+                "a place beyond the flash is marked as valid"
+            );
+            // A page of the table has a multiple of 64 places.
+            let owners = self.inverse.rest_of_page(first);
             // The entries lie anywhere in memory: they are fetched while those before are checked.
-            let mut bits = *word;
-            while bits != 0 {
-                let ppn = number * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                ensure!(
-                    ppn < physical,
-                    "a place beyond the flash is marked as valid"
-                );
-                prefetch_index(&self.forward[..], self.inverse[ppn] as usize);
+            for bit in bits(word) {
+                self.forward.prefetch(owners[bit] as usize);
             }
-            let mut bits = *word;
-            while bits != 0 {
-                let ppn = number * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                let owner = self.inverse[ppn];
-                let place = self.forward.get(owner as usize);
-                let place = place.map(|word| Ppn::from_complement(*word));
+            for bit in bits(word) {
+                let (ppn, owner) = (first + bit, owners[bit] as usize);
+                let known = owner < self.forward.len();
+                let place = known.then(|| Ppn::from_complement(self.forward.get(owner)));
                 ensure!(
                     place.is_some_and(|place| place.index() == ppn),
                     "place {ppn} holds unit {owner}, which lies at {place:?}"
                 );
                 valid[ppn / per_superblock as usize] += 1;
-                marked += 1;
             }
+            marked += word.count_ones() as usize;
         }
-        let mapped = self
+        let is_mapped = |place: &&u32| **place != Ppn::UNMAPPED.complement();
+        let mapped: usize = self
             .forward
-            .iter()
-            .filter(|p| **p != Ppn::UNMAPPED.complement())
-            .count();
+            .pages()
+            .map(|page| page.iter().filter(is_mapped).count())
+            .sum();
         ensure!(
             mapped == marked && mapped == self.mapped as usize,
             "{mapped} units are mapped, {} were counted, and {marked} places are valid",
@@ -227,8 +235,17 @@ impl Map {
 
     #[inline]
     fn clear(&mut self, ppn: Ppn) {
-        self.valid[ppn.index() / 64] &= !(1 << (ppn.0 % 64));
+        *self.valid.slot(ppn.index() / 64) &= !(1 << (ppn.0 % 64));
     }
+}
+
+/// Numbers of the bits that are set, upwards.
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        word &= word.checked_sub(1)?;
+        Some(bit)
+    })
 }
 
 #[cfg(test)]

@@ -167,6 +167,11 @@ fn unit_sectors(geometry: &Geometry) -> u32 {
 }
 
 impl PageMapDevice {
+    /// Makes copies cheap: they share the memory of the map.
+    pub(crate) fn share(&mut self) {
+        self.log.map.share();
+    }
+
     /// A device fresh from the factory, attached to a host.
     ///
     /// # Errors
