@@ -36,10 +36,12 @@ CPU_SECONDS_MAX = 60
 FAULTS = [
     ("ftl/page_map/map.rs", "            self.clear(old);\n        }\n        debug_assert", "        }\n        debug_assert",
      "map: the old place of an overwritten unit stays valid", "conservation"),
-    ("ftl/page_map/map.rs", "self.inverse[ppn.index()] = logical.0;", "self.inverse[ppn.index()] = logical.0 ^ 1;",
+    ("ftl/page_map/map.rs", "*self.inverse.slot(ppn.index()) = logical.0;", "*self.inverse.slot(ppn.index()) = logical.0 ^ 1;",
      "map: the inverse points at the neighbour", "conservation"),
     ("ftl/page_map/map.rs", "            self.mapped -= 1;", "",
      "map: a discard is not counted", "conservation"),
+    ("table.rs", "Page::Shared(page) => (page.numbers(), place),", "Page::Shared(_) => (self.base.numbers(), index),",
+     "map: a clone of a clone forgets what the first one wrote", "determinism clones_that_share"),
     ("ftl/page_map/map.rs", "                    *word ^= bit;", "",
      "map: what was collected stays valid", "conservation"),
     ("ftl/page_map/victims.rs", "self.list(superblock, valid - units);", "self.list(superblock, valid);",

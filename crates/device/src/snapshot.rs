@@ -7,7 +7,7 @@ use thiserror::Error;
 
 const MAGIC: &[u8; 8] = b"NSDEVICE";
 /// Rises whenever the state of the device changes its form; older snapshots are refused by name.
-const VERSION: u32 = 18;
+const VERSION: u32 = 19;
 const HEADER: usize = 12;
 const CHECKSUM: usize = 8;
 
@@ -42,13 +42,22 @@ impl Device {
     /// # Errors
     /// [`SnapshotError::Content`] if the state cannot be serialized, which is a fault of this program.
     pub fn save(&self) -> Result<Vec<u8>, SnapshotError> {
+        self.save_after(Vec::new())
+    }
+
+    /// The same after bytes that are there already: a large state is not copied once more.
+    ///
+    /// # Errors
+    /// As [`Device::save`].
+    pub fn save_after(&self, mut bytes: Vec<u8>) -> Result<Vec<u8>, SnapshotError> {
         let without_plan = self.without_plan();
         let device = without_plan.as_ref().unwrap_or(self);
-        let mut bytes = MAGIC.to_vec();
+        let begin = bytes.len();
+        bytes.extend(MAGIC);
         bytes.extend(VERSION.to_le_bytes());
         let mut bytes = postcard::to_extend(device, bytes)
             .map_err(|e| SnapshotError::Content(e.to_string()))?;
-        let sum = checksum(&bytes);
+        let sum = checksum(&bytes[begin..]);
         bytes.extend(sum.to_le_bytes());
         Ok(bytes)
     }

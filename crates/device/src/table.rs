@@ -8,19 +8,16 @@
 //! Many runs begin with one preconditioned device. Each takes a copy, which takes memory for the pages only that it
 //! writes to.
 
-use bytemuck::Pod;
-use memmap2::MmapMut;
-use serde::ser::SerializeSeq;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+mod memory;
+mod saved;
+
+use memory::{Memory, Number};
 use std::fmt;
 use std::sync::Arc;
 
-/// Bytes of a huge page.
-const HUGE_PAGE: usize = 2 << 20;
-
 /// A list of numbers of fixed length, at first all zero. What has never been written to takes no memory.
 #[derive(Clone)]
-pub(crate) enum Table<N: Pod> {
+pub(crate) enum Table<N: Number> {
     /// Nobody else has it: a copy is a whole one.
     Own(Memory<N>),
     /// Copies share the memory, and then the pages that were written to since.
@@ -29,22 +26,21 @@ pub(crate) enum Table<N: Pod> {
 
 /// Pages that were written to since the memory is shared, in place of those of the memory.
 #[derive(Clone)]
-pub(crate) struct Shared<N: Pod> {
+pub(crate) struct Shared<N: Number> {
     base: Arc<Memory<N>>,
     pages: Vec<Page<N>>,
 }
 
 #[derive(Clone)]
-enum Page<N: Pod> {
+enum Page<N: Number> {
     /// That of the memory.
     Base,
     Own(Memory<N>),
     Shared(Arc<Memory<N>>),
 }
 
-impl<N: Pod> Table<N> {
-    /// Numbers of a page; a power of two, as is the size of a number.
-    const PER_PAGE: usize = HUGE_PAGE / size_of::<N>();
+impl<N: Number> Table<N> {
+    const PER_PAGE: usize = Memory::<N>::PER_PAGE;
 
     /// A table of zeros.
     pub(crate) fn zeroed(len: usize) -> Self {
@@ -132,7 +128,7 @@ impl<N: Pod> Table<N> {
     }
 }
 
-impl<N: Pod> Shared<N> {
+impl<N: Number> Shared<N> {
     const PER_PAGE: usize = Table::<N>::PER_PAGE;
 
     /// The page with the number at `index`, and the place of the number in it.
@@ -172,7 +168,7 @@ impl<N: Pod> Shared<N> {
     }
 }
 
-impl<N: Pod> Page<N> {
+impl<N: Number> Page<N> {
     fn share(&mut self) {
         if let Page::Own(page) = self {
             *self = Page::Shared(Arc::new(page.take()));
@@ -180,109 +176,9 @@ impl<N: Pod> Page<N> {
     }
 }
 
-/// Numbers one after the other, in huge pages where there are enough and the system has any.
-pub(crate) enum Memory<N> {
-    Ordinary(Vec<N>),
-    Huge(MmapMut),
-}
-
-impl<N: Pod> Memory<N> {
-    fn zeroed(len: usize) -> Self {
-        match huge_pages(len.saturating_mul(size_of::<N>())) {
-            Some(pages) => Memory::Huge(pages),
-            None => Memory::Ordinary(vec![N::zeroed(); len]),
-        }
-    }
-
-    /// What is there, of which nothing is left.
-    fn take(&mut self) -> Self {
-        std::mem::replace(self, Memory::Ordinary(Vec::new()))
-    }
-
-    /// The same numbers; parts without any but zeros take no memory.
-    fn copy_of(numbers: &[N]) -> Self {
-        let mut copy = Memory::zeroed(numbers.len());
-        let parts = copy.numbers_mut().chunks_mut(Table::<N>::PER_PAGE);
-        for (to, from) in parts.zip(numbers.chunks(Table::<N>::PER_PAGE)) {
-            if !is_blank(from) {
-                to.copy_from_slice(from);
-            }
-        }
-        copy
-    }
-
-    #[inline(always)]
-    fn numbers(&self) -> &[N] {
-        match self {
-            Memory::Ordinary(numbers) => numbers,
-            // Pages are aligned, and numbers fill them.
-            Memory::Huge(pages) => bytemuck::cast_slice(pages),
-        }
-    }
-
-    #[inline(always)]
-    fn numbers_mut(&mut self) -> &mut [N] {
-        match self {
-            Memory::Ordinary(numbers) => numbers,
-            Memory::Huge(pages) => bytemuck::cast_slice_mut(pages),
-        }
-    }
-}
-
-/// Whether all numbers are zero. What is looked at together is what the compiler makes vectors of.
-fn is_blank<N: Pod>(numbers: &[N]) -> bool {
-    let bytes: &[u8] = bytemuck::cast_slice(numbers);
-    bytes
-        .chunks(4096)
-        .all(|some| some.iter().fold(0, |sum, byte| sum | byte) == 0)
-}
-
-impl<N: Pod> Clone for Memory<N> {
-    fn clone(&self) -> Self {
-        Memory::copy_of(self.numbers())
-    }
-}
-
-/// Zeroed memory for which huge pages were requested; `None` if it is less than one or the system has none.
-#[cfg(target_os = "linux")]
-fn huge_pages(bytes: usize) -> Option<MmapMut> {
-    if bytes < HUGE_PAGE {
-        return None;
-    }
-    let pages = MmapMut::map_anon(bytes).ok()?;
-    // Without huge pages the memory is as good as any other.
-    pages.advise(memmap2::Advice::HugePage).ok();
-    Some(pages)
-}
-
-/// Other systems have no such request.
-#[cfg(not(target_os = "linux"))]
-fn huge_pages(_bytes: usize) -> Option<MmapMut> {
-    None
-}
-
-impl<N: Pod> fmt::Debug for Table<N> {
+impl<N: Number> fmt::Debug for Table<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} numbers", self.len())
-    }
-}
-
-impl<N: Pod + Serialize> Serialize for Table<N> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.len()))?;
-        self.iter().try_for_each(|n| list.serialize_element(&n))?;
-        list.end()
-    }
-}
-
-impl<'de, N: Pod + Deserialize<'de>> Deserialize<'de> for Table<N> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // A list grows with the numbers that are there, whatever length it claims.
-        let numbers = Vec::deserialize(deserializer)?;
-        Ok(Table::Own(match numbers.len() < Self::PER_PAGE {
-            true => Memory::Ordinary(numbers),
-            false => Memory::copy_of(&numbers),
-        }))
     }
 }
 
@@ -342,20 +238,5 @@ mod tests {
         assert_eq!(own(&copy), [true, false, false, true]);
         assert_eq!((table.get(5), copy.get(5), copy.get(3)), (0, 9, 1));
         assert_eq!(copy.get((1 << 20) - 1), 2);
-    }
-
-    #[test]
-    fn a_saved_table_has_the_bytes_of_a_list() {
-        for len in [0, 5, PER_PAGE, PER_PAGE + 3] {
-            let mut table = Table::<u32>::zeroed(len);
-            if len > 0 {
-                *table.slot(len - 1) = 77;
-            }
-            let list: Vec<u32> = table.iter().collect();
-            let bytes = postcard::to_stdvec(&table).expect("saves");
-            assert!(bytes == postcard::to_stdvec(&list).expect("saves"));
-            let loaded: Table<u32> = postcard::from_bytes(&bytes).expect("loads");
-            assert!(loaded.len() == len && loaded.iter().eq(list));
-        }
     }
 }

@@ -88,7 +88,7 @@ impl Kept {
         let content = bytes.len();
         serde_json::to_writer(&mut bytes, self)?;
         bytes.push(b'\n');
-        bytes.extend(device.save()?);
+        let mut bytes = device.save_after(bytes)?;
         let sum = checksum(&bytes[content..]);
         bytes[content - CHECKSUM..content].copy_from_slice(&sum);
         Ok(bytes)
