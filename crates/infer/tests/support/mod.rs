@@ -99,9 +99,11 @@ fn noise(seed: u64, place: u64) -> u64 {
 }
 
 fn filled(seed: u64, place: u64) -> Vec<u8> {
-    (0..64)
-        .flat_map(|i| noise(seed + i, place).to_le_bytes())
-        .collect()
+    let mut block = vec![0; 512];
+    for (i, word) in (0..).zip(block.chunks_exact_mut(8)) {
+        word.copy_from_slice(&noise(seed + i, place).to_le_bytes());
+    }
+    block
 }
 
 impl Device {
