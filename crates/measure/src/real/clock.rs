@@ -33,6 +33,13 @@ impl Clock {
         self.start + Nanos(self.epoch.elapsed().as_nanos() as u64)
     }
 
+    /// Does nothing until then; with [`Nanos::MAX`], which means that nothing is awaited, not at all.
+    pub(super) fn idle_until(&self, until: Nanos) {
+        if until != Nanos::MAX {
+            self.sleep_until(until);
+        }
+    }
+
     /// Does nothing until then.
     pub(super) fn sleep_until(&self, until: Nanos) {
         let left = until.saturating_sub(self.now());

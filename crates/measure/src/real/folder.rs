@@ -445,8 +445,8 @@ impl Target for FolderLane {
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
         if !self.done.is_empty() {
             replies.append(&mut self.done);
-        } else if until != Nanos::MAX {
-            self.shared.clock.sleep_until(until);
+        } else {
+            self.shared.clock.idle_until(until);
         }
         Ok(())
     }

@@ -235,9 +235,7 @@ impl Target for RealTarget {
             Way::Ring(ring) => ring.wait(until, replies),
             Way::Pool(pool) => pool.wait(until, replies),
             Way::Unprepared => {
-                if until != Nanos::MAX {
-                    self.shared.clock.sleep_until(until);
-                }
+                self.shared.clock.idle_until(until);
                 Ok(())
             }
         }
