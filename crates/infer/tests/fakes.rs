@@ -1,18 +1,10 @@
 //! Verification against devices that are not what they claim to be, and against genuine ones.
 
-use crate::support::{Device, Fault, Folder};
+use crate::support::{Device, Fault, Folder, salt};
 use nandscope_infer::verify::{
-    Behaviour, Finding, Journal, Options, Salt, Since, Subject, Verdict, check_left, restore,
-    verify,
+    Behaviour, Finding, Journal, Options, Since, Subject, Verdict, check_left, restore, verify,
 };
 use nandscope_units::random::SplitMix64;
-
-fn salt(n: u64) -> Salt {
-    let mut salt = [0; 16];
-    salt[..8].copy_from_slice(&n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
-    salt[8..].copy_from_slice(&(n + 1).wrapping_mul(0xbf58_476d_1ce4_e5b9).to_le_bytes());
-    Salt(salt)
-}
 
 fn run(device: &mut Device, number: u64) -> Finding {
     let folder = Folder::new();
