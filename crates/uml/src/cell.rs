@@ -84,14 +84,14 @@ pub fn measure(
         observer,
     )?;
     let counters = device.counters().since(&before);
-    let marks = guest::marks(&run.console);
+    let starts = guest::phase_starts(&run.console);
     let missing = || SessionError {
-        reason: crate::reason::Reason::Script("it set no marks `work` and `idle`".to_string()),
+        reason: crate::reason::Reason::Script("it named no phases `work` and `idle`".to_string()),
         log: run.console.clone(),
         kept: None,
     };
-    let window = Window::between(&marks, "work", "idle").ok_or_else(missing)?;
-    let sync = Window::between(&marks, "sync", "idle").ok_or_else(missing)?;
+    let window = Window::between(&starts, "work", "idle").ok_or_else(missing)?;
+    let sync = Window::between(&starts, "sync", "idle").ok_or_else(missing)?;
     let start = settings.partition_start.map_or(0, |at| at.0);
     let layout = Layout::read(fs, &contents, start);
     if let Some(fault) = contents.fault() {

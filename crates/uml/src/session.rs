@@ -1,5 +1,5 @@
 //! One run: a kernel in its own folder, driven over a device until it shuts down, and its results:
-//! commands, marks of its script, calls, logs.
+//! commands, phases of its script, calls, logs.
 
 use crate::calls::{self, Call};
 use crate::machine::{Ended, Limits, Machine, MachineError};

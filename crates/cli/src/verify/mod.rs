@@ -16,7 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::run::progress::Line;
 use clap::Args;
-use nandscope_infer::registers::{Mark, marks};
+use nandscope_infer::registers::{Sign, signs};
 use nandscope_infer::verify::{Finding, Medium, Options, Stage, Verdict, step, summary, verify};
 use nandscope_result::{ResultDocument, TargetInfo, TargetKind, WallClock, procedure};
 use std::path::PathBuf;
@@ -149,15 +149,15 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     } else {
         written_down::write_down(&journal, &finding.left, console).map(|()| None)
     };
-    let marks = target.registers.as_ref();
-    let marks = marks.map(|r| marks_of(r, &target)).unwrap_or_default();
-    let told = tell(&arguments, &target, &finding, &marks, started, console);
+    let signs = target.registers.as_ref();
+    let signs = signs.map(|r| signs_of(r, &target)).unwrap_or_default();
+    let told = tell(&arguments, &target, &finding, &signs, started, console);
     journal::first(closed, told)
 }
 
-fn marks_of(registers: &nandscope_inspect::registers::Registers, target: &Target) -> Vec<Mark> {
+fn signs_of(registers: &nandscope_inspect::registers::Registers, target: &Target) -> Vec<Sign> {
     let bytes = target.medium.blocks() * target.medium.block_bytes() as u64;
-    marks(
+    signs(
         registers,
         Some(nandscope_units::Bytes(bytes)),
         store::this_year(),
@@ -179,11 +179,11 @@ fn tell(
     arguments: &Arguments,
     target: &Target,
     finding: &Finding,
-    marks: &[Mark],
+    signs: &[Sign],
     started: SystemTime,
     console: &Console,
 ) -> Result<Exit, Failure> {
-    let summary = summary(finding, marks);
+    let summary = summary(finding, signs);
     let mut document = document(arguments, target, started);
     document.steps.push(step(finding, &summary));
     let json = serde_json::to_string_pretty(&summary).map_err(Failure::internal)?;

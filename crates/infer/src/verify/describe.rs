@@ -4,7 +4,7 @@ use super::full::Full;
 use super::left::Kept;
 use super::sampling::Reading;
 use super::verdict::{Behaviour, Finding, Verdict};
-use crate::registers::{Mark, Weight};
+use crate::registers::{Sign, Weight};
 use nandscope_result::{Conclusion, Curve, DataColumn, DataRow, DataTable, Figure, StepResult};
 use nandscope_units::Bytes;
 use serde::Serialize;
@@ -48,22 +48,23 @@ pub struct Summary {
     pub windows_read: u64,
     /// Blocks that are left tagged, for a check after a power cycle.
     pub left_tagged_blocks: u64,
-    /// Marks of the registers.
-    pub marks: Vec<Mark>,
+    /// Signs of a fake in the registers.
+    #[serde(rename = "marks")]
+    pub signs: Vec<Sign>,
 }
 
 /// The verdict with the registers taken into account.
-pub fn summary(finding: &Finding, marks: &[Mark]) -> Summary {
+pub fn summary(finding: &Finding, signs: &[Sign]) -> Summary {
     let block = finding.block_bytes as u64;
-    let suspicious = marks.iter().any(|m| m.weight == Weight::Suspicious);
+    let suspicious = signs.iter().any(|m| m.weight == Weight::Suspicious);
     let verdict = match finding.verdict() {
         Verdict::Genuine if suspicious => Verdict::Suspicious,
         _ if lost(finding) > 0 && finding.behaviour.is_none() => Verdict::Failing,
         verdict => verdict,
     };
     let mut reasons = reasons(finding);
-    let marks_of = marks.iter().filter(|m| m.weight == Weight::Suspicious);
-    reasons.extend(marks_of.map(|m| m.text.clone()));
+    let suspicious_signs = signs.iter().filter(|m| m.weight == Weight::Suspicious);
+    reasons.extend(suspicious_signs.map(|m| m.text.clone()));
     Summary {
         verdict,
         reasons,
@@ -83,7 +84,7 @@ pub fn summary(finding: &Finding, marks: &[Mark]) -> Summary {
         detection_of_one_percent_of_units: finding.detection_in_units(0.01),
         windows_read: finding.sampling.windows,
         left_tagged_blocks: finding.left.len() as u64,
-        marks: marks.to_vec(),
+        signs: signs.to_vec(),
     }
 }
 
@@ -411,16 +412,16 @@ fn tables(finding: &Finding, summary: &Summary) -> Vec<DataTable> {
                 .collect(),
         });
     }
-    if !summary.marks.is_empty() {
+    if !summary.signs.is_empty() {
         tables.push(DataTable {
-            title: "Marks of the registers (1: suspicious)".to_string(),
-            corner: "mark".to_string(),
+            title: "Signs in the registers (1: suspicious)".to_string(),
+            corner: "sign".to_string(),
             columns: vec![DataColumn {
                 name: "weight".to_string(),
                 unit: String::new(),
             }],
             rows: summary
-                .marks
+                .signs
                 .iter()
                 .map(|m| DataRow {
                     label: m.text.clone(),

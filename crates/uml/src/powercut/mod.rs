@@ -152,15 +152,15 @@ impl Series<'_> {
         observer: &dyn Observer,
     ) -> Result<Vec<Outcome>, SessionError> {
         let (scout, _) = self.work(device, &[], observer)?;
-        let marks = guest::marks(&scout.console);
-        let at = |name: &str| marks.iter().find(|m| m.name == name).map_or(0, |m| m.at.0);
+        let starts = guest::phase_starts(&scout.console);
+        let at = |name: &str| starts.iter().find(|m| m.name == name).map_or(0, |m| m.at.0);
         let (from, to) = (at("work"), at("idle"));
         let times: Vec<Nanos> = (0..u64::from(self.points))
             .map(|n| Nanos(from + (to - from) * (2 * n + 1) / (2 * u64::from(self.points))))
             .collect();
         let (run, moments) = self.work(device, &times, observer)?;
-        let marks = guest::marks(&run.console);
-        let began = marks.iter().find(|m| m.name == "work").map(|m| m.at);
+        let starts = guest::phase_starts(&run.console);
+        let began = starts.iter().find(|m| m.name == "work").map(|m| m.at);
         let synced = |at: Nanos| {
             let is_ours = |c: &&Call| {
                 c.name() == "fsync" && c.result == 0 && began.is_some_and(|b| c.start >= b)
