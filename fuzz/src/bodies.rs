@@ -394,9 +394,9 @@ pub fn undo(data: &[u8]) {
 /// The journal of a served device: what was read is done on a small device or refused.
 pub fn journal(data: &[u8]) {
     use nandscope_device::FixedLatencyDevice;
-    use nandscope_export::journal::{Journal, Replay};
+    use nandscope_export::command_journal::{CommandJournal, Replay};
 
-    let Ok(journal) = Journal::read(data) else {
+    let Ok(journal) = CommandJournal::read(data) else {
         return;
     };
     assert!(journal.entries.len() <= data.len() / 32);

@@ -2,7 +2,7 @@
 
 use crate::support::{Device, Fault, Folder, salt};
 use nandscope_infer::verify::{
-    Behaviour, Finding, Journal, Options, Since, Subject, Verdict, check_left, restore, verify,
+    Behaviour, Finding, Options, Since, Subject, UndoJournal, Verdict, check_left, restore, verify,
 };
 use nandscope_units::random::SplitMix64;
 
@@ -14,7 +14,7 @@ fn run(device: &mut Device, number: u64) -> Finding {
         block_bytes: 512,
     };
     let path = folder.0.join("journal");
-    let mut journal = Journal::create(&path, subject, salt(number)).unwrap();
+    let mut journal = UndoJournal::create(&path, subject, salt(number)).unwrap();
     let before = device.snapshot();
     let options = Options::default();
     let finding = verify(device, &mut journal, &options, &|| false, &mut |_, _, _| {}).unwrap();
@@ -217,7 +217,7 @@ fn tags_that_are_left_tell_what_became_of_them() {
             block_bytes: 512,
         };
         let path = folder.0.join("journal");
-        let mut journal = Journal::create(&path, subject, salt(3)).unwrap();
+        let mut journal = UndoJournal::create(&path, subject, salt(3)).unwrap();
         let options = Options {
             leave: true,
             ..Options::default()
@@ -233,7 +233,7 @@ fn tags_that_are_left_tell_what_became_of_them() {
         assert!(left.len() > 500);
         drop(journal);
         device.fault = change.unwrap_or(Fault::None);
-        let mut journal = Journal::open(&path).unwrap();
+        let mut journal = UndoJournal::open(&path).unwrap();
         let kept = check_left(
             &mut device,
             &mut journal,
@@ -309,7 +309,8 @@ fn leave_tags(device: &mut Device, number: u64) {
         blocks: device.claims,
         block_bytes: 512,
     };
-    let mut journal = Journal::create(&folder.0.join("journal"), subject, salt(number)).unwrap();
+    let mut journal =
+        UndoJournal::create(&folder.0.join("journal"), subject, salt(number)).unwrap();
     let options = Options {
         leave: true,
         ..Options::default()

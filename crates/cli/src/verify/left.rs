@@ -1,7 +1,7 @@
 //! Checks the tags that were left on a device over a power cycle, and puts the data back.
 
 use super::target::Target;
-use super::{Arguments, document, exit, journal, store, written_down};
+use super::{Arguments, document, exit, store, undo_journal, written_down};
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -24,7 +24,7 @@ pub fn check(
 ) -> Result<Exit, Failure> {
     let started = SystemTime::now();
     let left = written_down::read(place)?;
-    let mut journal = journal::open(target, place)?;
+    let mut journal = undo_journal::open(target, place)?;
     if left.salt != format!("{:?}", journal.salt()) {
         return Err(Failure::usage(format!(
             "{} lists the tagged blocks of another run than {}; put the data back with --restore",
@@ -46,14 +46,14 @@ pub fn check(
         Ok(kept) => kept,
         Err(VerifyError::Stopped) => {
             let why = "interrupted; the tagged blocks are still on the device";
-            return Err(journal::not_back(arguments, place, why));
+            return Err(undo_journal::not_back(arguments, place, why));
         }
-        Err(error) => return Err(journal::ended(arguments, error, journal)),
+        Err(error) => return Err(undo_journal::ended(arguments, error, journal)),
     };
-    let restored = journal::restore_left(arguments, target, &mut journal)?;
+    let restored = undo_journal::restore_left(arguments, target, &mut journal)?;
     let doubted = restored.unrecognized.as_ref();
     let another = doubted.is_some_and(|evidence| !evidence.testimony.is_convincing());
-    let closed = journal::close(arguments, journal, &restored);
+    let closed = undo_journal::close(arguments, journal, &restored);
     if let (Ok(Some(failure)), true) = (&closed, another) {
         // What another device holds is not a verdict on this one.
         return Err(failure.clone());
@@ -68,5 +68,5 @@ pub fn check(
         .map_err(Failure::internal)
         .and_then(|json| super::write(arguments, &document, &json, console))
         .map(|()| exit(summary.verdict));
-    journal::first(closed, told)
+    undo_journal::first(closed, told)
 }

@@ -2,12 +2,12 @@
 //! the business of the infer crate; here are the arguments, the journal's place, and the words.
 
 mod full;
-mod journal;
 mod left;
 mod open;
 mod simulated;
 mod store;
 mod target;
+mod undo_journal;
 mod written_down;
 
 use crate::console::Console;
@@ -107,7 +107,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let mut target = open::open(&arguments, console)?;
-    let place = journal::find(&arguments, &mut target)?;
+    let place = undo_journal::find(&arguments, &mut target)?;
     if arguments.after_power_cycle {
         return left::check(&arguments, &mut target, &place, &interrupt, console);
     }
@@ -116,7 +116,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             "the contents of a simulated device are gone when the program ends; serve it (nandscope serve) and name the block device",
         ));
     }
-    journal::put_back(&arguments, &mut target, &place, console)?;
+    undo_journal::put_back(&arguments, &mut target, &place, console)?;
     if arguments.restore.is_some() {
         return Ok(Exit::Done);
     }
@@ -124,7 +124,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         written_down::check_free(&place)?;
     }
     let started = SystemTime::now();
-    let mut journal = journal::begin(&target, &place)?;
+    let mut journal = undo_journal::begin(&target, &place)?;
     let options = Options {
         budget: arguments.budget,
         cache: arguments.cache,
@@ -142,17 +142,17 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     line.clear();
     let finding = match verified {
         Ok(finding) => finding,
-        Err(error) => return Err(journal::ended(&arguments, error, journal)),
+        Err(error) => return Err(undo_journal::ended(&arguments, error, journal)),
     };
     let closed = if finding.left.is_empty() {
-        journal::close(&arguments, journal, &finding.restored)
+        undo_journal::close(&arguments, journal, &finding.restored)
     } else {
         written_down::write_down(&journal, &finding.left, console).map(|()| None)
     };
     let signs = target.registers.as_ref();
     let signs = signs.map(|r| signs_of(r, &target)).unwrap_or_default();
     let told = tell(&arguments, &target, &finding, &signs, started, console);
-    journal::first(closed, told)
+    undo_journal::first(closed, told)
 }
 
 fn signs_of(registers: &nandscope_inspect::registers::Registers, target: &Target) -> Vec<Sign> {

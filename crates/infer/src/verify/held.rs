@@ -1,9 +1,9 @@
 //! What blocks of a journal hold on the device: their tag, their old contents, or parts of both.
 
 use super::io_errors::IoErrors;
-use super::journal::Original;
 use super::medium::{Medium, MediumError};
 use super::tag::{Salt, Seen, judge, read_tag, write_tag};
+use super::undo_journal::Original;
 
 /// Whether contents are a whole tag of the run.
 pub(super) fn is_tag(contents: &[u8], salt: Salt) -> bool {

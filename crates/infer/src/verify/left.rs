@@ -2,10 +2,10 @@
 //! loses in days or months without, is seen when they are read again. Whether it was without power
 //! in between, nobody but the person who unplugged it knows.
 
-use super::journal::Journal;
 use super::medium::Medium;
 use super::sampling::{Reading, look};
 use super::tag::{LeftTag, Seen};
+use super::undo_journal::UndoJournal;
 use super::verdict::Verdict;
 use super::work::{Stage, Tell, VerifyError, Work};
 use nandscope_units::Nanos;
@@ -32,7 +32,7 @@ const GONE: f64 = 0.5;
 /// the list cannot belong to this device.
 pub fn check_left<M: Medium>(
     medium: &mut M,
-    journal: &mut Journal,
+    journal: &mut UndoJournal,
     left: &[LeftTag],
     repeats: u32,
     stop: &dyn Fn() -> bool,

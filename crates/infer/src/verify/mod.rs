@@ -2,7 +2,7 @@
 //! write and read. [`verify`] finds wraps of any size; blocks that lose what is written, return older contents, or
 //! exist only in a cache; and the real capacity to the block.
 //!
-//! Everything that is written is in the [`Journal`] first, and is put back at the end, after an
+//! Everything that is written is in the [`UndoJournal`] first, and is put back at the end, after an
 //! interruption, or by the next run ([`restore`]).
 
 mod capacity;
@@ -12,7 +12,6 @@ mod evidence;
 mod full;
 mod held;
 mod io_errors;
-mod journal;
 mod left;
 mod medium;
 mod places;
@@ -21,6 +20,7 @@ mod restore;
 mod restored;
 mod sampling;
 mod tag;
+mod undo_journal;
 mod verdict;
 mod witness;
 mod work;
@@ -31,7 +31,6 @@ pub use direct::DirectMedium;
 pub use evidence::{Evidence, Testimony};
 pub use full::{Full, Pass};
 pub use io_errors::IoErrors;
-pub use journal::{Contents, DamagedRecord, Journal, JournalError, Original, Progress, Subject};
 pub use left::{Kept, check_left};
 pub use medium::{Medium, MediumError};
 pub use places::{BLOCKS_MIN, Places};
@@ -40,6 +39,9 @@ pub use restore::{Since, restore};
 pub use restored::Restored;
 pub use sampling::{Alias, Reading, SamplingPass};
 pub use tag::{LeftTag, Salt, Seen, judge, read_tag, write_tag};
+pub use undo_journal::{
+    Contents, DamagedRecord, Original, Progress, Subject, UndoJournal, UndoJournalError,
+};
 pub use verdict::{Behaviour, Finding, Verdict};
 pub use witness::Witness;
 pub use work::{Stage, Tell, VerifyError};
@@ -75,15 +77,15 @@ impl Default for Options {
 }
 
 /// Verifies a device, and puts back what was on it. The journal is empty at the beginning;
-/// [`Finding::restored`] says what became of the data, and [`Journal::close`] goes by it.
+/// [`Finding::restored`] says what became of the data, and [`UndoJournal::close`] goes by it.
 ///
 /// # Errors
 /// `VerifyError::Stopped` if it was interrupted and `VerifyError::Journal` if the journal could not be written: the
-/// data is restored then ([`Journal::end`]). `VerifyError::Gone` or `VerifyError::Unrestored` if not all of the data
+/// data is restored then ([`UndoJournal::end`]). `VerifyError::Gone` or `VerifyError::Unrestored` if not all of the data
 /// is restored: [`restore`] has to do it later. `VerifyError::Unfit` if the device cannot be verified.
 pub fn verify<M: Medium>(
     medium: &mut M,
-    journal: &mut Journal,
+    journal: &mut UndoJournal,
     options: &Options,
     stop: &dyn Fn() -> bool,
     tell: Tell<'_>,

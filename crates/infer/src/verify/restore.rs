@@ -6,10 +6,10 @@
 use super::evidence::Evidence;
 use super::held::{RUN, contents_of, is_ours, is_tag};
 use super::io_errors::IoErrors;
-use super::journal::{Contents, Journal, Original, Progress};
 use super::medium::{Medium, MediumError};
 use super::recognize::{tagged, tagged_places};
 use super::restored::Restored;
+use super::undo_journal::{Contents, Original, Progress, UndoJournal};
 use std::collections::{BTreeSet, HashSet};
 
 /// Certainty that nobody else has written to the device since the journal was begun.
@@ -38,7 +38,7 @@ const BAD: usize = 10;
 /// `MediumError::Gone` if the device is gone. It can be called again as often as necessary.
 pub fn restore<M: Medium>(
     medium: &mut M,
-    journal: &mut Journal,
+    journal: &mut UndoJournal,
     since: Since,
 ) -> Result<Restored, MediumError> {
     restore_below(medium, journal, since, u64::MAX)
@@ -47,7 +47,7 @@ pub fn restore<M: Medium>(
 /// As [`restore`]; from `end` on the device has nothing that could hold anything, as far as is known.
 pub(super) fn restore_below<M: Medium>(
     medium: &mut M,
-    journal: &mut Journal,
+    journal: &mut UndoJournal,
     since: Since,
     end: u64,
 ) -> Result<Restored, MediumError> {

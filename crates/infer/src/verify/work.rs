@@ -2,10 +2,10 @@
 //! written, and looks at what has become of it.
 
 use super::io_errors::IoErrors;
-use super::journal::{Journal, Original};
 use super::medium::{Medium, MediumError};
 use super::restored::Restored;
 use super::tag::{Salt, Seen, judge, read_tag, write_tag};
+use super::undo_journal::{Original, UndoJournal};
 use nandscope_units::Nanos;
 use nandscope_units::random::SplitMix64;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,7 +60,7 @@ pub type Tell<'a> = &'a mut dyn FnMut(Stage, f64, Nanos);
 
 pub(crate) struct Work<'a, M: Medium> {
     pub(crate) medium: &'a mut M,
-    pub(crate) journal: &'a mut Journal,
+    pub(crate) journal: &'a mut UndoJournal,
     pub(crate) written: u32,
     pub(crate) read_bytes: u64,
     /// Blocks whose contents could not be read, and which are therefore not written.
@@ -82,7 +82,7 @@ pub(crate) struct Work<'a, M: Medium> {
 impl<'a, M: Medium> Work<'a, M> {
     pub(crate) fn new(
         medium: &'a mut M,
-        journal: &'a mut Journal,
+        journal: &'a mut UndoJournal,
         stop: &'a dyn Fn() -> bool,
         tell: Tell<'a>,
     ) -> Self {

@@ -13,7 +13,7 @@
 mod file;
 mod frame;
 
-pub use file::{Journal, JournalError};
+pub use file::{StepJournal, StepJournalError};
 pub use frame::Damage;
 
 use nandscope_result::{

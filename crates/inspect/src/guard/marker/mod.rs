@@ -41,7 +41,9 @@ impl MarkerCheck {
     pub(super) fn what(&self) -> String {
         let what = match self {
             MarkerCheck::Own | MarkerCheck::None => "nandscope did not make it",
-            MarkerCheck::Older => "its marker is of an older version of nandscope, which copies have too",
+            MarkerCheck::Older => {
+                "its marker is of an older version of nandscope, which copies have too"
+            }
             MarkerCheck::Copied => "it is a copy of a file that nandscope made",
             MarkerCheck::Resized(made, now) => {
                 return format!(

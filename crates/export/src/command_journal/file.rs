@@ -1,7 +1,7 @@
 //! Journals as files: read whole, and written entry by entry.
 
 use super::entry::{self, ENTRY, Entry, HEAD, Spot, head};
-use super::error::{Damage, JournalError};
+use super::error::{CommandJournalError, Damage};
 use nandscope_files::{Access, WriteError, create_new};
 use nandscope_units::Nanos;
 use std::fs::File;
@@ -10,30 +10,30 @@ use std::path::Path;
 
 /// The contents of a journal: its start time and the operations since.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Journal {
+pub struct CommandJournal {
     /// The device's time at its beginning.
     pub start: Nanos,
     /// In the order in which they were done.
     pub entries: Vec<Entry>,
 }
 
-impl Journal {
+impl CommandJournal {
     /// Parses a journal.
     ///
     /// # Errors
-    /// `JournalError::NotAJournal`, `Version` or `Head` if the header is invalid; `Damaged` if an entry is.
-    pub fn read(bytes: &[u8]) -> Result<Journal, JournalError> {
+    /// `CommandJournalError::NotAJournal`, `Version` or `Head` if the header is invalid; `Damaged` if an entry is.
+    pub fn read(bytes: &[u8]) -> Result<CommandJournal, CommandJournalError> {
         match Self::salvage(bytes)? {
             (journal, None) => Ok(journal),
-            (_, Some(damage)) => Err(JournalError::Damaged(damage)),
+            (_, Some(damage)) => Err(CommandJournalError::Damaged(damage)),
         }
     }
 
     /// Parses a journal up to the first damage.
     ///
     /// # Errors
-    /// `JournalError::NotAJournal`, `Version` or `Head` if the header is invalid.
-    pub fn salvage(bytes: &[u8]) -> Result<(Journal, Option<Damage>), JournalError> {
+    /// `CommandJournalError::NotAJournal`, `Version` or `Head` if the header is invalid.
+    pub fn salvage(bytes: &[u8]) -> Result<(CommandJournal, Option<Damage>), CommandJournalError> {
         let (start, rest) = entry::split_head(bytes)?;
         let (all, _torn) = rest.as_chunks::<ENTRY>();
         let read = |(number, bytes)| Entry::read(bytes, Spot { start, number });
@@ -43,7 +43,7 @@ impl Journal {
             entries: all.len() as u64,
             offset: (HEAD + entries.len() * ENTRY) as u64,
         });
-        Ok((Journal { start, entries }, damage))
+        Ok((CommandJournal { start, entries }, damage))
     }
 
     /// The device's time of the last entry that has one.

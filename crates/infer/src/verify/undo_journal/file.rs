@@ -1,7 +1,7 @@
 //! The file of a journal: opened only if it is a file of its own name, and removed only as long as it is the one
 //! that was opened.
 
-use super::JournalError;
+use super::UndoJournalError;
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -12,9 +12,9 @@ use std::path::Path;
 ///
 /// # Errors
 /// Returns an error if there is no such file, or it is something else.
-pub(super) fn open(path: &Path) -> Result<File, JournalError> {
+pub(super) fn open(path: &Path) -> Result<File, UndoJournalError> {
     if std::fs::symlink_metadata(path)?.file_type().is_symlink() {
-        return Err(JournalError::Foreign("it is a symbolic link"));
+        return Err(UndoJournalError::Foreign("it is a symbolic link"));
     }
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = OpenOptions::new();
@@ -24,7 +24,7 @@ pub(super) fn open(path: &Path) -> Result<File, JournalError> {
         Err(_) => options.open(path)?,
     };
     if !file.metadata()?.is_file() {
-        return Err(JournalError::Foreign("it is not a file"));
+        return Err(UndoJournalError::Foreign("it is not a file"));
     }
     Ok(file)
 }

@@ -1,7 +1,7 @@
 //! The form of a journal's head and entries: little-endian, fixed lengths, a CRC-32 at the end of each.
 //! That of an entry covers its place as well, so that none can be missing, doubled or of another journal.
 
-use super::error::JournalError;
+use super::error::CommandJournalError;
 use nandscope_device::{Command, CommandKind};
 use nandscope_units::{Lba, Nanos};
 
@@ -231,20 +231,20 @@ pub fn head(start: Nanos) -> [u8; HEAD] {
 /// Splits a journal into the time in its head and its entries.
 ///
 /// # Errors
-/// `JournalError::NotAJournal` if the bytes are something else, `Version` if they have another version, `Head` if the
+/// `CommandJournalError::NotAJournal` if the bytes are something else, `Version` if they have another version, `Head` if the
 /// head is damaged.
-pub fn split_head(bytes: &[u8]) -> Result<(Nanos, &[u8]), JournalError> {
+pub fn split_head(bytes: &[u8]) -> Result<(Nanos, &[u8]), CommandJournalError> {
     let Some((found, rest)) = bytes.split_first_chunk::<HEAD>() else {
-        return Err(JournalError::NotAJournal);
+        return Err(CommandJournalError::NotAJournal);
     };
     let time = found[8..16].try_into().map(u64::from_le_bytes);
-    let start = Nanos(time.map_err(|_| JournalError::NotAJournal)?);
+    let start = Nanos(time.map_err(|_| CommandJournalError::NotAJournal)?);
     match found[7] {
         _ if *found == head(start) => Ok((start, rest)),
-        _ if found[..7] != *NAME => Err(JournalError::NotAJournal),
+        _ if found[..7] != *NAME => Err(CommandJournalError::NotAJournal),
         other if other != VERSION && other.is_ascii_digit() => {
-            Err(JournalError::Version(other as char))
+            Err(CommandJournalError::Version(other as char))
         }
-        _ => Err(JournalError::Head),
+        _ => Err(CommandJournalError::Head),
     }
 }

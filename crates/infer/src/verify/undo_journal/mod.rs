@@ -93,7 +93,7 @@ impl Progress {
 
 /// Why a file cannot be used as a journal.
 #[derive(Debug, Error)]
-pub enum JournalError {
+pub enum UndoJournalError {
     /// It cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -116,7 +116,7 @@ pub enum JournalError {
 
 /// The contents of blocks before they were written, in memory and on the disk.
 #[derive(Debug)]
-pub struct Journal {
+pub struct UndoJournal {
     path: PathBuf,
     file: File,
     contents: Contents,
@@ -126,7 +126,7 @@ pub struct Journal {
     restored: Option<Restored>,
 }
 
-impl Deref for Journal {
+impl Deref for UndoJournal {
     type Target = Contents;
 
     fn deref(&self) -> &Contents {
@@ -134,12 +134,12 @@ impl Deref for Journal {
     }
 }
 
-impl Journal {
+impl UndoJournal {
     /// Begins a journal in a file that must not exist yet.
     ///
     /// # Errors
     /// `io::Error` if anything has that name, the file cannot be written, or the blocks have a size that
-    /// [`Journal::open`] refuses.
+    /// [`UndoJournal::open`] refuses.
     pub fn create(path: &Path, subject: Subject, salt: Salt) -> io::Result<Self> {
         if !head::BLOCK_BYTES.contains(&subject.block_bytes) {
             let text = format!(
@@ -151,7 +151,7 @@ impl Journal {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         let head = Head { subject, salt };
-        Ok(Journal {
+        Ok(UndoJournal {
             file: nandscope_files::begin_new(path, &head.to_bytes(), Access::Owner)
                 .map_err(WriteError::into_io)?,
             path: path.to_path_buf(),
@@ -164,14 +164,14 @@ impl Journal {
     /// Opens a journal that was left behind. Nothing in it is changed.
     ///
     /// # Errors
-    /// `JournalError::Io` if the file cannot be read; otherwise as [`Contents::read`].
-    pub fn open(path: &Path) -> Result<Self, JournalError> {
+    /// `UndoJournalError::Io` if the file cannot be read; otherwise as [`Contents::read`].
+    pub fn open(path: &Path) -> Result<Self, UndoJournalError> {
         let file = file::open(path)?;
         if file.metadata()?.len() > LENGTH_MAX {
-            return Err(JournalError::TooLong);
+            return Err(UndoJournalError::TooLong);
         }
         let contents = Contents::read(BufReader::new(&file))?;
-        Ok(Journal {
+        Ok(UndoJournal {
             contents,
             path: path.to_path_buf(),
             file,
@@ -282,7 +282,7 @@ impl Journal {
         Ok(None)
     }
 
-    /// Keeps in mind what became of the data, for [`Journal::end`].
+    /// Keeps in mind what became of the data, for [`UndoJournal::end`].
     pub(super) fn remember(&mut self, restored: &Restored) {
         self.restored = Some(restored.clone());
     }

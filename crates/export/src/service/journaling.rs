@@ -2,8 +2,8 @@
 //! anything is answered.
 
 use super::{Pending, Service};
-use crate::journal::keeping::{Journals, Keeping, MOST_ENTRIES};
-use crate::journal::{Entry, Held};
+use crate::command_journal::keeping::{CommandJournals, Keeping, MOST_ENTRIES};
+use crate::command_journal::{Entry, Held};
 use nandscope_device::Command;
 use nandscope_device::SimulatedDevice;
 use nandscope_units::{Lba, Nanos, SECTOR_BYTES};
@@ -14,7 +14,7 @@ impl<M: SimulatedDevice> Service<M> {
     ///
     /// # Errors
     /// `io::Error` if the first journal cannot be created.
-    pub fn with_journals(self, journals: Box<dyn Journals>) -> io::Result<Self> {
+    pub fn with_journals(self, journals: Box<dyn CommandJournals>) -> io::Result<Self> {
         self.with_journals_of(journals, MOST_ENTRIES)
     }
 
@@ -22,7 +22,11 @@ impl<M: SimulatedDevice> Service<M> {
     ///
     /// # Errors
     /// As [`Service::with_journals`].
-    pub fn with_journals_of(mut self, journals: Box<dyn Journals>, most: u64) -> io::Result<Self> {
+    pub fn with_journals_of(
+        mut self,
+        journals: Box<dyn CommandJournals>,
+        most: u64,
+    ) -> io::Result<Self> {
         self.keeping = Some(Keeping::new(journals, most, self.model.now())?);
         Ok(self)
     }

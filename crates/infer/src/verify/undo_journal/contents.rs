@@ -2,7 +2,7 @@
 
 use super::head::{self, Head};
 use super::record::{self, Found, Kind, Label};
-use super::{DamagedRecord, JournalError, LENGTH_MAX, Original, Progress, Subject};
+use super::{DamagedRecord, LENGTH_MAX, Original, Progress, Subject, UndoJournalError};
 use crate::verify::tag::Salt;
 use crate::verify::witness::Witness;
 use std::collections::{BTreeSet, HashMap};
@@ -48,9 +48,9 @@ impl Contents {
     /// read.
     ///
     /// # Errors
-    /// `JournalError::Foreign` if the bytes are not a journal, `Version` if it has another format version, `Damaged`
+    /// `UndoJournalError::Foreign` if the bytes are not a journal, `Version` if it has another format version, `Damaged`
     /// if its head is damaged, `TooLong` if it is longer than any journal; `Io` if reading fails.
-    pub fn read(mut from: impl Read) -> Result<Self, JournalError> {
+    pub fn read(mut from: impl Read) -> Result<Self, UndoJournalError> {
         let mut bytes = Vec::new();
         from.by_ref().take(head::LENGTH).read_to_end(&mut bytes)?;
         let mut contents = Contents::new(Head::read(&bytes)?);
@@ -66,7 +66,7 @@ impl Contents {
                 break;
             }
             if u64::from(number) >= records {
-                return Err(JournalError::TooLong);
+                return Err(UndoJournalError::TooLong);
             }
             let found = record::read(&bytes, number, contents.head.salt, block_bytes);
             if found == Found::Nothing {

@@ -16,7 +16,7 @@ pub(crate) mod keeping;
 mod replay;
 
 pub use entry::{ENTRY, Entry, Held};
-pub use error::{Damage, JournalError};
-pub use file::{Journal, JournalFile};
-pub use keeping::Journals;
+pub use error::{CommandJournalError, Damage};
+pub use file::{CommandJournal, JournalFile};
+pub use keeping::CommandJournals;
 pub use replay::{Replay, Replayed};

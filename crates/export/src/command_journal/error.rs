@@ -4,7 +4,7 @@ use thiserror::Error;
 
 /// A journal that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum JournalError {
+pub enum CommandJournalError {
     /// It does not begin like one.
     #[error("not a journal of a served device")]
     NotAJournal,

@@ -6,7 +6,7 @@ use super::{Arguments, Restore, store, written_down};
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use nandscope_infer::verify::{
-    Journal, JournalError, Restored, Since, Subject, VerifyError, bears_tags, restore,
+    Restored, Since, Subject, UndoJournal, UndoJournalError, VerifyError, bears_tags, restore,
 };
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// `Exit::File` if anything has that name, or it cannot be written.
-pub fn begin(target: &Target, place: &Path) -> Result<Journal, Failure> {
-    Journal::create(place, target.subject.clone(), target.salt()?)
+pub fn begin(target: &Target, place: &Path) -> Result<UndoJournal, Failure> {
+    UndoJournal::create(place, target.subject.clone(), target.salt()?)
         .map_err(|e| Failure::file(format!("the journal: {e}")))
 }
 
@@ -32,14 +32,14 @@ pub fn find(arguments: &Arguments, target: &mut Target) -> Result<PathBuf, Failu
     let mut others = Vec::new();
     for path in store::journals()?.into_iter().filter(|p| *p != place) {
         // What is not a journal, or cannot be read, is that of nobody here.
-        let journal = Journal::open(&path).ok();
+        let journal = UndoJournal::open(&path).ok();
         others.extend(journal.filter(|j| same_size(j.subject(), &target.subject)));
     }
     if others.is_empty() {
         return Ok(place);
     }
     // What has the name of the device goes first, but may be the journal of another one in the same reader.
-    let own = Journal::open(&place).ok();
+    let own = UndoJournal::open(&place).ok();
     let own = own.filter(|j| same_size(j.subject(), &target.subject));
     for journal in own.into_iter().chain(others) {
         let tagged = bears_tags(&mut target.medium, &journal)
@@ -61,15 +61,15 @@ fn same_size(one: &Subject, other: &Subject) -> bool {
 /// # Errors
 /// `Exit::File` if it cannot be read; `Exit::Usage` if it is another kind of file or belongs to a device of another
 /// size; `Exit::Unrestored` if it is damaged. The file is left unchanged.
-pub fn open(target: &Target, place: &Path) -> Result<Journal, Failure> {
+pub fn open(target: &Target, place: &Path) -> Result<UndoJournal, Failure> {
     let shown = place.display();
-    let journal = Journal::open(place).map_err(|error| match error {
-        JournalError::Io(e) => Failure::file(format!("cannot read {shown}: {e}")),
-        JournalError::Damaged => Failure::new(
+    let journal = UndoJournal::open(place).map_err(|error| match error {
+        UndoJournalError::Io(e) => Failure::file(format!("cannot read {shown}: {e}")),
+        UndoJournalError::Damaged => Failure::new(
             Exit::Unrestored,
             format!("{shown}: {error}; the data of the device cannot be restored from it, and it is left as it is"),
         ),
-        JournalError::Foreign(_) | JournalError::Version(_) | JournalError::TooLong => Failure::usage(format!(
+        UndoJournalError::Foreign(_) | UndoJournalError::Version(_) | UndoJournalError::TooLong => Failure::usage(format!(
             "{shown} is {error}; it is left as it is: name another file with --journal, or move it away"
         )),
     })?;
@@ -141,7 +141,7 @@ fn none_found(arguments: &Arguments, place: &Path) -> Failure {
 pub fn restore_left(
     arguments: &Arguments,
     target: &mut Target,
-    journal: &mut Journal,
+    journal: &mut UndoJournal,
 ) -> Result<Restored, Failure> {
     let since = match arguments.restore {
         Some(Restore::Overwrite) => Since::LeftBehindOverwrite,
@@ -157,7 +157,7 @@ pub fn restore_left(
 /// `Exit::File` if it cannot be removed.
 pub fn close(
     arguments: &Arguments,
-    journal: Journal,
+    journal: UndoJournal,
     restored: &Restored,
 ) -> Result<Option<Failure>, Failure> {
     let place = journal.path().to_path_buf();
@@ -193,7 +193,7 @@ pub fn first(
 }
 
 /// Why a run did not come to its end; the journal goes where the data is back.
-pub fn ended(arguments: &Arguments, error: VerifyError, journal: Journal) -> Failure {
+pub fn ended(arguments: &Arguments, error: VerifyError, journal: UndoJournal) -> Failure {
     let place = journal.path().to_path_buf();
     let (exit, text) = match error {
         VerifyError::Unrestored { why, restored } => {

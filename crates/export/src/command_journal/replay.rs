@@ -1,8 +1,8 @@
 //! A journal done again on the state that it began with.
 
 use super::entry::{Entry, Held};
-use super::error::JournalError;
-use super::file::Journal;
+use super::error::CommandJournalError;
+use super::file::CommandJournal;
 use nandscope_blockio::undo::without;
 use nandscope_device::{Command, CommandKind, Completion, SimulatedDevice};
 use nandscope_units::{Nanos, SECTOR_BYTES};
@@ -66,11 +66,11 @@ impl<'m, M: SimulatedDevice> Replay<'m, M> {
     /// Replays one journal, which must start where the previous one ended.
     ///
     /// # Errors
-    /// `JournalError::Misfit` if the journal does not match the state.
-    pub fn play(&mut self, journal: &Journal) -> Result<(), JournalError> {
+    /// `CommandJournalError::Misfit` if the journal does not match the state.
+    pub fn play(&mut self, journal: &CommandJournal) -> Result<(), CommandJournalError> {
         let now = self.model.now();
         if journal.start != now {
-            return Err(JournalError::Misfit(format!(
+            return Err(CommandJournalError::Misfit(format!(
                 "it begins at {}, the device is at {now}",
                 journal.start
             )));
@@ -95,7 +95,7 @@ impl<'m, M: SimulatedDevice> Replay<'m, M> {
         }
     }
 
-    fn act(&mut self, entry: &Entry) -> Result<(), JournalError> {
+    fn act(&mut self, entry: &Entry) -> Result<(), CommandJournalError> {
         match *entry {
             Entry::Command {
                 command,
@@ -105,7 +105,7 @@ impl<'m, M: SimulatedDevice> Replay<'m, M> {
             } => {
                 self.pass(at, settled);
                 let submitted = self.model.submit(command, at);
-                submitted.map_err(|e| JournalError::Misfit(e.to_string()))?;
+                submitted.map_err(|e| CommandJournalError::Misfit(e.to_string()))?;
                 self.commands += 1;
                 self.note(command, continued);
             }
@@ -119,7 +119,7 @@ impl<'m, M: SimulatedDevice> Replay<'m, M> {
                 if self.model.now() != at {
                     let now = self.model.now();
                     let what = format!("it ends at {at}, and the device is at {now}");
-                    return Err(JournalError::Misfit(what));
+                    return Err(CommandJournalError::Misfit(what));
                 }
             }
             Entry::Held(held) => self.hold(held),

@@ -2,7 +2,7 @@
 //! damage to one copy loses nothing.
 
 use super::super::tag::Salt;
-use super::{JournalError, Subject};
+use super::{Subject, UndoJournalError};
 use std::ops::RangeInclusive;
 
 /// The first 15 bytes of a journal of any format version; the version, a digit, follows.
@@ -49,20 +49,20 @@ impl Head {
     /// # Errors
     /// Returns an error if the bytes are not a journal, if they are one of another format version, or if
     /// all copies are damaged.
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, JournalError> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, UndoJournalError> {
         let copies = || (0..COPIES).filter_map(|number| bytes.get(number * COPY..));
         if let Some(head) = copies().find_map(copy) {
             return Ok(head);
         }
         let of_the_family = |bytes: &&[u8]| bytes.starts_with(FAMILY);
         let Some(first) = copies().find(of_the_family) else {
-            return Err(JournalError::Foreign("it does not begin like one"));
+            return Err(UndoJournalError::Foreign("it does not begin like one"));
         };
         match first.get(FAMILY.len()) {
             Some(version @ b'0'..=b'9') if *version != VERSION => {
-                Err(JournalError::Version(char::from(*version)))
+                Err(UndoJournalError::Version(char::from(*version)))
             }
-            _ => Err(JournalError::Damaged),
+            _ => Err(UndoJournalError::Damaged),
         }
     }
 }

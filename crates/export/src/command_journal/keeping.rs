@@ -10,7 +10,7 @@ use std::io;
 pub(crate) const MOST_ENTRIES: u64 = 1 << 20;
 
 /// Opens journals, one after the other.
-pub trait Journals: Debug {
+pub trait CommandJournals: Debug {
     /// Starts the next journal at the device's time `start`; the previous one is complete, and its final
     /// state can be saved.
     ///
@@ -22,7 +22,7 @@ pub trait Journals: Debug {
 /// The current journal and the source of further ones.
 #[derive(Debug)]
 pub(crate) struct Keeping {
-    journals: Box<dyn Journals>,
+    journals: Box<dyn CommandJournals>,
     file: JournalFile,
     most: u64,
 }
@@ -32,7 +32,11 @@ impl Keeping {
     ///
     /// # Errors
     /// `io::Error` if the journal cannot be created.
-    pub fn new(mut journals: Box<dyn Journals>, most: u64, start: Nanos) -> io::Result<Self> {
+    pub fn new(
+        mut journals: Box<dyn CommandJournals>,
+        most: u64,
+        start: Nanos,
+    ) -> io::Result<Self> {
         let file = journals.next(start)?;
         Ok(Keeping {
             journals,
