@@ -378,7 +378,7 @@ pub fn undo(data: &[u8]) {
     let Ok(contents) = Contents::read(data) else {
         return;
     };
-    let block = contents.subject().block_bytes;
+    let block = contents.journaled().block_bytes;
     let records = contents.originals().len() + contents.damaged().len();
     assert!(records <= data.len() / block + 1);
     let in_batches: usize = contents.batches().map(<[_]>::len).sum();

@@ -2,19 +2,20 @@
 
 use crate::support::{Device, Fault, Folder, salt};
 use nandscope_infer::verify::{
-    Behaviour, Finding, Options, Since, Subject, UndoJournal, Verdict, check_left, restore, verify,
+    Behaviour, Finding, JournaledDevice, Options, Since, UndoJournal, Verdict, check_left, restore,
+    verify,
 };
 use nandscope_units::random::SplitMix64;
 
 fn run(device: &mut Device, number: u64) -> Finding {
     let folder = Folder::new();
-    let subject = Subject {
+    let journaled = JournaledDevice {
         identity: "a test".into(),
         blocks: device.claims,
         block_bytes: 512,
     };
     let path = folder.0.join("journal");
-    let mut journal = UndoJournal::create(&path, subject, salt(number)).unwrap();
+    let mut journal = UndoJournal::create(&path, journaled, salt(number)).unwrap();
     let before = device.snapshot();
     let options = Options::default();
     let finding = verify(device, &mut journal, &options, &|| false, &mut |_, _, _| {}).unwrap();
@@ -211,13 +212,13 @@ fn tags_that_are_left_tell_what_became_of_them() {
         let folder = Folder::new();
         let mut device = Device::new(claims, Fault::None, 2);
         let before = device.snapshot();
-        let subject = Subject {
+        let journaled = JournaledDevice {
             identity: "a test".into(),
             blocks: claims,
             block_bytes: 512,
         };
         let path = folder.0.join("journal");
-        let mut journal = UndoJournal::create(&path, subject, salt(3)).unwrap();
+        let mut journal = UndoJournal::create(&path, journaled, salt(3)).unwrap();
         let options = Options {
             leave: true,
             ..Options::default()
@@ -304,13 +305,13 @@ fn slow_no_genuine_device_in_prior_use_is_accused() {
 
 fn leave_tags(device: &mut Device, number: u64) {
     let folder = Folder::new();
-    let subject = Subject {
+    let journaled = JournaledDevice {
         identity: "a test".into(),
         blocks: device.claims,
         block_bytes: 512,
     };
     let mut journal =
-        UndoJournal::create(&folder.0.join("journal"), subject, salt(number)).unwrap();
+        UndoJournal::create(&folder.0.join("journal"), journaled, salt(number)).unwrap();
     let options = Options {
         leave: true,
         ..Options::default()

@@ -6,7 +6,7 @@ use nandscope_device::profile::library::{self, Entry};
 use nandscope_device::profile::{Profile, parse_profile};
 use nandscope_device::{Device as Simulated, Fill};
 use nandscope_infer::verify::{
-    Finding, Medium, MediumError, Options, Stage, Subject, UndoJournal, Verdict, verify,
+    Finding, JournaledDevice, Medium, MediumError, Options, Stage, UndoJournal, Verdict, verify,
 };
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Reply, Request, Target as _};
@@ -98,13 +98,13 @@ impl Medium for Timed {
 /// Verifies, and gives the time at which each stage was told of last.
 fn run(device: &mut Timed, seed: u64) -> (Finding, Vec<(Stage, Nanos)>) {
     let folder = Folder::new();
-    let subject = Subject {
+    let journaled = JournaledDevice {
         identity: "a test".into(),
         blocks: device.blocks(),
         block_bytes: 512,
     };
     let path = folder.0.join("journal");
-    let mut journal = UndoJournal::create(&path, subject, salt(seed)).unwrap();
+    let mut journal = UndoJournal::create(&path, journaled, salt(seed)).unwrap();
     let before = device.contents.snapshot();
     let mut stages: Vec<(Stage, Nanos)> = Vec::new();
     let mut tell = |stage, _, now| {

@@ -4,7 +4,7 @@
 use crate::support::troubled::{Trouble, Troubled};
 use crate::support::{Device, Fault, Folder};
 use nandscope_infer::verify::{
-    Finding, Options, Original, Progress, Restored, Salt, Since, Subject, UndoJournal,
+    Finding, JournaledDevice, Options, Original, Progress, Restored, Salt, Since, UndoJournal,
     UndoJournalError, Verdict, VerifyError, restore, verify,
 };
 use nandscope_units::random::SplitMix64;
@@ -40,8 +40,8 @@ const BETWEEN: [Between; 5] = [
     Between::Torn,
 ];
 
-pub(crate) fn subject() -> Subject {
-    Subject {
+pub(crate) fn journaled() -> JournaledDevice {
+    JournaledDevice {
         identity: "a test".into(),
         blocks: CLAIMS,
         block_bytes: 512,
@@ -84,7 +84,7 @@ impl Round {
     fn verify(&mut self, leave: bool) -> Option<Finding> {
         let mut salt = [7; 16];
         salt[..8].copy_from_slice(&self.number.to_le_bytes());
-        let mut journal = UndoJournal::create(&self.path(), subject(), Salt(salt)).unwrap();
+        let mut journal = UndoJournal::create(&self.path(), journaled(), Salt(salt)).unwrap();
         let options = Options {
             leave,
             ..Options::default()
@@ -365,18 +365,18 @@ fn files_that_are_no_journals_are_refused_and_stay() {
             version,
             "{error}"
         );
-        assert!(UndoJournal::create(&path, subject(), Salt([1; 16])).is_err());
+        assert!(UndoJournal::create(&path, journaled(), Salt([1; 16])).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
     }
     let (journal, link) = (folder.0.join("journal"), folder.0.join("link"));
-    drop(UndoJournal::create(&journal, subject(), Salt([1; 16])).unwrap());
+    drop(UndoJournal::create(&journal, journaled(), Salt([1; 16])).unwrap());
     std::os::unix::fs::symlink(&journal, &link).unwrap();
     assert!(matches!(
         UndoJournal::open(&link),
         Err(UndoJournalError::Foreign(_))
     ));
     std::os::unix::fs::symlink(folder.0.join("nowhere"), folder.0.join("dangling")).unwrap();
-    assert!(UndoJournal::create(&folder.0.join("dangling"), subject(), Salt([1; 16])).is_err());
+    assert!(UndoJournal::create(&folder.0.join("dangling"), journaled(), Salt([1; 16])).is_err());
     assert!(!folder.0.join("nowhere").exists());
     let mode = std::fs::metadata(&journal).unwrap().permissions();
     assert_eq!(
@@ -438,13 +438,13 @@ fn a_run_that_ended_early_removes_its_journal_only_where_the_data_is_known_to_be
         place: 5,
         contents: vec![1; 512],
     };
-    let mut journal = UndoJournal::create(&path, subject(), Salt([3; 16])).unwrap();
+    let mut journal = UndoJournal::create(&path, journaled(), Salt([3; 16])).unwrap();
     journal.append(vec![original]).unwrap();
     assert!(journal.end().unwrap().is_some() && path.exists());
     std::fs::remove_file(&path).unwrap();
-    let journal = UndoJournal::create(&path, subject(), Salt([3; 16])).unwrap();
+    let journal = UndoJournal::create(&path, journaled(), Salt([3; 16])).unwrap();
     assert!(journal.end().unwrap().is_none() && !path.exists());
-    let mut journal = UndoJournal::create(&path, subject(), Salt([3; 16])).unwrap();
+    let mut journal = UndoJournal::create(&path, journaled(), Salt([3; 16])).unwrap();
     let mut device = Device::new(CLAIMS, Fault::None, 4);
     let calls = std::cell::Cell::new(0);
     let stop = || calls.replace(calls.get() + 1) > 200;
@@ -465,7 +465,7 @@ fn an_upper_part_that_turns_read_only_in_silence_keeps_the_journal() {
     // It takes the first tag, and nothing afterwards.
     let real = CLAIMS / 2;
     let mut round = Round::new(6, Fault::First { real }, Trouble::Removed);
-    let mut journal = UndoJournal::create(&round.path(), subject(), Salt([6; 16])).unwrap();
+    let mut journal = UndoJournal::create(&round.path(), journaled(), Salt([6; 16])).unwrap();
     let device = &mut round.troubled;
     let options = Options::default();
     let finding = verify(device, &mut journal, &options, &|| false, &mut |_, _, _| {}).unwrap();

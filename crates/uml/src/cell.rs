@@ -5,11 +5,11 @@ use crate::access_pattern::{AccessPattern, Window};
 use crate::filesystem::FileSystem;
 use crate::guest;
 use crate::job::{self, Settings};
+use crate::kernel_run::KernelRunError;
 use crate::layout::{Kind, Layout};
 use crate::machine::MachineError;
 use crate::observer::Observer;
 use crate::recording::{self, Event};
-use crate::session::SessionError;
 use crate::variants::Variant;
 use crate::workload::Workload;
 use nandscope_blockio::image::Image;
@@ -62,7 +62,7 @@ pub struct Card {
 /// Runs a cell on `device`, which is fresh or prepared by the caller.
 ///
 /// # Errors
-/// [`SessionError`] if the run does not end.
+/// [`KernelRunError`] if the run does not end.
 pub fn measure(
     kernel: &Path,
     fs: FileSystem,
@@ -71,7 +71,7 @@ pub fn measure(
     card: Card,
     device: &mut Device,
     observer: &dyn Observer,
-) -> Result<Cell, SessionError> {
+) -> Result<Cell, KernelRunError> {
     let mut contents = Image::bounded(device.capacity().0);
     let before = device.counters();
     let run = job::run(
@@ -85,7 +85,7 @@ pub fn measure(
     )?;
     let counters = device.counters().since(&before);
     let starts = guest::phase_starts(&run.console);
-    let missing = || SessionError {
+    let missing = || KernelRunError {
         reason: crate::reason::Reason::Script("it named no phases `work` and `idle`".to_string()),
         log: run.console.clone(),
         kept: None,
@@ -95,7 +95,7 @@ pub fn measure(
     let start = settings.partition_start.map_or(0, |at| at.0);
     let layout = Layout::read(fs, &contents, start);
     if let Some(fault) = contents.fault() {
-        return Err(SessionError::of(MachineError::from(fault)));
+        return Err(KernelRunError::of(MachineError::from(fault)));
     }
     let mut pattern = AccessPattern::of(
         window,

@@ -63,7 +63,7 @@ pub fn check(
     let mut document = document(arguments, target, started);
     document
         .steps
-        .push(kept_step(&kept, &summary, target.subject.block_bytes));
+        .push(kept_step(&kept, &summary, target.journaled.block_bytes));
     let told = serde_json::to_string_pretty(&summary)
         .map_err(Failure::internal)
         .and_then(|json| super::write(arguments, &document, &json, console))

@@ -1,7 +1,7 @@
 //! Where journals and the states of full runs are kept between two runs, and where salts come from.
 
 use crate::failure::Failure;
-use nandscope_infer::verify::{Salt, Subject};
+use nandscope_infer::verify::{JournaledDevice, Salt};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 ///
 /// # Errors
 /// `Exit::File` if the folder cannot be made.
-pub fn journal_place(given: Option<&Path>, subject: &Subject) -> Result<PathBuf, Failure> {
+pub fn journal_place(
+    given: Option<&Path>,
+    journaled: &JournaledDevice,
+) -> Result<PathBuf, Failure> {
     match given {
         Some(path) => Ok(path.to_path_buf()),
-        None => Ok(folder()?.join(format!("{}.journal", name(subject)))),
+        None => Ok(folder()?.join(format!("{}.journal", name(journaled)))),
     }
 }
 
@@ -23,10 +26,10 @@ pub fn journal_place(given: Option<&Path>, subject: &Subject) -> Result<PathBuf,
 ///
 /// # Errors
 /// As [`journal_place`].
-pub fn full_place(given: Option<&Path>, subject: &Subject) -> Result<PathBuf, Failure> {
+pub fn full_place(given: Option<&Path>, journaled: &JournaledDevice) -> Result<PathBuf, Failure> {
     match given {
         Some(path) => Ok(path.to_path_buf()),
-        None => Ok(folder()?.join(format!("{}.full", name(subject)))),
+        None => Ok(folder()?.join(format!("{}.full", name(journaled)))),
     }
 }
 
@@ -104,13 +107,13 @@ fn folder() -> Result<PathBuf, Failure> {
 }
 
 /// Letters and digits of the identity, and its checksum where others were left out.
-fn name(subject: &Subject) -> String {
-    let plain = subject
+fn name(journaled: &JournaledDevice) -> String {
+    let plain = journaled
         .identity
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
     let plain: String = plain.take(80).collect();
-    let sum = subject
+    let sum = journaled
         .identity
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {

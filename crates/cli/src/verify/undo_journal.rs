@@ -6,7 +6,8 @@ use super::{Arguments, Restore, store, written_down};
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use nandscope_infer::verify::{
-    Restored, Since, Subject, UndoJournal, UndoJournalError, VerifyError, bears_tags, restore,
+    JournaledDevice, Restored, Since, UndoJournal, UndoJournalError, VerifyError, bears_tags,
+    restore,
 };
 use std::path::{Path, PathBuf};
 
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// `Exit::File` if anything has that name, or it cannot be written.
 pub fn begin(target: &Target, place: &Path) -> Result<UndoJournal, Failure> {
-    UndoJournal::create(place, target.subject.clone(), target.salt()?)
+    UndoJournal::create(place, target.journaled.clone(), target.salt()?)
         .map_err(|e| Failure::file(format!("the journal: {e}")))
 }
 
@@ -25,7 +26,7 @@ pub fn begin(target: &Target, place: &Path) -> Result<UndoJournal, Failure> {
 /// # Errors
 /// `Exit::File` if the state folder cannot be read, or the device goes away.
 pub fn find(arguments: &Arguments, target: &mut Target) -> Result<PathBuf, Failure> {
-    let place = store::journal_place(arguments.journal.as_deref(), &target.subject)?;
+    let place = store::journal_place(arguments.journal.as_deref(), &target.journaled)?;
     if arguments.journal.is_some() {
         return Ok(place);
     }
@@ -33,14 +34,14 @@ pub fn find(arguments: &Arguments, target: &mut Target) -> Result<PathBuf, Failu
     for path in store::journals()?.into_iter().filter(|p| *p != place) {
         // What is not a journal, or cannot be read, is that of nobody here.
         let journal = UndoJournal::open(&path).ok();
-        others.extend(journal.filter(|j| same_size(j.subject(), &target.subject)));
+        others.extend(journal.filter(|j| same_size(j.journaled(), &target.journaled)));
     }
     if others.is_empty() {
         return Ok(place);
     }
     // What has the name of the device goes first, but may be the journal of another one in the same reader.
     let own = UndoJournal::open(&place).ok();
-    let own = own.filter(|j| same_size(j.subject(), &target.subject));
+    let own = own.filter(|j| same_size(j.journaled(), &target.journaled));
     for journal in own.into_iter().chain(others) {
         let tagged = bears_tags(&mut target.medium, &journal)
             .map_err(|e| Failure::file(format!("{}: {e}", arguments.target)))?;
@@ -52,7 +53,7 @@ pub fn find(arguments: &Arguments, target: &mut Target) -> Result<PathBuf, Failu
 }
 
 /// Model and serial number are often those of the reader: contents prove which device it is.
-fn same_size(one: &Subject, other: &Subject) -> bool {
+fn same_size(one: &JournaledDevice, other: &JournaledDevice) -> bool {
     (one.blocks, one.block_bytes) == (other.blocks, other.block_bytes)
 }
 
@@ -73,15 +74,15 @@ pub fn open(target: &Target, place: &Path) -> Result<UndoJournal, Failure> {
             "{shown} is {error}; it is left as it is: name another file with --journal, or move it away"
         )),
     })?;
-    let subject = journal.subject();
-    if !same_size(subject, &target.subject) {
+    let journaled = journal.journaled();
+    if !same_size(journaled, &target.journaled) {
         return Err(Failure::usage(format!(
             "the journal {shown} belongs to another device ({}, {} blocks of {} bytes; this one has {} of {}); name another file with --journal, or put that device in",
-            subject.identity,
-            subject.blocks,
-            subject.block_bytes,
-            target.subject.blocks,
-            target.subject.block_bytes
+            journaled.identity,
+            journaled.blocks,
+            journaled.block_bytes,
+            target.journaled.blocks,
+            target.journaled.block_bytes
         )));
     }
     Ok(journal)

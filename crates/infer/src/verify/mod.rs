@@ -40,7 +40,7 @@ pub use restored::Restored;
 pub use sampling::{Alias, Reading, SamplingPass};
 pub use tag::{LeftTag, Salt, Seen, judge, read_tag, write_tag};
 pub use undo_journal::{
-    Contents, DamagedRecord, Original, Progress, Subject, UndoJournal, UndoJournalError,
+    Contents, DamagedRecord, JournaledDevice, Original, Progress, UndoJournal, UndoJournalError,
 };
 pub use verdict::{Behaviour, Finding, Verdict};
 pub use witness::Witness;

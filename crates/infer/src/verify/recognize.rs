@@ -25,7 +25,7 @@ impl Evidence {
         journal: &Contents,
     ) -> Result<Self, MediumError> {
         let mut evidence = Evidence::default();
-        if !journal.subject().has_size_of(medium) {
+        if !journal.journaled().has_size_of(medium) {
             evidence.blocks = journal.originals().len() as u32;
             return Ok(evidence);
         }

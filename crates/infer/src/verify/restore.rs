@@ -68,7 +68,7 @@ pub(super) fn restore_below<M: Medium>(
     if since != Since::Held {
         let evidence = Evidence::gather(back.medium, journal)?;
         let overwrites = since == Since::LeftBehindOverwrite && evidence.nearly_all_agrees();
-        let fits = journal.subject().has_size_of(back.medium);
+        let fits = journal.journaled().has_size_of(back.medium);
         if !fits || !overwrites && !evidence.proves(journal) {
             back.restored.unrecognized = Some(evidence);
             return Ok(back.restored);

@@ -2,7 +2,7 @@
 
 use super::head::{self, Head};
 use super::record::{self, Found, Kind, Label};
-use super::{DamagedRecord, LENGTH_MAX, Original, Progress, Subject, UndoJournalError};
+use super::{DamagedRecord, JournaledDevice, LENGTH_MAX, Original, Progress, UndoJournalError};
 use crate::verify::tag::Salt;
 use crate::verify::witness::Witness;
 use std::collections::{BTreeSet, HashMap};
@@ -54,7 +54,7 @@ impl Contents {
         let mut bytes = Vec::new();
         from.by_ref().take(head::LENGTH).read_to_end(&mut bytes)?;
         let mut contents = Contents::new(Head::read(&bytes)?);
-        let block_bytes = contents.head.subject.block_bytes;
+        let block_bytes = contents.head.journaled.block_bytes;
         let length = record::length(block_bytes) as u64;
         let records = (LENGTH_MAX - head::LENGTH) / length;
         // Damage between two records is damage; at the end of the file it may be a record that did not get to
@@ -126,7 +126,7 @@ impl Contents {
 
     /// Whether a record is that of a block which the device does not have.
     fn is_beyond_the_end(&self, label: Label) -> bool {
-        label.kind == Kind::Block && label.place >= self.head.subject.blocks
+        label.kind == Kind::Block && label.place >= self.head.journaled.blocks
     }
 
     fn add_damaged(&mut self, label: Label) {
@@ -198,8 +198,8 @@ impl Contents {
     }
 
     /// Device of the journal.
-    pub fn subject(&self) -> &Subject {
-        &self.head.subject
+    pub fn journaled(&self) -> &JournaledDevice {
+        &self.head.journaled
     }
 
     /// The salt of the tags that the blocks may hold.

@@ -2,7 +2,7 @@
 //! damage to one copy loses nothing.
 
 use super::super::tag::Salt;
-use super::{Subject, UndoJournalError};
+use super::{JournaledDevice, UndoJournalError};
 use std::ops::RangeInclusive;
 
 /// The first 15 bytes of a journal of any format version; the version, a digit, follows.
@@ -23,20 +23,20 @@ pub(super) const BLOCK_BYTES: RangeInclusive<usize> = 64..=64 << 10;
 /// Device of a journal, and the salt of its tags.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
-    pub(super) subject: Subject,
+    pub(super) journaled: JournaledDevice,
     pub(super) salt: Salt,
 }
 
 impl Head {
     /// All copies, [`LENGTH`] bytes.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let identity = self.subject.identity.as_bytes();
+        let identity = self.journaled.identity.as_bytes();
         let identity = &identity[..identity.len().min(IDENTITY_MAX)];
         let mut copy = FAMILY.to_vec();
         copy.push(VERSION);
         copy.extend(self.salt.0);
-        copy.extend(self.subject.blocks.to_le_bytes());
-        copy.extend((self.subject.block_bytes as u32).to_le_bytes());
+        copy.extend(self.journaled.blocks.to_le_bytes());
+        copy.extend((self.journaled.block_bytes as u32).to_le_bytes());
         copy.extend((identity.len() as u32).to_le_bytes());
         copy.extend(identity);
         copy.extend(crc32fast::hash(&copy).to_le_bytes());
@@ -88,10 +88,10 @@ fn copy(bytes: &[u8]) -> Option<Head> {
     if sum != crc32fast::hash(&bytes[..end]) {
         return None;
     }
-    let subject = Subject {
+    let journaled = JournaledDevice {
         identity: String::from_utf8_lossy(&bytes[48..end]).into_owned(),
         blocks,
         block_bytes,
     };
-    Some(Head { subject, salt })
+    Some(Head { journaled, salt })
 }

@@ -35,7 +35,7 @@ const LENGTH_MAX: u64 = 2 << 30;
 
 /// Device that a journal belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
+pub struct JournaledDevice {
     /// Model and serial number, or something else that distinguishes devices.
     pub identity: String,
     /// Blocks that the device claims to have.
@@ -44,7 +44,7 @@ pub struct Subject {
     pub block_bytes: usize,
 }
 
-impl Subject {
+impl JournaledDevice {
     /// Whether a device has the size of this one.
     pub(super) fn has_size_of<M: Medium>(&self, medium: &M) -> bool {
         (self.blocks, self.block_bytes) == (medium.blocks(), medium.block_bytes())
@@ -140,17 +140,17 @@ impl UndoJournal {
     /// # Errors
     /// `io::Error` if anything has that name, the file cannot be written, or the blocks have a size that
     /// [`UndoJournal::open`] refuses.
-    pub fn create(path: &Path, subject: Subject, salt: Salt) -> io::Result<Self> {
-        if !head::BLOCK_BYTES.contains(&subject.block_bytes) {
+    pub fn create(path: &Path, journaled: JournaledDevice, salt: Salt) -> io::Result<Self> {
+        if !head::BLOCK_BYTES.contains(&journaled.block_bytes) {
             let text = format!(
                 "a device with blocks of {} bytes cannot be verified; {} to {} bytes are supported",
-                subject.block_bytes,
+                journaled.block_bytes,
                 head::BLOCK_BYTES.start(),
                 head::BLOCK_BYTES.end()
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        let head = Head { subject, salt };
+        let head = Head { journaled, salt };
         Ok(UndoJournal {
             file: nandscope_files::begin_new(path, &head.to_bytes(), Access::Owner)
                 .map_err(WriteError::into_io)?,
@@ -195,7 +195,7 @@ impl UndoJournal {
     /// # Errors
     /// Returns an error if the file cannot be written.
     pub(super) fn bind(&mut self, witnesses: &[Witness]) -> io::Result<()> {
-        let per_record = Witness::per_block(self.subject().block_bytes);
+        let per_record = Witness::per_block(self.journaled().block_bytes);
         let records = witnesses.chunks(per_record);
         let records = records.map(|part| (part.len() as u64, Witness::to_bytes(part)));
         self.write(Kind::Witnesses, 0, records)
@@ -222,7 +222,7 @@ impl UndoJournal {
         if self.broken {
             return Err(io::Error::other("an earlier record could not be written"));
         }
-        let (salt, block_bytes) = (self.salt(), self.subject().block_bytes);
+        let (salt, block_bytes) = (self.salt(), self.journaled().block_bytes);
         let length = record::length(block_bytes) as u64;
         let begin = self.contents.next;
         let records: Vec<(Label, Vec<u8>)> = (begin..)

@@ -27,7 +27,7 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 /// A run that did not come to its end.
 #[derive(Debug, Error)]
 #[error("{reason}{}", said(.log))]
-pub struct SessionError {
+pub struct KernelRunError {
     /// Cause of the error.
     pub reason: Reason,
     /// The last lines that the kernel and its script said.
@@ -36,10 +36,10 @@ pub struct SessionError {
     pub kept: Option<PathBuf>,
 }
 
-impl SessionError {
+impl KernelRunError {
     /// An error outside the kernel, without kernel messages.
     pub(crate) fn of(reason: impl Into<Reason>) -> Self {
-        SessionError {
+        KernelRunError {
             reason: reason.into(),
             log: String::new(),
             kept: None,
@@ -57,7 +57,7 @@ fn said(log: &str) -> String {
 
 /// Parameters of a run.
 #[derive(Clone, Debug)]
-pub struct Session<'a> {
+pub struct KernelRun<'a> {
     /// The kernel's executable.
     pub kernel: &'a Path,
     /// The whole script that the kernel starts; see [`crate::guest`].
@@ -153,11 +153,11 @@ fn keep_logs(run: &Path) -> Option<PathBuf> {
     Some(folder)
 }
 
-impl Session<'_> {
-    /// Runs the session on `device` with `contents`; `device_now` is the device's current time.
+impl KernelRun<'_> {
+    /// Runs the kernel on `device` with `contents`; `device_now` is the device's current time.
     ///
     /// # Errors
-    /// [`SessionError`] if the kernel cannot be started, violates a protocol, exceeds a limit or ends before its
+    /// [`KernelRunError`] if the kernel cannot be started, violates a protocol, exceeds a limit or ends before its
     /// script; then the logs are saved.
     pub fn run<D: SimulatedDevice>(
         &self,
@@ -165,9 +165,9 @@ impl Session<'_> {
         device_now: Nanos,
         contents: &mut Image,
         observer: &dyn Observer,
-    ) -> Result<Run, SessionError> {
+    ) -> Result<Run, KernelRunError> {
         let began = Instant::now();
-        let folders = Folders::new().map_err(SessionError::of)?;
+        let folders = Folders::new().map_err(KernelRunError::of)?;
         let result = self.run_in(&folders, device, device_now, contents, observer);
         result
             .map(|run| Run {
@@ -183,7 +183,7 @@ impl Session<'_> {
                 };
                 let run = folders.run.path();
                 let interrupted = matches!(reason, Reason::Machine(MachineError::Interrupted));
-                SessionError {
+                KernelRunError {
                     reason,
                     log: last_words(run),
                     kept: (!interrupted).then(|| keep_logs(run)).flatten(),

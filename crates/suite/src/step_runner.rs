@@ -68,7 +68,7 @@ pub(crate) trait Watcher {
 }
 
 /// A step under way.
-pub(crate) struct Session<'a, T: Target> {
+pub(crate) struct StepRunner<'a, T: Target> {
     pub(crate) target: T,
     pub(crate) seed: u64,
     document: &'a mut ResultDocument,
@@ -90,7 +90,7 @@ impl From<nandscope_infer::flashbench::RecordError> for SuiteError {
     }
 }
 
-impl<'a, T: Target> Session<'a, T> {
+impl<'a, T: Target> StepRunner<'a, T> {
     pub(crate) fn new(
         target: T,
         seed: u64,
@@ -99,7 +99,7 @@ impl<'a, T: Target> Session<'a, T> {
         stop: &'a dyn Fn() -> bool,
         watcher: &'a mut dyn Watcher,
     ) -> Self {
-        Session {
+        StepRunner {
             target,
             seed,
             document,
@@ -114,7 +114,7 @@ impl<'a, T: Target> Session<'a, T> {
         }
     }
 
-    /// Takes the steps that are in the document as done on this target: [`Session::skips`] passes over
+    /// Takes the steps that are in the document as done on this target: [`StepRunner::skips`] passes over
     /// them.
     pub(crate) fn resume(&mut self) {
         self.earlier = self.document.steps.len();
@@ -157,7 +157,7 @@ impl<'a, T: Target> Session<'a, T> {
         self.watcher.phase_progress(0.0, self.target.now());
     }
 
-    /// Begins a step of `phases` phases; what ran before has been ended by [`Session::end_step`].
+    /// Begins a step of `phases` phases; what ran before has been ended by [`StepRunner::end_step`].
     pub(crate) fn begin_step(
         &mut self,
         id: &str,

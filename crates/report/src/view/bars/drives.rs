@@ -6,8 +6,8 @@ use nandscope_result::Figure;
 
 /// One of several drives in a chart of one figure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Subject {
-    /// Its name.
+pub struct DriveValue {
+    /// Name of the drive.
     pub name: String,
     /// Value of the figure.
     pub value: f64,
@@ -18,8 +18,8 @@ pub struct Subject {
 }
 
 /// A chart of one figure of several drives, in the order given.
-pub fn of_subjects(title: &str, unit: &str, subjects: &[Subject]) -> BarChart {
-    let rows = subjects.iter().map(|s| {
+pub fn of_drives(title: &str, unit: &str, drives: &[DriveValue]) -> BarChart {
+    let rows = drives.iter().map(|s| {
         let figure = Figure {
             value: s.value,
             unit: unit.to_string(),

@@ -17,7 +17,7 @@ use nandscope_workload::job::Job;
 use std::time::{Instant, SystemTime};
 
 /// See the module's text.
-pub(super) struct Session<'a, T: RunTarget> {
+pub(super) struct RunInProgress<'a, T: RunTarget> {
     prepared: Prepared<'a>,
     target: &'a mut T,
     observer: &'a mut dyn RunObserver,
@@ -36,7 +36,7 @@ pub(super) struct Session<'a, T: RunTarget> {
     began: Instant,
 }
 
-impl<'a, T: RunTarget> Session<'a, T> {
+impl<'a, T: RunTarget> RunInProgress<'a, T> {
     /// The target in its state before the run.
     pub(super) fn begin(
         prepared: Prepared<'a>,
@@ -70,7 +70,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
                 format!("before the run the device was {state}"),
             );
         }
-        Ok(Session {
+        Ok(RunInProgress {
             prepared,
             target,
             observer,
@@ -133,7 +133,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
         Ok(())
     }
 
-    /// Ends the session and returns its result.
+    /// Ends the run and returns its result.
     pub(super) fn finish(mut self) -> Run {
         self.document.complete &= self.ending == Ending::Complete;
         self.document.environment.extend(self.target.closing());
