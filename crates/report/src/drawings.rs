@@ -5,7 +5,7 @@ use crate::names::Unique;
 use crate::picture;
 use crate::view::bars::BarChart;
 use crate::view::plot::Plot;
-use crate::view::{chapter, fill, step};
+use crate::view::{chapter, long_writes, step};
 use nandscope_result::{ResultDocument, StepResult};
 
 /// A plot, drawn.
@@ -112,7 +112,7 @@ fn overviews(document: &ResultDocument, names: &mut Unique) -> Vec<Drawn> {
             content,
         });
     };
-    if let Some(fill) = fill::of(document) {
+    if let Some(fill) = long_writes::of(document) {
         for plot in [fill.over_data, fill.over_time] {
             let (name, title) = (names.slug(&plot.id), plot.title.clone());
             add(name, title, Content::Plot(plot));

@@ -9,7 +9,7 @@ use crate::number;
 use crate::view::around::Around;
 use crate::view::chapter::{self, Chapter};
 use crate::view::diagram::{self, Diagram};
-use crate::view::fill::{self, Fill};
+use crate::view::long_writes::{self, LongWrites};
 use crate::view::matrix::{self, Matrix};
 use crate::view::notice::{self, Notice};
 use crate::view::overview;
@@ -45,7 +45,7 @@ struct Page<'a> {
     notices: Vec<Notice>,
     overview: Overview,
     key_figures: Option<Matrix>,
-    fill: Option<FillView>,
+    fill: Option<LongWritesView>,
     diagram: Option<Diagram>,
     chapters: Vec<ChapterView>,
     published: Vec<PublishedRow>,
@@ -117,7 +117,9 @@ pub(crate) fn render_among(document: &ResultDocument, around: &Around) -> Result
         notices: notice::all(document),
         overview: overview::of(document),
         key_figures: key_figures(document),
-        fill: fill::of(document).map(FillView::new).transpose()?,
+        fill: long_writes::of(document)
+            .map(LongWritesView::new)
+            .transpose()?,
         diagram: diagram::of_target(&document.target),
         chapters: chapters.into_iter().map(encoded).collect::<Result<_>>()?,
         published,
@@ -130,18 +132,18 @@ pub(crate) fn render_among(document: &ResultDocument, around: &Around) -> Result
 }
 
 /// The plots of the long writes with their data encoded.
-struct FillView {
-    fill: Fill,
+struct LongWritesView {
+    fill: LongWrites,
     data: std::collections::BTreeMap<String, String>,
 }
 
-impl FillView {
-    fn new(fill: Fill) -> Result<Self> {
+impl LongWritesView {
+    fn new(fill: LongWrites) -> Result<Self> {
         let mut data = std::collections::BTreeMap::new();
         for plot in [&fill.over_data, &fill.over_time] {
             data.insert(plot.id.clone(), encode::plot(plot)?);
         }
-        Ok(FillView { fill, data })
+        Ok(LongWritesView { fill, data })
     }
 
     /// Data of the plot with this identifier.

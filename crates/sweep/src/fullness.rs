@@ -142,7 +142,7 @@ impl FullnessSweep {
         };
         parameters.push(list(
             Key::Precondition,
-            Fill::all().map(|fill| fill.state()),
+            Filling::all().map(|fill| fill.state()),
         ));
         parameters.push(list(
             Key::Job("thinktime".to_string()),
@@ -242,16 +242,16 @@ fn thinktime(idle: bool) -> String {
 
 /// Parameters of filling a drive.
 #[derive(Clone, Copy, Debug)]
-struct Fill {
+struct Filling {
     percent: u32,
     random: bool,
 }
 
-impl Fill {
+impl Filling {
     /// The fullest first, as they take longest; each in order, then at random.
-    fn all() -> impl Iterator<Item = Fill> {
+    fn all() -> impl Iterator<Item = Filling> {
         let percents = (0..POINTS).rev().map(|n| n * STRIDE);
-        percents.flat_map(|percent| [false, true].map(|random| Fill { percent, random }))
+        percents.flat_map(|percent| [false, true].map(|random| Filling { percent, random }))
     }
 
     /// As the state before a run.
@@ -286,8 +286,8 @@ impl Case {
             else {
                 continue;
             };
-            let own = |fill: &Fill| fill.random == self.random && fill.state() == *state;
-            if let (Some(fill), true) = (Fill::all().find(own), *idle == thinktime(self.idle)) {
+            let own = |fill: &Filling| fill.random == self.random && fill.state() == *state;
+            if let (Some(fill), true) = (Filling::all().find(own), *idle == thinktime(self.idle)) {
                 points.push((fill.percent, load));
             }
         }

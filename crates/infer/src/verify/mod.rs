@@ -6,8 +6,8 @@
 //! interruption, or by the next run ([`restore`]).
 
 mod capacity;
-mod describe;
 mod direct;
+mod document;
 mod evidence;
 mod full;
 mod held;
@@ -26,8 +26,8 @@ mod witness;
 mod work;
 
 pub use capacity::Real;
-pub use describe::{KeptSummary, Summary, full_step, kept_step, kept_summary, step, summary};
 pub use direct::DirectMedium;
+pub use document::{KeptSummary, Summary, full_step, kept_step, kept_summary, step, summary};
 pub use evidence::{Evidence, Testimony};
 pub use full::{Full, Pass};
 pub use io_errors::IoErrors;

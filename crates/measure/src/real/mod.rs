@@ -14,7 +14,7 @@ mod buffer;
 mod clock;
 mod cost;
 mod errno;
-mod fill;
+mod fill_holes;
 mod folder;
 mod instruments;
 mod null;

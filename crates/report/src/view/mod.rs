@@ -10,7 +10,7 @@ pub mod chapter;
 pub mod collection;
 pub mod curves;
 pub mod diagram;
-pub mod fill;
+pub mod long_writes;
 pub mod matrix;
 pub mod modes;
 pub mod notice;

@@ -1,7 +1,7 @@
 //! The steps of the suite, in the order in which each needs the answers of the one before: fill,
 //! `align`, `open-au`, `find-fat`.
 
-use super::describe;
+use super::document;
 use crate::jobs::phase;
 use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_infer::flashbench::{
@@ -131,7 +131,7 @@ fn align_step<T: Target>(
         SECTION,
         format!(
             "Reads of {} that end at a boundary (pre), lie across it (on) and begin at it (post), at 7 places each, the quickest of {} tries, mean of the places; diff = on − (pre + post) / 2. The same at odd multiples of powers of two, for units that are none.",
-            describe::size(plan.block.0),
+            document::size(plan.block.0),
             plan.tries
         ),
         2 + extent.factors.len() as u32,
@@ -144,7 +144,7 @@ fn align_step<T: Target>(
         };
         match runner.probe(|probe| align(probe, &plan))? {
             Some(rows) => {
-                runner.table(describe::align_table(&rows, &plan));
+                runner.table(document::align_table(&rows, &plan));
                 families.push(rows);
             }
             None => {
@@ -167,18 +167,18 @@ fn align_step<T: Target>(
             runner.end_step();
             return Ok(None);
         };
-        runner.table(describe::align_table(&rows, &plan));
+        runner.table(document::align_table(&rows, &plan));
         if let Some(first) = families.first_mut() {
             *first = rows;
         }
     }
     for row in families.first().into_iter().flatten() {
-        let (id, title) = describe::diff_figure(row.align);
+        let (id, title) = document::diff_figure(row.align);
         runner.figure(&id, &title, "µs", &[row.diff_us], Pick::Mean);
     }
     let found = boundaries(&families);
-    runner.conclude(describe::boundary("align.page", "Page", found.page));
-    runner.conclude(describe::boundary(
+    runner.conclude(document::boundary("align.page", "Page", found.page));
+    runner.conclude(document::boundary(
         "align.allocation-unit",
         "Allocation unit",
         found.unit,
@@ -223,7 +223,7 @@ fn open_au_step<T: Target>(
         SECTION,
         format!(
             "Units of {} ({because}), 12 units apart from 16 MiB on, are written in turn, a piece of each: {how}.",
-            describe::size(unit)
+            document::size(unit)
         ),
         2,
     );
@@ -242,7 +242,7 @@ fn open_au_step<T: Target>(
             runner.end_step();
             return Ok(None);
         };
-        runner.table(describe::rate_table(order, &rates));
+        runner.table(document::rate_table(order, &rates));
         let found = open_units(
             &rates
                 .iter()
@@ -250,7 +250,7 @@ fn open_au_step<T: Target>(
                 .collect::<Vec<_>>(),
         );
         let alone = found.is_some_and(|f| slow_alone(&in_line, &rates, f.length));
-        runner.conclude(describe::open_units(order, found, alone));
+        runner.conclude(document::open_units(order, found, alone));
         if let Some(OpenUnits { knee, .. }) = found
             && let Knee::At { units, .. } = knee
             && knee.certainty() != Certainty::None
@@ -333,7 +333,7 @@ fn find_fat_step<T: Target>(
         SECTION,
         format!(
             "The first {units} units of {} are written one after the other, in pieces of every length; then data and small writes to the first or second unit together.",
-            describe::size(unit)
+            document::size(unit)
         ),
         2 + FAT_UNITS as u32,
     );
@@ -345,7 +345,7 @@ fn find_fat_step<T: Target>(
             runner.end_step();
             return Ok(Flow::Stop);
         };
-        runner.table(describe::fat_table(order, &lengths, &rates));
+        runner.table(document::fat_table(order, &lengths, &rates));
         let mut found = treatments(&rates);
         if found.as_ref().is_some_and(|f| !f.is_empty()) {
             // A card that tidies up in the middle makes any unit slow, once.
@@ -356,7 +356,7 @@ fn find_fat_step<T: Target>(
             };
             found = confirmed(found, treatments(&again));
         }
-        runner.conclude(describe::treated(order, found.as_deref()));
+        runner.conclude(document::treated(order, found.as_deref()));
         if let Some(found) = found {
             let id = format!("find-fat.{}.treated", order.name());
             let title = format!("First units treated otherwise, {}", order.name());
@@ -376,19 +376,19 @@ fn pinned_part<T: Target>(
 ) -> Result<Flow, SuiteError> {
     let plan = plan(runner, extent, unit, Order::Linear);
     let Knee::At { units, .. } = open.knee else {
-        runner.conclude(describe::pinned_unknown(
+        runner.conclude(document::pinned_unknown(
             "the number of open units was not found",
         ));
         return Ok(Flow::Continue);
     };
     if open.knee.certainty() == Certainty::None {
-        runner.conclude(describe::pinned_unknown(
+        runner.conclude(document::pinned_unknown(
             "the number of open units is not certain",
         ));
         return Ok(Flow::Continue);
     }
     if plan.fitting(runner.capacity(), units + 2) < units + 2 {
-        runner.conclude(describe::pinned_unknown(
+        runner.conclude(document::pinned_unknown(
             "the device has no room for as many units",
         ));
         return Ok(Flow::Continue);
@@ -404,7 +404,7 @@ fn pinned_part<T: Target>(
         };
         all.push((first, rounds));
     }
-    runner.conclude(describe::pinned(units, open.length, &all));
+    runner.conclude(document::pinned(units, open.length, &all));
     let kept = all.iter().filter(|(_, r)| r.pinned() == Pinned::Yes);
     let kept = kept.count() as f64;
     runner.figure(

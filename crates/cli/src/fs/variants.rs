@@ -9,7 +9,7 @@ use super::rows::Rows;
 use crate::console::{Console, lines_of};
 use nandscope_uml::filesystem::FileSystem;
 use nandscope_uml::job::Settings;
-use nandscope_uml::sweep::{self, Outcome, Row};
+use nandscope_uml::variant_comparison::{self, Outcome, Row};
 use nandscope_uml::variants::AT_ONE_AU;
 use nandscope_uml::workload;
 use nandscope_units::Nanos;
@@ -60,7 +60,7 @@ pub fn groups<'a>(measured: impl IntoIterator<Item = &'a Measured>) -> Vec<Group
             subject,
             workload,
             fs,
-            rows: sweep::rows(&outcomes),
+            rows: variant_comparison::rows(&outcomes),
         })
         .collect()
 }
@@ -104,7 +104,7 @@ pub fn tables(subject: &Subject, measured: &[&Measured], console: &Console) -> S
     );
     for group in groups(measured.iter().copied()) {
         let mut table = console.table(&["VARIANT", "OPTIONS", "TIME", "RATIO", "CARD", "REOPENED"]);
-        let best = sweep::best(&group.rows).map(|row| row.variant);
+        let best = variant_comparison::best(&group.rows).map(|row| row.variant);
         for row in &group.rows {
             let done = |text: String| match row.seconds {
                 Some(_) => text,
@@ -130,7 +130,7 @@ pub fn tables(subject: &Subject, measured: &[&Measured], console: &Console) -> S
             group.fs.title(),
             lines_of(&table).trim_end()
         );
-        if let Some(finding) = sweep::finding(&group.rows) {
+        if let Some(finding) = variant_comparison::finding(&group.rows) {
             let finding = format!("{}: {}", group.fs.title(), finding.replace('`', ""));
             text.push_str(&console.paragraph(&finding, "  "));
         }
@@ -220,7 +220,7 @@ fn card(page: &mut String, rows: &mut Rows, subject: &Subject, groups: &[&Group]
         let default = group.rows.iter().find(|row| row.variant.is_default());
         let default = default.and_then(|row| row.seconds);
         let default = default.map_or("failed".to_string(), |seconds| format!("{seconds:.2}"));
-        let best = sweep::best(&group.rows).filter(|row| !is_alike(row));
+        let best = variant_comparison::best(&group.rows).filter(|row| !is_alike(row));
         let _ = match best.and_then(|row| Some((row, row.seconds?))) {
             Some((row, seconds)) => writeln!(
                 page,

@@ -21,7 +21,7 @@ const MOST_LINES: usize = 6;
 
 /// The long writes of a document.
 #[derive(Clone, Debug)]
-pub struct Fill {
+pub struct LongWrites {
     /// Heading: whether the whole device was written, or a part of it.
     pub heading: &'static str,
     /// Speed over what was written.
@@ -85,7 +85,7 @@ fn longest<'a>(document: &'a ResultDocument, modes: &[Option<String>]) -> Vec<Ru
 }
 
 /// The writes across the device, or else the longest of each mode; `None` where there is neither.
-pub fn of(document: &ResultDocument) -> Option<Fill> {
+pub fn of(document: &ResultDocument) -> Option<LongWrites> {
     let modes = modes(document);
     let mut heading = "Writing the whole device";
     let mut runs = runs(document);
@@ -127,7 +127,7 @@ pub fn of(document: &ResultDocument) -> Option<Fill> {
         .cloned()
         .zip(runs.iter().map(|(s, _)| regions::of_step(s)))
         .collect();
-    Some(Fill {
+    Some(LongWrites {
         heading,
         over_data: plot("fill-data", ("Written", "GB"), &names, &styles, &by_data),
         over_time: plot(
