@@ -374,7 +374,7 @@ pub fn signatures(data: &[u8]) {
 
 /// The undo journal of a verification: every record is a whole block or listed as damaged.
 pub fn undo(data: &[u8]) {
-    use nandscope_infer::verify::Contents;
+    use nandscope_infer::authenticity::Contents;
     let Ok(contents) = Contents::read(data) else {
         return;
     };

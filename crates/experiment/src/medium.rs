@@ -4,7 +4,7 @@
 use nandscope_blockio::fault::{FaultCommand, Faults, InvalidCommand, NotFake};
 use nandscope_blockio::store::Store;
 use nandscope_device::Device;
-use nandscope_infer::verify::{JournaledDevice, Medium, MediumError};
+use nandscope_infer::authenticity::{JournaledDevice, Medium, MediumError};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Outcome, Reply, Request, Target as _};
 use nandscope_units::{Bytes, Nanos};

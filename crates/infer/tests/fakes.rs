@@ -1,7 +1,7 @@
 //! Verification against devices that are not what they claim to be, and against genuine ones.
 
 use crate::support::{Device, Fault, Folder, salt};
-use nandscope_infer::verify::{
+use nandscope_infer::authenticity::{
     Behaviour, Finding, JournaledDevice, Options, Since, UndoJournal, Verdict, check_left, restore,
     verify,
 };
@@ -333,7 +333,7 @@ fn a_card_with_single_bad_blocks_is_failing_and_no_fake() {
 
 #[test]
 fn a_full_write_and_read_counts_what_is_there_and_goes_on_after_an_interruption() {
-    use nandscope_infer::verify::{Full, VerifyError};
+    use nandscope_infer::authenticity::{Full, VerifyError};
     let claims = 40_000;
     for (fault, real) in [
         (Fault::None, claims),
@@ -379,7 +379,7 @@ fn a_full_write_and_read_counts_what_is_there_and_goes_on_after_an_interruption(
 
 #[test]
 fn a_full_run_does_not_go_on_with_another_device_and_takes_errors_for_no_fake() {
-    use nandscope_infer::verify::{Full, VerifyError};
+    use nandscope_infer::authenticity::{Full, VerifyError};
     let claims = 40_000;
     let mut device = Device::new(claims, Fault::Errors { real: 30_001 }, 1);
     let mut full = Full::new("a test".into(), claims, 512, salt(1));

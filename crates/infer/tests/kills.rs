@@ -2,7 +2,7 @@
 //! for byte.
 
 use crate::support::{Device, Fault, Folder};
-use nandscope_infer::verify::{
+use nandscope_infer::authenticity::{
     JournaledDevice, Medium, Options, Original, Restored, Salt, Since, UndoJournal, VerifyError,
     restore, verify,
 };

@@ -5,7 +5,7 @@ use crate::support::{Device, Fault, Folder, salt};
 use nandscope_device::profile::library::{self, Entry};
 use nandscope_device::profile::{Profile, parse_profile};
 use nandscope_device::{Device as Simulated, Fill};
-use nandscope_infer::verify::{
+use nandscope_infer::authenticity::{
     Finding, JournaledDevice, Medium, MediumError, Options, Stage, UndoJournal, Verdict, verify,
 };
 use nandscope_measure::sim::SimTarget;

@@ -3,7 +3,7 @@
 
 use crate::support::troubled::{Trouble, Troubled};
 use crate::support::{Device, Fault, Folder};
-use nandscope_infer::verify::{
+use nandscope_infer::authenticity::{
     Finding, JournaledDevice, Options, Original, Progress, Restored, Salt, Since, UndoJournal,
     UndoJournalError, Verdict, VerifyError, restore, verify,
 };

@@ -1,7 +1,7 @@
 //! Undo journals and lists of tags that somebody prepared, and a journal that is closed with a result of nothing.
 
 use crate::support::{Device, Fault, Folder};
-use nandscope_infer::verify::{
+use nandscope_infer::authenticity::{
     Contents, Finding, JournaledDevice, LeftTag, Options, Original, Restored, Salt, Since,
     UndoJournal, UndoJournalError, VerifyError, check_left, restore, verify,
 };

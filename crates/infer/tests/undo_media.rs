@@ -2,7 +2,7 @@
 
 use crate::support::{Device, Fault, Folder};
 use crate::undo_faults::{CLAIMS, journaled};
-use nandscope_infer::verify::{
+use nandscope_infer::authenticity::{
     Behaviour, Medium, MediumError, Options, Salt, Since, Stage, UndoJournal, Verdict, restore,
     verify,
 };

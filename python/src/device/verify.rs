@@ -5,7 +5,7 @@ use crate::background::{self, Progress};
 use crate::error::Failure;
 use crate::result::RunResult;
 use nandscope_experiment::SimulatedMedium;
-use nandscope_infer::verify::{
+use nandscope_infer::authenticity::{
     Finding, Options, Salt, UndoJournal, VerifyError, step, summary, verify,
 };
 use nandscope_result::{ResultDocument, procedure};

@@ -7,7 +7,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use nandscope_files::Access;
-use nandscope_infer::verify::{Full, Medium, Pass, Verdict, VerifyError, full_step};
+use nandscope_infer::authenticity::{Full, Medium, Pass, Verdict, VerifyError, full_step};
 use nandscope_result::Notice;
 use std::path::Path;
 use std::time::SystemTime;

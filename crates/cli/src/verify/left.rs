@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
-use nandscope_infer::verify::{VerifyError, check_left, kept_step, kept_summary};
+use nandscope_infer::authenticity::{VerifyError, check_left, kept_step, kept_summary};
 use std::path::Path;
 use std::time::SystemTime;
 

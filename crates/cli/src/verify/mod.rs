@@ -16,8 +16,10 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::run::progress::Line;
 use clap::Args;
+use nandscope_infer::authenticity::{
+    Finding, Medium, Options, Stage, Verdict, step, summary, verify,
+};
 use nandscope_infer::registers::{Sign, signs};
-use nandscope_infer::verify::{Finding, Medium, Options, Stage, Verdict, step, summary, verify};
 use nandscope_result::{ResultDocument, TargetInfo, TargetKind, WallClock, procedure};
 use std::path::PathBuf;
 use std::time::SystemTime;

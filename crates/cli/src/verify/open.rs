@@ -6,7 +6,7 @@ use super::{Arguments, Restore};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::target::real::{confirm, refused};
-use nandscope_infer::verify::{DirectMedium, JournaledDevice};
+use nandscope_infer::authenticity::{DirectMedium, JournaledDevice};
 use nandscope_inspect::Roots;
 use nandscope_inspect::guard::{DestroyData, Guard, Opened};
 use nandscope_inspect::registers::Registers;

@@ -1,7 +1,7 @@
 //! Where journals and the states of full runs are kept between two runs, and where salts come from.
 
 use crate::failure::Failure;
-use nandscope_infer::verify::{JournaledDevice, Salt};
+use nandscope_infer::authenticity::{JournaledDevice, Salt};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use super::store;
 use crate::failure::Failure;
-use nandscope_infer::verify::{JournaledDevice, Medium, Salt};
+use nandscope_infer::authenticity::{JournaledDevice, Medium, Salt};
 use nandscope_inspect::registers::Registers;
 use nandscope_result::TargetKind;
 

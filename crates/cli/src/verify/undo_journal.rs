@@ -5,7 +5,7 @@ use super::target::Target;
 use super::{Arguments, Restore, store, written_down};
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
-use nandscope_infer::verify::{
+use nandscope_infer::authenticity::{
     JournaledDevice, Restored, Since, UndoJournal, UndoJournalError, VerifyError, bears_tags,
     restore,
 };

@@ -4,7 +4,7 @@ use super::store;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use nandscope_files::Access;
-use nandscope_infer::verify::{LeftTag, Salt, UndoJournal};
+use nandscope_infer::authenticity::{LeftTag, Salt, UndoJournal};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

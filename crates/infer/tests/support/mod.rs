@@ -4,7 +4,7 @@
 
 pub mod troubled;
 
-use nandscope_infer::verify::{Medium, MediumError, Salt};
+use nandscope_infer::authenticity::{Medium, MediumError, Salt};
 use nandscope_units::Nanos;
 use nandscope_units::random::{SplitMix64, mix};
 use std::collections::{BTreeMap, VecDeque};

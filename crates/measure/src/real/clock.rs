@@ -1,4 +1,4 @@
-//! The clock of real targets: monotonic, from zero, the same for all lanes of a target.
+//! The clock of real targets: monotonic, from zero, the same for all queues of a target.
 
 use nandscope_units::Nanos;
 use std::time::{Duration, Instant};

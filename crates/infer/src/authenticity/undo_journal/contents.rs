@@ -3,8 +3,8 @@
 use super::head::{self, Head};
 use super::record::{self, Found, Kind, Label};
 use super::{DamagedRecord, JournaledDevice, LENGTH_MAX, Original, Progress, UndoJournalError};
-use crate::verify::tag::Salt;
-use crate::verify::witness::Witness;
+use crate::authenticity::tag::Salt;
+use crate::authenticity::witness::Witness;
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 use std::ops::Range;
