@@ -12,7 +12,7 @@ use nandscope_measure::runner::{Ending, GroupOutcome, Observer, Thread, run_grou
 use nandscope_measure::steps::Attachment;
 use nandscope_measure::target::Target;
 use nandscope_measure::unwritten::{Unwritten, notice};
-use nandscope_result::{Notice, ResultDocument, WallClock, procedure};
+use nandscope_result::{Notice, ResultDocument, WallClock, procedure, step_id};
 use nandscope_workload::job::Job;
 use std::time::{Instant, SystemTime};
 
@@ -206,7 +206,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
         let names: Vec<_> = group.iter().map(|j| j.name.as_str()).collect();
         let described: Vec<_> = group.iter().filter_map(|j| j.description.clone()).collect();
         let meta = StepMeta {
-            id: format!("group-{}", index + 1),
+            id: step_id::group(index + 1),
             title: names.join(", "),
             section: "Jobs".to_string(),
             mode: None,
@@ -258,7 +258,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
         self.observer.end();
         let outcome = outcome?;
         let meta = StepMeta {
-            id: format!("group-{}-verify", index + 1),
+            id: step_id::read_back(index + 1),
             title: job.name.clone(),
             section: "Jobs".to_string(),
             mode: None,

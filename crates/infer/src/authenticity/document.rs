@@ -5,7 +5,9 @@ use super::left::Kept;
 use super::sampling::Reading;
 use super::verdict::{Behaviour, Finding, Verdict};
 use crate::registers::{Sign, Weight};
-use nandscope_result::{Conclusion, Curve, DataColumn, DataRow, DataTable, Figure, StepResult};
+use nandscope_result::{
+    Conclusion, Curve, DataColumn, DataRow, DataTable, Figure, StepResult, step_id,
+};
 use nandscope_units::Bytes;
 use serde::Serialize;
 
@@ -264,7 +266,7 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
         n => format!("{n} blocks not restored; they are in the journal"),
     };
     StepResult {
-        id: "verify".to_string(),
+        id: step_id::VERIFY.to_string(),
         title: "Is it what it claims to be?".to_string(),
         section: "Authenticity".to_string(),
         description: "Tagged blocks are written all over the device and read back in random order. A sampling pass reads windows all over the device in search of tags of other blocks.".to_string(),
@@ -477,7 +479,7 @@ pub fn kept_step(kept: &Kept, summary: &KeptSummary, block_bytes: usize) -> Step
     );
     answer.passed = Some(summary.verdict == Verdict::Genuine);
     StepResult {
-        id: "verify-kept".to_string(),
+        id: step_id::VERIFY_KEPT.to_string(),
         title: "Does it keep without power what it was given?".to_string(),
         section: "Authenticity".to_string(),
         description:
@@ -522,7 +524,7 @@ pub fn full_step(full: &Full, elapsed_s: f64) -> StepResult {
         threshold: None,
     };
     StepResult {
-        id: "verify-full".to_string(),
+        id: step_id::VERIFY_FULL.to_string(),
         title: "Every block written and read".to_string(),
         section: "Authenticity".to_string(),
         description: "Each block is written with a tag of its own, then each is read.".to_string(),

@@ -1,7 +1,7 @@
 //! The answers in the form of the result document.
 
 use super::{Finding, Report, Value};
-use nandscope_result::{Conclusion, Figure, ResultDocument, StepResult};
+use nandscope_result::{Conclusion, Figure, ResultDocument, StepResult, step_id};
 use nandscope_units::Bytes;
 
 /// The chapter of a report.
@@ -17,7 +17,7 @@ pub fn step(report: &Report) -> StepResult {
         ..Conclusion::default()
     };
     StepResult {
-        id: "probe".to_string(),
+        id: step_id::PROBE.to_string(),
         title: "What is inside?".to_string(),
         section: "Inference".to_string(),
         description: format!(
@@ -71,7 +71,7 @@ const KNOWN: [(&str, &str); 9] = [
 /// The answers of a stored result, as far as something follows from them; `None` where it is not a result of a
 /// probe.
 pub fn from_document(document: &ResultDocument) -> Option<Report> {
-    let step = document.steps.iter().find(|s| s.id == "probe")?;
+    let step = document.steps.iter().find(|s| s.id == step_id::PROBE)?;
     let mut report = Report::default();
     for (id, question) in KNOWN {
         let name = format!("probe.{id}");
