@@ -351,7 +351,7 @@ pub fn mountinfo(data: &[u8]) {
     assert!(parse_swaps(data).len() < lines.max(1));
 }
 
-/// What smartctl writes.
+/// JSON of smartctl: reads identity, temperature and health.
 pub fn smart(data: &[u8]) {
     let _ = nandscope_inspect::telemetry::smart::parse(data);
 }

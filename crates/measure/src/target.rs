@@ -25,7 +25,7 @@ pub struct Request {
 /// Outcome of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// All of it was done.
+    /// All bytes were transferred.
     Done,
     /// The target reported an error; the text is a static description such as `uncorrectable read`.
     Failed(&'static str),

@@ -24,7 +24,7 @@ pub struct ClosedForm {
     pub theory: String,
     /// The expected value.
     pub expected: f64,
-    /// The simulated one.
+    /// Value of the model, in the unit of the closed form.
     pub simulated: f64,
     /// Unit of both.
     pub unit: &'static str,

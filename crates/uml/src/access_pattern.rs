@@ -105,13 +105,13 @@ pub struct PerFile {
 pub struct AccessPattern {
     /// The measured part.
     pub window: Window,
-    /// Reads.
+    /// Read commands and their bytes.
     pub reads: Amount,
-    /// Writes.
+    /// Write commands and their bytes.
     pub writes: Amount,
-    /// Discards.
+    /// Discard commands and their bytes.
     pub discards: Amount,
-    /// Flushes.
+    /// Flush commands.
     pub flushes: u64,
     /// Commands that the device could not do.
     pub failed: u64,

@@ -99,7 +99,7 @@ fn write_state(state: &Path, kept: &Kept, device: &Device) -> Result<(), Failure
     Ok(nandscope_files::write(state, &bytes, Access::Owner)?)
 }
 
-/// The bytes of a journal.
+/// Reads a journal into memory.
 fn journal_bytes(file: &Path) -> Result<Vec<u8>, Failure> {
     let is_plain = std::fs::symlink_metadata(file).is_ok_and(|about| about.is_file());
     if !is_plain {

@@ -37,7 +37,7 @@ use nandscope_workload::trace::Fit;
 use plan::PlanContext;
 use thiserror::Error;
 
-/// Options of a run.
+/// Choices that are not in the job file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunOptions {
     /// Name of the jobs in the title of the result, such as the name of their file.

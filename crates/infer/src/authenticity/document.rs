@@ -38,7 +38,7 @@ pub struct Summary {
     pub data_restored: bool,
     /// Operations that failed, those included by which the data was put back.
     pub io_errors: u32,
-    /// Bytes read.
+    /// Sum over all passes.
     pub read_bytes: u64,
     /// The device's time.
     pub elapsed_s: f64,

@@ -16,7 +16,7 @@ pub enum Pass {
     Writing,
     /// Every block is read.
     Reading,
-    /// All is done.
+    /// The last block has been reached.
     Done,
 }
 
@@ -27,7 +27,7 @@ pub struct Full {
     pub identity: String,
     /// Size of the device in blocks.
     pub blocks: u64,
-    /// Bytes of a block.
+    /// Size of a block, bytes.
     pub block_bytes: usize,
     /// The salt of the tags.
     pub salt: [u8; 16],

@@ -5,9 +5,9 @@ use super::medium::MediumError;
 /// Operations that the device answered with an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IoErrors {
-    /// Reads.
+    /// Failed reads.
     pub reads: u32,
-    /// Writes.
+    /// Failed writes.
     pub writes: u32,
     /// Requests to bring what was written to the medium.
     pub flushes: u32,

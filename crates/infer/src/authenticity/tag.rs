@@ -25,7 +25,7 @@ impl fmt::Debug for Salt {
     }
 }
 
-/// A tag that was left.
+/// A tag that stays on the device for a later check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftTag {
     /// Block number for which the tag was made.

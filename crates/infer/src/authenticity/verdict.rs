@@ -51,7 +51,7 @@ pub enum Verdict {
 pub struct Finding {
     /// Blocks that the device claims.
     pub blocks: u64,
-    /// Bytes of a block.
+    /// Size of a block, bytes.
     pub block_bytes: usize,
     /// Blocks that it has.
     pub real: Real,
@@ -65,7 +65,7 @@ pub struct Finding {
     pub tagged_before: Vec<u64>,
     /// Blocks written, those put back not counted.
     pub written: u32,
-    /// Bytes read.
+    /// Sum over all passes.
     pub read_bytes: u64,
     /// Operations that failed, those included by which the data was put back.
     pub errors: IoErrors,

@@ -21,7 +21,7 @@ pub(super) struct Chart {
     pub bars: Vec<DriveBar>,
 }
 
-/// The bar of a drive.
+/// A drive's value in a chart, with a link to its page.
 pub(super) struct DriveBar {
     /// Number of the drive.
     pub drive: usize,

@@ -74,7 +74,7 @@ pub struct Line {
 /// A place on the horizontal axis with a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// Where.
+    /// Place on the horizontal axis, in its unit.
     pub x: f64,
     /// Label.
     pub name: String,

@@ -17,7 +17,7 @@ const FILL: &str = "fill";
 /// A speed, and what ran at it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fastest {
-    /// MB/s.
+    /// Bandwidth, MB/s.
     pub mb_s: f64,
     /// The figure or job in words.
     pub what: String,

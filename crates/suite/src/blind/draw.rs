@@ -28,7 +28,7 @@ pub struct Truth {
     pub slc: Option<u64>,
     /// Write buffer, bytes.
     pub buffer: Option<u64>,
-    /// Dies.
+    /// Number of dies of a page-mapped drive.
     pub dies: Option<u32>,
 }
 

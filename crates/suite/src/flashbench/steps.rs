@@ -68,7 +68,7 @@ const FIRST_UNITS: u32 = 8;
 /// Units that may hold the file allocation table: cards are sold with it in the first or the second.
 const FAT_UNITS: u64 = 2;
 
-/// Runs all of it.
+/// Runs the steps in flashbench's order, until one is stopped.
 pub(crate) fn run<T: Target>(
     runner: &mut StepRunner<'_, T>,
     extent: Extent,

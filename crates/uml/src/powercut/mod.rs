@@ -65,7 +65,7 @@ impl FlushSemantics {
 pub struct Promises {
     /// Lines of the log.
     pub lines: u32,
-    /// Files.
+    /// Number that `fsync` acknowledged.
     pub files: u32,
 }
 

@@ -40,7 +40,7 @@ pub struct JournaledDevice {
     pub identity: String,
     /// Blocks that the device claims to have.
     pub blocks: u64,
-    /// Bytes of a block.
+    /// Size of a block, bytes.
     pub block_bytes: usize,
 }
 

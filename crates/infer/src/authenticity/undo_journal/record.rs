@@ -9,7 +9,7 @@ use super::head::number;
 /// Kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A block as it was.
+    /// Contents before the first write.
     Block,
     /// Checksums of blocks that are not written; the label has their number as its place.
     Witnesses,

@@ -54,7 +54,7 @@ pub struct BarRow {
     pub bars: Vec<Bar>,
 }
 
-/// One bar.
+/// A value of a row, with its length on the common scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
     /// Mode, where the figure has one.
