@@ -356,7 +356,7 @@ pub fn smart(data: &[u8]) {
     let _ = nandscope_inspect::telemetry::smart::parse(data);
 }
 
-/// The table of a USB meter: samples are numbers, whatever stands in the cells.
+/// The table of a USB meter: samples are numbers, whatever the cells hold.
 pub fn meter(data: &[u8]) {
     if let Ok(samples) = MeterFile::new(Path::new("fuzz")).take(data) {
         assert!(samples.iter().all(|sample| sample.watts.is_finite()));

@@ -44,7 +44,7 @@ pub(super) fn hole_ranges(file: &File) -> io::Result<Vec<(u64, u64)>> {
 }
 
 /// Writes random data into all holes of a file that is open for writing, and syncs it. `progress`
-/// is told the share that is done, and answers whether to go on; false is given where it said no.
+/// gets the share that is done, and returns whether to continue; false is given where it said no.
 ///
 /// # Errors
 /// The error of the write or sync that failed.

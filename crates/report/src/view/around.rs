@@ -1,4 +1,4 @@
-//! What stands around the report of a drive that is one of several: the way back to the others, its photo, price and
+//! What surrounds the report of a drive that is one of several: the way back to the others, its photo, price and
 //! notes, and its ranks among them.
 
 use super::author::Author;

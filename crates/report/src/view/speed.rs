@@ -102,7 +102,7 @@ fn within(section: &str, title: &str) -> String {
     }
 }
 
-/// One sentence about all modes: the first is told in full, the others where they differ.
+/// One sentence about all modes: the first is described in full, the others where they differ.
 pub fn in_words(all: &[Speeds]) -> Option<String> {
     let several = all.len() > 1;
     let clauses: Vec<String> = all.iter().filter_map(|s| clause(s, several)).collect();
