@@ -11,7 +11,7 @@ use nandscope_inspect::telemetry::meter::MeterFile;
 use nandscope_result::json::{from_json, to_json};
 use nandscope_suite::flashbench::recorded::Recorded;
 use nandscope_suite::flashbench::{boundaries, open_units, treatments};
-use nandscope_units::{Bytes, Lba, Nanos};
+use nandscope_units::{Bytes, Fnv1a, Lba, Nanos};
 use nandscope_workload::OpSource;
 use nandscope_workload::job::JobFile;
 use nandscope_workload::pattern::Generator;
@@ -278,7 +278,7 @@ pub fn snapshot(data: &[u8]) {
     }
     if let Some(content) = data.len().checked_sub(8).map(|end| &data[..end]) {
         let mut sealed = content.to_vec();
-        sealed.extend(checksum(content).to_le_bytes());
+        sealed.extend(Fnv1a::of_words(content).to_le_bytes());
         if let Ok(device) = Device::load(&sealed) {
             use_device(device);
         }
@@ -313,17 +313,6 @@ fn use_device(mut device: Device) {
     }
     assert_eq!(device.audit(), Ok(()));
     let _ = device.telemetry();
-}
-
-/// As the snapshot's own, so that changed contents come past it.
-fn checksum(bytes: &[u8]) -> u64 {
-    let mut sum = 0xcbf2_9ce4_8422_2325u64;
-    for chunk in bytes.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        sum = (sum ^ u64::from_le_bytes(word)).wrapping_mul(0x0000_0100_0000_01b3);
-    }
-    sum
 }
 
 /// Registers of cards in hexadecimal, a line each, whichever they are.

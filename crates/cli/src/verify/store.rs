@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use nandscope_infer::authenticity::{JournaledDevice, Salt};
+use nandscope_units::Fnv1a;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -113,13 +114,7 @@ fn name(journaled: &JournaledDevice) -> String {
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
     let plain: String = plain.take(80).collect();
-    let sum = journaled
-        .identity
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-            // FNV-1a.
-            (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+    let sum = Fnv1a::of_bytes(journaled.identity.bytes());
     format!("verify-{plain}-{:08x}", sum as u32)
 }
 
