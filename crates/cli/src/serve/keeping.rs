@@ -15,7 +15,7 @@ use nandscope_device::Device;
 use nandscope_export::command_journal::{
     CommandJournal, CommandJournalError, CommandJournals, JournalFile, Replay,
 };
-use nandscope_files::Access;
+use nandscope_files::{Access, folder_of};
 use nandscope_units::Nanos;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -66,13 +66,6 @@ fn abandoned(store: &Path) -> Vec<PathBuf> {
         name.strip_prefix(own)
             .is_some_and(|rest| rest == b".device" || rest.starts_with(b".journal."))
     })
-}
-
-fn folder_of(store: &Path) -> &Path {
-    match store.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
 }
 
 fn remove(files: &[PathBuf]) -> Result<(), Failure> {

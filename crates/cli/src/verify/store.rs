@@ -90,10 +90,7 @@ pub fn seconds_now() -> u64 {
 /// The folder that the journal of a target is in, for the guard: it must not be on the device.
 pub fn journal_folder(given: Option<&Path>) -> Option<PathBuf> {
     let folder = match given {
-        Some(path) => match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-            _ => PathBuf::from("."),
-        },
+        Some(path) => nandscope_files::folder_of(path).to_path_buf(),
         None => folder().ok()?,
     };
     folder.canonicalize().ok()

@@ -27,7 +27,7 @@ mod volume;
 mod zeros;
 
 pub use cost::generator_cost_ns;
-pub use fill::{fill_holes, holes};
+pub use fill_holes::{fill_holes, holes};
 pub use folder::{BLOCK, FileSlot, FolderTarget};
 pub use instruments::Instruments;
 pub use null::RealNull;

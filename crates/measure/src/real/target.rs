@@ -3,7 +3,7 @@
 use super::affinity::pin;
 use super::buffer::Buffer;
 use super::clock::Clock;
-use super::fill::hole_ranges;
+use super::fill_holes::hole_ranges;
 use super::instruments::Instruments;
 use super::pool::Pool;
 use super::ring::{self, Ring};

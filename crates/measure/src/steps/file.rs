@@ -5,6 +5,7 @@ use super::{
     ATTACHMENT, Attachment, Contents, ENTRY, Entry, HEAD, Head, ReadError, Record, WRITTEN, frame,
     read, sealed,
 };
+use nandscope_files::sync_folder_of;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -92,7 +93,7 @@ impl StepJournal {
             self.put(&sealed([(HEAD, &text[..]); 2]))
         });
         written.map_err(|source| io_error("write", &self.path, source))?;
-        let synced = sync_folder(&self.path);
+        let synced = sync_folder_of(&self.path);
         synced.map_err(|source| io_error("sync the folder of", &self.path, source))
     }
 
@@ -185,7 +186,7 @@ impl StepJournal {
     /// [`StepJournalError::Io`] if the file system refuses.
     pub fn remove(self) -> Result<(), StepJournalError> {
         std::fs::remove_file(&self.path)
-            .and_then(|()| sync_folder(&self.path))
+            .and_then(|()| sync_folder_of(&self.path))
             .map_err(|source| io_error("remove", &self.path, source))
     }
 
@@ -248,17 +249,4 @@ fn lock(file: &File, path: &Path) -> Result<(), StepJournalError> {
 #[cfg(not(target_os = "linux"))]
 fn lock(_: &File, _: &Path) -> Result<(), StepJournalError> {
     Ok(())
-}
-
-/// Makes a new name durable; elsewhere than on Unix a folder cannot be opened.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    if cfg!(unix) {
-        File::open(folder)?.sync_all()
-    } else {
-        Ok(())
-    }
 }

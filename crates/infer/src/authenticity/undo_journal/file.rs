@@ -2,6 +2,7 @@
 //! that was opened.
 
 use super::UndoJournalError;
+use nandscope_files::sync_folder_of;
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -39,17 +40,5 @@ pub(super) fn remove(path: &Path, file: &File) -> io::Result<()> {
         return Err(io::Error::other("another file has that name by now"));
     }
     std::fs::remove_file(path)?;
-    sync_folder(path)
-}
-
-/// A new name in a folder lasts only when the folder has reached the disk.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(folder_of(path))?.sync_all()
-}
-
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
+    sync_folder_of(path)
 }
