@@ -5,7 +5,7 @@ use super::author::Author;
 
 /// Contents of a page besides the document.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Around {
+pub struct PageContext {
     /// Link to the page of all drives.
     pub index: Option<String>,
     /// Texts and photo of the author.
@@ -52,7 +52,7 @@ pub struct Rank {
     pub best: (String, String),
 }
 
-impl Around {
+impl PageContext {
     /// True where something is said of ranks.
     pub fn has_ranks(&self) -> bool {
         self.rivals.is_some() || !self.ranks.is_empty()
