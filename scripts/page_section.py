@@ -1,4 +1,4 @@
-"""A generated section of a page: what stands between `<!-- NAME begins -->` and `<!-- NAME ends -->`."""
+"""A generated section of a page: the text between `<!-- NAME begins -->` and `<!-- NAME ends -->`."""
 
 import pathlib
 import sys

@@ -11,7 +11,7 @@ use nandscope_inspect::telemetry::meter::MeterFile;
 use nandscope_result::json::{from_json, to_json};
 use nandscope_suite::flashbench::recorded::Recorded;
 use nandscope_suite::flashbench::{boundaries, open_units, treatments};
-use nandscope_units::{Bytes, Lba, Nanos};
+use nandscope_units::{Bytes, Fnv1a, Lba, Nanos};
 use nandscope_workload::OpSource;
 use nandscope_workload::job::JobFile;
 use nandscope_workload::pattern::Generator;
@@ -278,7 +278,7 @@ pub fn snapshot(data: &[u8]) {
     }
     if let Some(content) = data.len().checked_sub(8).map(|end| &data[..end]) {
         let mut sealed = content.to_vec();
-        sealed.extend(checksum(content).to_le_bytes());
+        sealed.extend(Fnv1a::of_words(content).to_le_bytes());
         if let Ok(device) = Device::load(&sealed) {
             use_device(device);
         }
@@ -315,17 +315,6 @@ fn use_device(mut device: Device) {
     let _ = device.telemetry();
 }
 
-/// As the snapshot's own, so that changed contents come past it.
-fn checksum(bytes: &[u8]) -> u64 {
-    let mut sum = 0xcbf2_9ce4_8422_2325u64;
-    for chunk in bytes.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        sum = (sum ^ u64::from_le_bytes(word)).wrapping_mul(0x0000_0100_0000_01b3);
-    }
-    sum
-}
-
 /// Registers of cards in hexadecimal, a line each, whichever they are.
 pub fn registers(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
@@ -351,12 +340,12 @@ pub fn mountinfo(data: &[u8]) {
     assert!(parse_swaps(data).len() < lines.max(1));
 }
 
-/// What smartctl writes.
+/// JSON of smartctl: reads identity, temperature and health.
 pub fn smart(data: &[u8]) {
     let _ = nandscope_inspect::telemetry::smart::parse(data);
 }
 
-/// The table of a USB meter: samples are numbers, whatever stands in the cells.
+/// The table of a USB meter: samples are numbers, whatever the cells hold.
 pub fn meter(data: &[u8]) {
     if let Ok(samples) = MeterFile::new(Path::new("fuzz")).take(data) {
         assert!(samples.iter().all(|sample| sample.watts.is_finite()));
@@ -374,11 +363,11 @@ pub fn signatures(data: &[u8]) {
 
 /// The undo journal of a verification: every record is a whole block or listed as damaged.
 pub fn undo(data: &[u8]) {
-    use nandscope_infer::verify::Contents;
+    use nandscope_infer::authenticity::Contents;
     let Ok(contents) = Contents::read(data) else {
         return;
     };
-    let block = contents.subject().block_bytes;
+    let block = contents.journaled().block_bytes;
     let records = contents.originals().len() + contents.damaged().len();
     assert!(records <= data.len() / block + 1);
     let in_batches: usize = contents.batches().map(<[_]>::len).sum();
@@ -394,9 +383,9 @@ pub fn undo(data: &[u8]) {
 /// The journal of a served device: what was read is done on a small device or refused.
 pub fn journal(data: &[u8]) {
     use nandscope_device::FixedLatencyDevice;
-    use nandscope_export::journal::{Journal, Replay};
+    use nandscope_export::command_journal::{CommandJournal, Replay};
 
-    let Ok(journal) = Journal::read(data) else {
+    let Ok(journal) = CommandJournal::read(data) else {
         return;
     };
     assert!(journal.entries.len() <= data.len() / 32);

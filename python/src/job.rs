@@ -27,7 +27,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// The jobs.
+    /// The parsed file, shared with running work.
     pub fn jobs(&self) -> &Arc<Jobs> {
         &self.jobs
     }

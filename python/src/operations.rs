@@ -129,7 +129,7 @@ impl Listener for Gatherer {
 }
 
 impl Gatherer {
-    /// What was gathered.
+    /// Ends the recording and returns it as columns.
     pub fn finish(mut self) -> Operations {
         if !self.part.status.is_empty() {
             self.full.push(self.part.batch(&self.schema));

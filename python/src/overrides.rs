@@ -35,7 +35,7 @@ pub fn apply(source: DeviceSource, overrides: &[ProfileOverride]) -> Result<Devi
     experiment::apply(source, overrides).map_err(Failure::input)
 }
 
-/// TOML.
+/// Values as TOML writes them.
 const TOML: Notation = Notation {
     flag: |flag| flag.to_string(),
     float: |number| match number.is_nan() {

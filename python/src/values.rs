@@ -11,7 +11,7 @@ pub struct Notation {
     pub flag: fn(bool) -> String,
     /// A number that is not a whole one.
     pub float: fn(f64) -> String,
-    /// A text.
+    /// Form of a string.
     pub text: fn(&str) -> String,
     /// A list of scalars.
     pub list: fn(&[String]) -> String,

@@ -28,6 +28,13 @@ MOST_PAGES = 12
 PART = 6000
 # Plots that are tried with the pointer; more would show the same again.
 TRIED = 6
+# Seconds in which a plot must show what the pointer has done.
+LONGEST_WAIT = 5
+
+
+def numbers(seen):
+    """The values that a plot shows at its cursor."""
+    return [v for v in seen["values"] if any(c.isdigit() for c in v)]
 
 
 class Check:
@@ -70,7 +77,18 @@ class Check:
             return true;
         })()""", timeout=300)
         self.browser.wait("nandscope.idle()", "drawing the plots")
-        time.sleep(0.3)
+        self.browser.wait("document.getAnimations().every(a => a.playState !== 'running')", "the end of transitions")
+        # What a frame changes may be laid out with the next one.
+        self.browser.run("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))")
+
+    def read_plot(self, i, is_expected):
+        """What a plot shows: as soon as it is expected, or after a while as it is."""
+        until = time.monotonic() + LONGEST_WAIT
+        while True:
+            seen = self.browser.run(f"reportChecks.read({i})")
+            if is_expected(seen) or time.monotonic() > until:
+                return seen
+            time.sleep(0.02)
 
     def picture(self, name):
         size = self.browser.call("Page.getLayoutMetrics")["cssContentSize"]
@@ -109,10 +127,9 @@ class Check:
             at = self.browser.run(f"reportChecks.aim({i})")
             self.mouse("mouseMoved", at["x"] - 8, at["y"])
             self.mouse("mouseMoved", at["x"], at["y"])
-            time.sleep(0.15)
-            seen = self.browser.run(f"reportChecks.read({i})")
+            seen = self.read_plot(i, lambda seen: seen["together"] and numbers(seen))
             where = f"{screen}, {seen['id']}"
-            shown = [v for v in seen["values"] if any(c.isdigit() for c in v)]
+            shown = numbers(seen)
             if not shown:
                 self.note(where, [f"hovering shows no value: {seen['values']}"])
             elif not all(v.endswith(seen["unit"]) for v in shown):
@@ -123,19 +140,20 @@ class Check:
 
     def zoom(self, i, at, before, where):
         self.drag(at["left"] + at["width"] * 0.3, at["left"] + at["width"] * 0.6, at["y"])
-        time.sleep(0.2)
-        after = self.browser.run(f"reportChecks.read({i})")
-        whole, part = before["max"] - before["min"], after["max"] - after["min"]
-        if not part < whole * 0.7:
+        whole = before["max"] - before["min"]
+        is_zoomed = lambda seen: seen["max"] - seen["min"] < whole * 0.7
+        is_alike = lambda seen: max(seen["zoomed"]) - min(seen["zoomed"]) <= 1e-6 * whole
+        after = self.read_plot(i, lambda seen: is_zoomed(seen) and is_alike(seen))
+        part = after["max"] - after["min"]
+        if not is_zoomed(after):
             self.note(where, [f"dragging does not zoom: {whole:g} became {part:g}"])
-        if max(after["zoomed"]) - min(after["zoomed"]) > 1e-6 * whole:
+        if not is_alike(after):
             self.note(where, [f"the plots of the step do not zoom together: {after['zoomed']}"])
         for clicks in (1, 2):
             self.mouse("mousePressed", at["x"], at["y"], button="left", clickCount=clicks)
             self.mouse("mouseReleased", at["x"], at["y"], button="left", clickCount=clicks)
-        time.sleep(0.2)
-        reset = self.browser.run(f"reportChecks.read({i})")
-        if abs((reset["max"] - reset["min"]) - whole) > 0.02 * whole:
+        is_whole = lambda seen: abs((seen["max"] - seen["min"]) - whole) <= 0.02 * whole
+        if not is_whole(self.read_plot(i, is_whole)):
             self.note(where, ["double click does not reset the zoom"])
 
     def drag(self, start, end, y):

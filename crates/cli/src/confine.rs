@@ -5,6 +5,7 @@
 //! It holds for the calling thread and those that it starts later. Files that are open already stay
 //! open. No TCP connection can be made either.
 
+use nandscope_files::folder_of;
 use std::path::{Path, PathBuf};
 
 /// Files that a command may still open after confinement.
@@ -37,9 +38,10 @@ impl Confine {
         for file in files {
             let file = file.as_ref();
             if let Ok(target) = std::fs::read_link(file) {
-                self.folders.push(folder_of(&folder_of(file).join(target)));
+                let linked = folder_of(file).join(target);
+                self.folders.push(folder_of(&linked).to_path_buf());
             }
-            self.folders.push(folder_of(file));
+            self.folders.push(folder_of(file).to_path_buf());
         }
         self
     }
@@ -67,13 +69,6 @@ impl Confine {
         return rules::enforce(&self);
         #[cfg(not(target_os = "linux"))]
         false
-    }
-}
-
-fn folder_of(file: &Path) -> PathBuf {
-    match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
-        _ => PathBuf::from("."),
     }
 }
 

@@ -9,7 +9,7 @@ mod options;
 mod page;
 mod plan;
 mod rows;
-mod sweep;
+mod variants;
 
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
@@ -24,7 +24,7 @@ use nandscope_report::summary_json;
 use nandscope_result::{Figure, Notice, ResultDocument, StepResult, procedure};
 use nandscope_uml::build::Kernel;
 use nandscope_uml::cell::{Card, Cell};
-use nandscope_uml::{document, recording, sweep as variants};
+use nandscope_uml::{document, recording, variant_comparison};
 use nandscope_units::Bytes;
 use nandscope_workload::trace::write_nstrace;
 use options::Chosen;
@@ -196,7 +196,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             .collect();
         if !arguments.json {
             outputs.push(console.print(&if chosen.sweep() {
-                sweep::tables(subject, &mine, console)
+                variants::tables(subject, &mine, console)
             } else {
                 table(subject, &mine, console)
             }));
@@ -221,7 +221,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         let rows_path = output::rows_beside(path)?;
         let link = link_to(&rows_path);
         let (text, rows) = if chosen.sweep() {
-            sweep::page(&subjects, &measured, &kernel.version, &link)
+            variants::page(&subjects, &measured, &kernel.version, &link)
         } else {
             page::write(&subjects, &measured, &kernel.version, &link)
         };
@@ -284,7 +284,7 @@ fn plans(arguments: &Arguments, chosen: &Chosen, subjects: &[Subject]) -> Vec<Pl
     }
     if arguments.page.is_some() && !chosen.sweep() {
         plans.extend(page::plans(subjects, chosen));
-        plans.extend(sweep::plans(subjects, chosen));
+        plans.extend(variants::plans(subjects, chosen));
     }
     if chosen.topology() {
         for plan in &mut plans {
@@ -413,7 +413,7 @@ fn result_document(
         let same: Vec<&Cell> = cells.iter().filter(|c| c.id() == id).copied().collect();
         figures.extend(document::spread(&same));
     }
-    for group in sweep::groups(measured.iter().copied()) {
+    for group in variants::groups(measured.iter().copied()) {
         figures.extend(swept(&group, &mut steps));
     }
     let hint = format!("Linux {version} in virtual time; processor time is zero without `--cpu`.");
@@ -439,10 +439,10 @@ fn result_document(
 
 /// Puts what the variants of a file system are worth into its first step and before the ranking of the
 /// workload; gives the figures that compare them.
-fn swept(group: &sweep::Group, steps: &mut [StepResult]) -> Vec<Figure> {
+fn swept(group: &variants::Group, steps: &mut [StepResult]) -> Vec<Figure> {
     let (workload, fs) = (group.workload, group.fs);
     let section = format!("Workload {workload}");
-    let conclusion = variants::conclusion(workload, fs, &group.rows);
+    let conclusion = variant_comparison::conclusion(workload, fs, &group.rows);
     if let Some(first) = steps.iter_mut().find(|s| s.section == section) {
         let earlier = first
             .conclusions
@@ -452,10 +452,11 @@ fn swept(group: &sweep::Group, steps: &mut [StepResult]) -> Vec<Figure> {
         first.conclusions.splice(at..at, conclusion);
     }
     let id = format!("{workload}-{}", fs.name());
-    let figures = variants::figures(workload, fs, &group.rows);
+    let figures = variant_comparison::figures(workload, fs, &group.rows);
     // Where the default failed its variants follow it.
     if let Some(step) = steps.iter_mut().find(|s| s.id.starts_with(&id)) {
-        step.tables.insert(0, variants::table(&group.rows));
+        step.tables
+            .insert(0, variant_comparison::table(&group.rows));
         step.figures.extend(figures.iter().cloned());
     }
     figures

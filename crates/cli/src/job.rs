@@ -81,11 +81,8 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
 
 /// Files and facts that a job file may refer to: files beside it, facts about the machine.
 fn around<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> impl Iterator<Item = PathBuf> {
-    let beside = files.into_iter().filter_map(|file| file.parent());
-    let beside = beside.map(|folder| match folder.as_os_str().is_empty() {
-        true => PathBuf::from("."),
-        false => folder.to_path_buf(),
-    });
+    let beside = files.into_iter();
+    let beside = beside.map(|file| nandscope_files::folder_of(file).to_path_buf());
     let facts = FACTS.into_iter().chain(["."]);
     beside
         .chain(facts.map(PathBuf::from))

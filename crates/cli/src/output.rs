@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::rescue;
 use nandscope_files::Access;
-use nandscope_report::shelf::Around;
+use nandscope_report::shelf::PageContext;
 use nandscope_report::{ReportError, summary_json, terminal};
 use nandscope_result::ResultDocument;
 use nandscope_result::json::to_json;
@@ -166,22 +166,22 @@ pub fn all(outputs: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(),
 /// # Errors
 /// `Exit::File` if the folder cannot be written; the message names the place of the result.
 pub fn write_report(document: &ResultDocument, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    write_report_around(document, folder, &Around::default())
+    write_report_in_context(document, folder, &PageContext::default())
 }
 
 /// Writes a report with its frame: ranks among other drives, and the author's texts.
 ///
 /// # Errors
 /// As [`write_report`].
-pub fn write_report_around(
+pub fn write_report_in_context(
     document: &ResultDocument,
     folder: &Path,
-    around: &Around,
+    context: &PageContext,
 ) -> Result<Vec<PathBuf>, Failure> {
     let text = to_json(document).map_err(Failure::internal)?;
     // First the result: it cannot be made again from anything else.
     write_or_keep_in(folder, "result.json", text.as_bytes())?;
-    nandscope_report::write_among(document, around, folder).map_err(|e| {
+    nandscope_report::write_among(document, context, folder).map_err(|e| {
         let mut failure = report_failure(&e);
         failure.text.push_str(&format!(
             "\nthe result is complete: make its report with `nandscope report {} -o DIR`",

@@ -9,7 +9,7 @@ use crate::output::{self, Form};
 use crate::shelf::rivals;
 use clap::Args;
 use nandscope_measure::steps;
-use nandscope_report::shelf::{Around, Author};
+use nandscope_report::shelf::{Author, PageContext};
 use nandscope_report::{shelf, write_among, write_pictures};
 use std::path::{Path, PathBuf};
 
@@ -85,12 +85,12 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             None => Author::default(),
         };
         let _made = output::check_folder(folder)?;
-        let around = Around {
+        let context = PageContext {
             author,
             ..shelf::among(&document, &rivals(arguments.shelf.as_deref())?)
         };
         let failed = |e| output::report_failure(&e);
-        let mut written = write_among(&document, &around, folder).map_err(failed)?;
+        let mut written = write_among(&document, &context, folder).map_err(failed)?;
         if arguments.png {
             written.extend(write_pictures(&document, folder).map_err(failed)?);
         }

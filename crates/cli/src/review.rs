@@ -9,7 +9,7 @@ use crate::run::progress::Line;
 use crate::steps::{self, Asked, Keeper, Place};
 use crate::{author, input, shelf, target};
 use clap::Args;
-use nandscope_report::shelf::{Around, Author, Drive, price_of};
+use nandscope_report::shelf::{Author, Drive, PageContext, price_of};
 use nandscope_report::{compare, summary_json, terminal};
 #[cfg(target_os = "linux")]
 use nandscope_result::Notice;
@@ -300,11 +300,11 @@ fn carry_out(
     let mut document = result.map_err(|e| suite_failure(&e))?;
     document.wall.started = Some(started);
     document.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
-    let around = Around {
+    let context = PageContext {
         author: arguments.texts.clone(),
         ..nandscope_report::shelf::among(&document, &arguments.rivals)
     };
-    let written = output::write_report_around(&document, folder, &around).map(drop);
+    let written = output::write_report_in_context(&document, folder, &context).map(drop);
     let resumable = match written {
         Ok(()) => watch.keeper.finish(document.complete),
         // A whole result leaves nothing to recover; an incomplete one can still be resumed where it was.
@@ -440,8 +440,8 @@ fn review_in(
     let made = opened.made;
     let measure = |watch: &mut Watch| {
         let stop = || interrupt.asked();
-        let (info, around) = (opened.info, opened.environment);
-        let mut document = review_folder(opened.target, info, around, &options, watch, &stop)?;
+        let (info, environment) = (opened.info, opened.environment);
+        let mut document = review_folder(opened.target, info, environment, &options, watch, &stop)?;
         document.environment.extend(opened.panel.since_then());
         let warnings = opened.warnings.into_iter();
         document.notices.extend(warnings.map(Notice::warning));

@@ -3,7 +3,7 @@
 
 use crate::console::Console;
 use crate::failure::Failure;
-use nandscope_measure::steps::{Attachment, Contents, Cursor, Head, Journal, JournalError};
+use nandscope_measure::steps::{Attachment, Contents, Cursor, Head, StepJournal, StepJournalError};
 use nandscope_result::{Notice, ResultDocument, TargetInfo};
 use nandscope_units::Nanos;
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ pub fn beside(result: &Path) -> Option<PathBuf> {
 #[derive(Debug)]
 pub struct Place {
     path: Option<PathBuf>,
-    found: Option<(Journal, Contents)>,
+    found: Option<(StepJournal, Contents)>,
     resume: bool,
     console: Console,
 }
@@ -176,12 +176,16 @@ impl Place {
     }
 }
 
-fn find(path: &Path) -> Result<Option<(Journal, Contents)>, Failure> {
-    match Journal::open(path) {
+fn find(path: &Path) -> Result<Option<(StepJournal, Contents)>, Failure> {
+    match StepJournal::open(path) {
         Ok(found) => Ok(Some(found)),
-        Err(JournalError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e @ (JournalError::Io { .. } | JournalError::InUse { .. })) => Err(Failure::file(e)),
-        Err(e @ (JournalError::Foreign { .. } | JournalError::NotRegular { .. })) => {
+        Err(StepJournalError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            Ok(None)
+        }
+        Err(e @ (StepJournalError::Io { .. } | StepJournalError::InUse { .. })) => {
+            Err(Failure::file(e))
+        }
+        Err(e @ (StepJournalError::Foreign { .. } | StepJournalError::NotRegular { .. })) => {
             Err(Failure::usage(format!(
                 "{e}, but the journal of finished steps goes there; move it, or name another result"
             )))
@@ -242,15 +246,15 @@ pub struct Keeper {
     console: Console,
     started: String,
     /// Made with the first step.
-    journal: Option<Journal>,
+    journal: Option<StepJournal>,
     /// An obsolete journal in the place of ours.
-    stale: Option<Journal>,
+    stale: Option<StepJournal>,
     cursor: Cursor,
     earlier: Option<Earlier>,
 }
 
 impl Keeper {
-    fn resume(&mut self, mut journal: Journal, contents: Contents) {
+    fn resume(&mut self, mut journal: StepJournal, contents: Contents) {
         let shown = self.path.as_deref().unwrap_or(Path::new("")).display();
         for damage in &contents.damages {
             self.console.note(&format!(
@@ -325,7 +329,7 @@ impl Keeper {
         &mut self,
         path: &Path,
         document: &ResultDocument,
-    ) -> Result<&mut Journal, JournalError> {
+    ) -> Result<&mut StepJournal, StepJournalError> {
         if let Some(stale) = self.stale.take() {
             stale.remove()?;
         }
@@ -334,7 +338,7 @@ impl Keeper {
             None => {
                 let mut head = Head::new(self.asked.clone(), document);
                 head.document.wall.started = Some(self.started.clone());
-                Journal::create(path, &head)?
+                StepJournal::create(path, &head)?
             }
         };
         Ok(self.journal.insert(journal))
@@ -355,7 +359,7 @@ impl Keeper {
         Some("--resume continues from the finished steps".to_string())
     }
 
-    fn tell(&self, error: Option<JournalError>) {
+    fn tell(&self, error: Option<StepJournalError>) {
         if let Some(e) = error {
             self.console.note(&e.to_string());
         }

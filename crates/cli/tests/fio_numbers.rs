@@ -252,7 +252,7 @@ mod real {
         let Some(device) = Loop::new(&folder, 64) else {
             return;
         };
-        for (rw, lane) in [("read", 0), ("write", 1)] {
+        for (rw, direction) in [("read", 0), ("write", 1)] {
             let job = |batch: &str| {
                 format!(
                     "[a]\nioengine=io_uring\ndirect=1\nrw={rw}\nbs=4k\niodepth=8\nsize=16m\n{batch}\n"
@@ -261,7 +261,7 @@ mod real {
             let before = completed(&device);
             let result = run(&folder, &device, &job(""));
             let after = completed(&device);
-            let requests = after[lane] - before[lane];
+            let requests = after[direction] - before[direction];
             assert!((4096..4096 + 64).contains(&requests), "{rw}: {requests}");
             assert!(!notices(&result).contains("other sizes"), "{result}");
         }

@@ -4,7 +4,7 @@
 
 use crate::support::Folder;
 use crate::support::loops::{Loop, skipped, tool};
-use crate::support::running::{disturbed, json, operations, signal};
+use crate::support::running::{disturbed, disturbed_when, json, operations, signal};
 use std::io::Write;
 use std::process::Stdio;
 use std::thread::sleep;
@@ -360,7 +360,8 @@ fn folders_are_copied_into_a_folder_and_nothing_of_them_stays() {
         assert_eq!(step["figures"].as_array().unwrap().len(), 2);
     }
     // Stopped in mid-run it cleans up as well.
-    let (code, stderr) = disturbed(&folder, &review, |id| signal(id, "INT"));
+    let copies = |_| names() != before;
+    let (code, stderr) = disturbed_when(copies, &folder, &review, |id| signal(id, "INT"));
     assert_eq!(code, Some(130), "{stderr}");
     assert_eq!(names(), before);
 }

@@ -210,7 +210,7 @@ fn traces_of_the_library_and_of_files() {
     );
     let own = folder.run(&["run", "sub/own.fio", &tiny()]);
     own.succeeds();
-    assert!(own.out.contains("carries no times"), "{}", own.out);
+    assert!(own.out.contains("has no times"), "{}", own.out);
     let app = folder.run(&["run", "app.fio", "sim:sm2708-250gb"]);
     app.succeeds();
     assert!(app.out.contains("flush: IOPS"), "{}", app.out);

@@ -4,19 +4,17 @@
 use crate::support;
 use crate::support::block::can_mount;
 use crate::support::serving::{Serving, attempt, have, run};
+use crate::support::signals::wait_for;
 use crate::support::{Folder, tiny};
+use nandscope_units::random::SplitMix64;
 use std::os::unix::fs::PermissionsExt;
 
 const CARD: &str = "sim:kingston-8gb";
 
 /// 2 MiB that repeat nowhere.
 fn noise() -> Vec<u8> {
-    let mut state = 1u32;
-    let mut byte = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    };
-    (0..2 << 20).map(|_| byte()).collect()
+    let mut random = SplitMix64::new(1);
+    (0..2 << 20).map(|_| random.below(256) as u8).collect()
 }
 
 #[test]
@@ -82,12 +80,9 @@ fn qemu_nbd_lists_it_and_nbdfuse_makes_a_file_of_it() {
             .current_dir(&folder.0)
             .spawn()
             .unwrap();
-        for _ in 0..100 {
-            if folder.0.join("card/nbd").exists() {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+        wait_for("file of the mounted card", || {
+            folder.0.join("card/nbd").exists().then_some(())
+        });
         run(&folder, "sh", &["-c", script]);
         run(&folder, "umount", &["card"]);
         assert!(child.wait().unwrap().success());

@@ -18,8 +18,8 @@ use std::time::Duration;
 
 const CARD: &str = "sim:kingston-8gb";
 
-/// Gives an order over the control socket, and the answer.
-fn order(folder: &Folder, text: &str) -> String {
+/// Injects a fault over the control socket; returns the answer.
+fn inject(folder: &Folder, text: &str) -> String {
     let mut stream = UnixStream::connect(folder.0.join("card.ctl")).unwrap();
     stream.write_all(format!("{text}\n").as_bytes()).unwrap();
     let mut answer = String::new();
@@ -42,8 +42,8 @@ fn resized(folder: &Folder, name: &str, text: &str, capacity: u64) -> String {
 }
 
 #[test]
-fn orders_come_over_the_socket() {
-    let folder = Folder::new("faults-orders");
+fn fault_commands_come_over_the_socket() {
+    let folder = Folder::new("faults-commands");
     let serving = Serving::start(&folder, CARD, &["--control", "unix:card.ctl"]);
     folder.run(&["ctl", "card.ctl", "power", "off"]).succeeds();
     folder.run(&["ctl", "card.ctl", "power on"]).succeeds();
@@ -87,11 +87,11 @@ fn clients_see_the_errors() {
     };
     assert!(io("read 1M 4k").contains("Input/output error"));
     assert!(io("read 2M 4k").contains("read 4096/4096"));
-    order(&folder, "read-only on");
+    inject(&folder, "read-only on");
     assert!(io("write 2M 4k").contains("failed"));
-    order(&folder, "clear");
+    inject(&folder, "clear");
     assert!(io("write -P 3 1M 4k").contains("wrote 4096/4096"));
-    order(&folder, "tamper 1MiB 512");
+    inject(&folder, "tamper 1MiB 512");
     assert!(!io("read -P 3 1M 4k").contains("failed"));
     assert!(io("read -P 3 1M 4k").contains("verification failed"));
     serving.finish();
@@ -305,7 +305,7 @@ fn campaign(kind: &Kind, cuts: u64, faults: &[&str]) -> Losses {
     for _ in 0..cuts {
         let fs = FileSystem::mount(&folder, &device, kind.name).unwrap();
         let _ = std::fs::create_dir(place.join("d"));
-        order(
+        inject(
             &folder,
             &format!("after {} writes power off", 1 + random.below(150)),
         );
@@ -313,7 +313,7 @@ fn campaign(kind: &Kind, cuts: u64, faults: &[&str]) -> Losses {
         number += safe.len() as u64 + 1;
         losses.safe += safe.len();
         fs.unmount();
-        order(&folder, "power on");
+        inject(&folder, "power on");
         let sound = FileSystem::mount(&folder, &device, kind.name).map(|fs| {
             let right = |n: &u64| {
                 std::fs::read(place.join(format!("d/f{n}"))).is_ok_and(|f| f == content(*n))
@@ -403,7 +403,7 @@ fn database(cuts: u64, faults: &[&str]) -> (u64, u64) {
             (damaged, afresh) = (damaged + 1, true);
             continue;
         };
-        order(
+        inject(
             &folder,
             &format!("after {} writes power off", 30 + random.below(300)),
         );
@@ -411,7 +411,7 @@ fn database(cuts: u64, faults: &[&str]) -> (u64, u64) {
         let said = String::from_utf8(output.stdout).unwrap();
         let committed = said.lines().last().map_or(0, |n| n.parse::<u64>().unwrap());
         fs.unmount();
-        order(&folder, "power on");
+        inject(&folder, "power on");
         let Ok(fs) = FileSystem::mount(&folder, &device, "ext4") else {
             (damaged, afresh, lost) = (damaged + 1, true, lost + committed);
             continue;

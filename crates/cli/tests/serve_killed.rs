@@ -4,6 +4,7 @@
 use crate::support::serving::Serving;
 use crate::support::{Folder, tiny};
 use nandscope_device::Device;
+use nandscope_units::random::SplitMix64;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -77,9 +78,8 @@ fn stamped(number: u64) -> Vec<u8> {
 }
 
 /// What the host knows.
-#[derive(Default)]
 struct Host {
-    dice: u64,
+    random: SplitMix64,
     stamp: u64,
     /// Stamp of each block of which an end was heard.
     known: BTreeMap<u64, u64>,
@@ -91,10 +91,19 @@ struct Host {
 }
 
 impl Host {
+    fn new() -> Self {
+        Host {
+            random: SplitMix64::new(7),
+            stamp: 0,
+            known: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            written: 0,
+            unheard: 0,
+        }
+    }
+
     fn below(&mut self, bound: u64) -> u64 {
-        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005);
-        self.dice = self.dice.wrapping_add(1_442_695_040_888_963_407);
-        (self.dice >> 33) % bound
+        self.random.below(bound)
     }
 
     /// Writes, discards and flushes until the server is gone.
@@ -166,10 +175,7 @@ fn kept_device(folder: &Folder) -> Device {
 
 fn kill_over_and_over(name: &str, target: &str, blocks: u64, kills: usize, speeds: &[&str]) {
     let folder = Folder::new(name);
-    let mut host = Host {
-        dice: 7,
-        ..Host::default()
-    };
+    let mut host = Host::new();
     let mut replayed = 0;
     for round in 0..kills {
         let speed = speeds[round % speeds.len()];

@@ -1,6 +1,7 @@
 //! `nandscope verify` from outside: on a simulated device, and on loop devices, where it is killed in
 //! the middle. Loop devices need root; without it those tests say that they are skipped.
 
+use nandscope_units::random::SplitMix64;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -98,13 +99,8 @@ struct Loop {
 impl Loop {
     fn new(test: &str, folder: &Path, mib: u64) -> Option<Self> {
         let file = folder.join("image");
-        let mut state = 88172645463325252_u64;
-        let noise = (0..mib << 17).flat_map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state.to_le_bytes()
-        });
+        let mut random = SplitMix64::new(1);
+        let noise = (0..mib << 17).flat_map(|_| random.bits().to_le_bytes());
         std::fs::write(&file, noise.collect::<Vec<u8>>()).unwrap();
         let losetup = Command::new("losetup")
             .args(["-f", "--show"])

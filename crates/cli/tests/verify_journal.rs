@@ -361,8 +361,8 @@ fn a_card_without_power_for_a_while_is_not_finished_and_no_fake() {
     ];
     let mounted = Mounted::start(&folder, &target, &more);
     let device = mounted.block();
-    let order = |order: &str| {
-        folder.run(&["ctl", "card.ctl", order]).succeeds();
+    let inject = |command: &str| {
+        folder.run(&["ctl", "card.ctl", command]).succeeds();
     };
     let name = device.0.trim_start_matches("/dev/");
     let start = [
@@ -389,9 +389,9 @@ fn a_card_without_power_for_a_while_is_not_finished_and_no_fake() {
             assert!(begin.elapsed() < Duration::from_secs(60), "it hangs");
             std::thread::sleep(Duration::from_millis(1));
         }
-        order("power off");
+        inject("power off");
         let ran = Ran::from(child.wait_with_output().unwrap());
-        order("power on");
+        inject("power on");
         assert_ne!(ran.code, Some(10), "{bytes}: {ran:?}");
         assert_eq!(
             ran.code == Some(13),

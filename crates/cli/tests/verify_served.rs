@@ -135,7 +135,7 @@ fn tags_that_are_left_are_checked_after_a_power_cycle() {
             "suspicious",
         ),
     ];
-    for (number, (orders, code, verdict)) in cases.into_iter().enumerate() {
+    for (number, (commands, code, verdict)) in cases.into_iter().enumerate() {
         let folder = Folder::new(&format!("verify-power-{number}"));
         let more = [
             "--speed",
@@ -146,8 +146,8 @@ fn tags_that_are_left_are_checked_after_a_power_cycle() {
             "card.store",
         ];
         let mounted = Mounted::start(&folder, &card(&folder), &more);
-        let order = |order: &str| {
-            folder.run(&["ctl", "card.ctl", order]).succeeds();
+        let inject = |command: &str| {
+            folder.run(&["ctl", "card.ctl", command]).succeeds();
         };
         let device = mounted.block();
         let journal = ["--journal", "kept.journal"];
@@ -155,19 +155,19 @@ fn tags_that_are_left_are_checked_after_a_power_cycle() {
         let (exit, json) = verified_with(&folder, &device.0, &leave);
         assert_eq!(exit, Some(0), "{json}");
         assert!(json["left_tagged_blocks"].as_u64().unwrap() > 500, "{json}");
-        order("power off");
-        order("power on");
-        for fault in orders {
-            order(fault);
+        inject("power off");
+        inject("power on");
+        for fault in commands {
+            inject(fault);
         }
         let after = [&journal[..], &["--after-power-cycle"]].concat();
         let (exit, json) = verified_with(&folder, &device.0, &after);
         drop(device);
         mounted.finish();
-        assert_eq!(json["verdict"], verdict, "{orders:?}: {json}");
-        assert_eq!(exit, Some(code), "{orders:?}: {json}");
+        assert_eq!(json["verdict"], verdict, "{commands:?}: {json}");
+        assert_eq!(exit, Some(code), "{commands:?}: {json}");
         let kept = folder.0.join("kept.journal").exists();
-        assert_eq!(kept, code == 13, "{orders:?}");
+        assert_eq!(kept, code == 13, "{commands:?}");
         if code == 0 {
             let store = std::fs::read(folder.0.join("card.store")).unwrap();
             assert!(store.iter().all(|byte| *byte == 0), "the data is not back");

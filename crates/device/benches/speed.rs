@@ -6,6 +6,7 @@
 
 use nandscope_device::profile::{Profile, library};
 use nandscope_device::{Command, CommandKind, Completion, Device, Fill};
+use nandscope_units::random::Lcg64;
 use nandscope_units::{Lba, Nanos};
 use std::time::Instant;
 
@@ -44,7 +45,7 @@ fn main() {
 /// 4 KiB reads of a full device at queue depth 32.
 fn random_reads(name: &str) {
     let mut device = filled("reference-nvme-64gb");
-    let mut draw = Draw(1);
+    let mut draw = Lcg64(1);
     let units = device.capacity().0 >> 12;
     repeat(name, "million/s", 5, || {
         let count = 2_000_000;
@@ -75,7 +76,7 @@ fn steady_writes(name: &str, mut device: Device) {
     device.overwrite_randomly(count, 3);
     let rate = count as f64 / 1e6 / start.elapsed().as_secs_f64();
     println!("{name}: overwriting without time: {rate:.2} million/s");
-    let mut draw = Draw(2);
+    let mut draw = Lcg64(2);
     let before = device.counters();
     repeat(name, "million/s", 5, || {
         let count = 1_000_000;
@@ -271,17 +272,4 @@ fn machine() -> String {
         });
     let model = model.unwrap_or_else(|| std::env::consts::ARCH.to_string());
     format!("{model}, {cpus} cores")
-}
-
-/// A linear congruential generator: cheap, so that the device is measured.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        ((u128::from(self.0 >> 11) * u128::from(bound)) >> 53) as u64
-    }
 }

@@ -95,11 +95,5 @@ impl Device {
 
 /// FNV-1a over eight bytes at a time: it finds damage, not forgery.
 fn checksum(bytes: &[u8]) -> u64 {
-    let mut sum = 0xcbf2_9ce4_8422_2325u64;
-    for chunk in bytes.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        sum = (sum ^ u64::from_le_bytes(word)).wrapping_mul(0x0000_0100_0000_01b3);
-    }
-    sum
+    nandscope_units::Fnv1a::of_words(bytes)
 }

@@ -5,7 +5,7 @@
 use crate::support;
 use crate::support::{Draw, device, profile, sound};
 use nandscope_device::{Command, CommandKind, Completion, Device, Fill, SnapshotError};
-use nandscope_units::{Lba, Nanos};
+use nandscope_units::{Fnv1a, Lba, Nanos};
 
 /// A busy device on which everything happens: SLC cache, map window, folding, journal.
 fn card() -> Device {
@@ -29,10 +29,10 @@ fn card() -> Device {
 /// that can be seen of the completions (FNV-1a).
 fn play(d: &mut Device, draw: &mut Draw, count: u64) -> u64 {
     let sectors = d.capacity().0 / 512;
-    let mut sum = 0xcbf2_9ce4_8422_2325u64;
+    let mut sum = Fnv1a::new();
     let mut mix = |c: &Completion| {
         for word in [c.tag, c.status as u64, c.submitted.0, c.completed.0] {
-            sum = (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+            sum.add(word);
         }
     };
     let mut done = Vec::new();
@@ -75,7 +75,7 @@ fn play(d: &mut Device, draw: &mut Draw, count: u64) -> u64 {
         open -= done.len();
         done.drain(..).for_each(|c| mix(&c));
     }
-    sum
+    sum.sum()
 }
 
 #[test]

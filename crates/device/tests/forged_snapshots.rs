@@ -6,7 +6,7 @@ use crate::support::{Draw, device_on, plain::FAST_LINK};
 use nandscope_device::profile::card::{OutOfOrder, SharedLogSection};
 use nandscope_device::profile::schema::{Acknowledge, MapLocation, SlcCacheSection};
 use nandscope_device::{Command, CommandKind, Device, Fill, SnapshotError};
-use nandscope_units::{Lba, Nanos};
+use nandscope_units::{Fnv1a, Lba, Nanos};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -15,19 +15,9 @@ const LONGEST: Duration = Duration::from_secs(20);
 /// First tag of the commands of the test.
 const OWN: u64 = 1 << 40;
 
-/// As the snapshot's own.
-fn checksum(bytes: &[u8]) -> u64 {
-    let mut sum = 0xcbf2_9ce4_8422_2325u64;
-    for chunk in bytes.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        sum = (sum ^ u64::from_le_bytes(word)).wrapping_mul(0x0000_0100_0000_01b3);
-    }
-    sum
-}
-
+/// With the checksum of a snapshot.
 fn sealed(mut content: Vec<u8>) -> Vec<u8> {
-    content.extend(checksum(&content).to_le_bytes());
+    content.extend(Fnv1a::of_words(&content).to_le_bytes());
     content
 }
 

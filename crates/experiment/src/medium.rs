@@ -4,7 +4,7 @@
 use nandscope_blockio::fault::{FaultCommand, Faults, InvalidCommand, NotFake};
 use nandscope_blockio::store::Store;
 use nandscope_device::Device;
-use nandscope_infer::verify::{Medium, MediumError, Subject};
+use nandscope_infer::authenticity::{JournaledDevice, Medium, MediumError};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Outcome, Reply, Request, Target as _};
 use nandscope_units::{Bytes, Nanos};
@@ -73,8 +73,8 @@ impl SimulatedMedium {
     }
 
     /// Description of the device for a journal, under this name.
-    pub fn subject(&self, identity: String) -> Subject {
-        Subject {
+    pub fn journaled(&self, identity: String) -> JournaledDevice {
+        JournaledDevice {
             identity,
             blocks: self.blocks(),
             block_bytes: BLOCK,

@@ -10,10 +10,10 @@ pub mod calibration;
 pub mod client;
 mod clients;
 pub mod clock;
+pub mod command_journal;
 pub mod control;
 #[cfg(target_os = "linux")]
 pub mod fuse;
-pub mod journal;
 pub mod nbd;
 pub mod overhead;
 pub mod pacing;

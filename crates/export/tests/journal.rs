@@ -5,7 +5,9 @@ use nandscope_blockio::store::Store;
 use nandscope_device::Device;
 use nandscope_device::profile::{library, parse_profile};
 use nandscope_export::clock::Speed;
-use nandscope_export::journal::{Journal, JournalError, JournalFile, Journals, Replay};
+use nandscope_export::command_journal::{
+    CommandJournal, CommandJournalError, CommandJournals, JournalFile, Replay,
+};
 use nandscope_export::request::{Action, Origin, Request};
 use nandscope_export::service::Service;
 use nandscope_units::random::SplitMix64;
@@ -40,7 +42,7 @@ fn file(folder: &Path, number: u32) -> PathBuf {
 #[derive(Debug)]
 struct Files(PathBuf, u32);
 
-impl Journals for Files {
+impl CommandJournals for Files {
     fn next(&mut self, start: Nanos) -> io::Result<JournalFile> {
         self.1 += 1;
         JournalFile::create(&file(&self.0, self.1 - 1), start)
@@ -103,7 +105,7 @@ fn replay_all(kept: &[u8], folder: &Path, upto: u32) -> Device {
     let mut replay = Replay::new(&mut device);
     for number in 0..upto {
         let bytes = std::fs::read(file(folder, number)).unwrap();
-        replay.play(&Journal::read(&bytes).unwrap()).unwrap();
+        replay.play(&CommandJournal::read(&bytes).unwrap()).unwrap();
     }
     drop(replay);
     device
@@ -216,7 +218,7 @@ fn discards_under_way_are_known() {
     let mut device = Device::load(&kept).unwrap();
     let mut replay = Replay::new(&mut device);
     let bytes = std::fs::read(file(&folder.0, 0)).unwrap();
-    replay.play(&Journal::read(&bytes).unwrap()).unwrap();
+    replay.play(&CommandJournal::read(&bytes).unwrap()).unwrap();
     let replayed = replay.finish();
     assert_eq!((replayed.commands, replayed.under_way), (2, 2));
     assert_eq!(replayed.lost_discards, [0..256 << 10, 384 << 10..1 << 20]);
@@ -240,7 +242,7 @@ fn discards_under_way_are_known() {
     let mut device = Device::load(&kept).unwrap();
     let mut replay = Replay::new(&mut device);
     let bytes = std::fs::read(file(&folder.0, 0)).unwrap();
-    replay.play(&Journal::read(&bytes).unwrap()).unwrap();
+    replay.play(&CommandJournal::read(&bytes).unwrap()).unwrap();
     assert_eq!(replay.finish().lost_discards, []);
 }
 
@@ -266,10 +268,10 @@ fn what_is_cut_off_is_left_out_and_what_does_not_fit_is_refused() {
     }
     service.commit().unwrap();
     let bytes = std::fs::read(file(&folder.0, 0)).unwrap();
-    let whole = Journal::read(&bytes).unwrap();
+    let whole = CommandJournal::read(&bytes).unwrap();
     for cut in 0..bytes.len() {
-        match Journal::read(&bytes[..cut]) {
-            Err(error) => assert!(cut < 20 && error == JournalError::NotAJournal),
+        match CommandJournal::read(&bytes[..cut]) {
+            Err(error) => assert!(cut < 20 && error == CommandJournalError::NotAJournal),
             Ok(journal) => assert_eq!(
                 journal.entries,
                 whole.entries[..(cut - 20) / 32],
@@ -300,11 +302,17 @@ fn what_is_cut_off_is_left_out_and_what_does_not_fit_is_refused() {
     for bit in 0..20 * 8 {
         let mut damaged = bytes.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
-        assert!(Journal::read(&damaged).is_err(), "bit {bit} of the head");
+        assert!(
+            CommandJournal::read(&damaged).is_err(),
+            "bit {bit} of the head"
+        );
     }
     let mut old = bytes.clone();
     old[7] = b'1';
-    assert_eq!(Journal::read(&old), Err(JournalError::Version('1')));
+    assert_eq!(
+        CommandJournal::read(&old),
+        Err(CommandJournalError::Version('1'))
+    );
     // A device that is elsewhere in time.
     let mut other = device("kingston-8gb");
     other.advance(Nanos(5), &mut Vec::new());
@@ -314,13 +322,13 @@ fn what_is_cut_off_is_left_out_and_what_does_not_fit_is_refused() {
 
 /// Checks that damage at this entry is found, and that the entries before it can still be read.
 #[track_caller]
-fn damages(bytes: &[u8], whole: &Journal, entry: usize) {
-    let Err(JournalError::Damaged(damage)) = Journal::read(bytes) else {
+fn damages(bytes: &[u8], whole: &CommandJournal, entry: usize) {
+    let Err(CommandJournalError::Damaged(damage)) = CommandJournal::read(bytes) else {
         panic!("damage at entry {entry} was not seen");
     };
     assert_eq!(damage.entry, entry as u64);
     assert_eq!(damage.offset, 20 + 32 * entry as u64);
-    let (salvaged, found) = Journal::salvage(bytes).unwrap();
+    let (salvaged, found) = CommandJournal::salvage(bytes).unwrap();
     assert_eq!(found, Some(damage));
     assert_eq!(salvaged.entries, whole.entries[..entry]);
 }

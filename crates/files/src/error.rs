@@ -13,10 +13,10 @@ pub enum Refusal {
     /// A path without a file name at its end.
     #[error("this is not a file name; name a file")]
     NoName,
-    /// A block device.
+    /// It would be overwritten as a file.
     #[error("it is a block device; name a file")]
     BlockDevice,
-    /// A socket.
+    /// Nothing can be written into it by name.
     #[error("it is a socket; name a file or a pipe")]
     Socket,
     /// An open regular file named by its number, such as `/dev/stdout` redirected to a file.

@@ -147,6 +147,14 @@ pub fn create_folder(folder: &Path) -> Result<(), WriteError> {
     system::create_folder(folder)
 }
 
+/// Makes it durable that the file of this name was created or removed, where the file system can.
+///
+/// # Errors
+/// The [`io::Error`](std::io::Error) of the system if the folder of the file cannot be opened or synced.
+pub fn sync_folder_of(path: &Path) -> std::io::Result<()> {
+    system::sync_folder_of(path)
+}
+
 /// Partial files of `path` left by killed processes, without those that a process is still writing.
 pub fn abandoned(path: &Path) -> Vec<PathBuf> {
     let Some(name) = path.file_name() else {
@@ -179,7 +187,7 @@ fn stem_in(partial: &OsStr) -> Option<&[u8]> {
 }
 
 /// The folder of a path; the current one for a bare name.
-fn folder_of(path: &Path) -> &Path {
+pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

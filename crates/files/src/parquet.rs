@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// A column, a value for each row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Text.
+    /// UTF-8, of any length.
     Text(Vec<Option<String>>),
     /// True or false.
     Flag(Vec<Option<bool>>),

@@ -33,9 +33,9 @@ pub enum Found {
 /// A name in an open folder.
 #[derive(Debug)]
 pub struct Place {
-    /// The folder.
+    /// Open descriptor, so that a renamed folder stays the same.
     pub folder: OwnedFd,
-    /// The name in it.
+    /// Without a slash.
     pub name: OsString,
     /// File type of the name.
     pub found: Found,

@@ -92,6 +92,11 @@ pub fn create_new(path: &Path, _access: Access) -> Result<File, WriteError> {
         .map_err(WriteError::io(path, "make it"))
 }
 
+/// Elsewhere than on Unix a folder cannot be opened.
+pub fn sync_folder_of(_path: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 pub fn check(path: &Path) -> Result<(), WriteError> {
     let name = name_of(path).map_err(WriteError::refused(path))?;
     if path.is_dir() {

@@ -166,11 +166,14 @@ pub fn create_folder(folder: &Path) -> Result<(), WriteError> {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists && missing.is_dir() => {}
             made => made.map_err(WriteError::io(folder, "make this folder"))?,
         }
-        open_folder(CWD, folder_of(missing), OFlags::empty())
-            .and_then(|above| sync_folder(&above))
-            .map_err(WriteError::io(folder, "put its name on the disk"))?;
+        sync_folder_of(missing).map_err(WriteError::io(folder, "put its name on the disk"))?;
     }
     Ok(())
+}
+
+pub fn sync_folder_of(path: &Path) -> io::Result<()> {
+    let folder = open_folder(CWD, folder_of(path), OFlags::empty())?;
+    Ok(sync_folder(&folder)?)
 }
 
 /// Writes a partial file, and removes it.

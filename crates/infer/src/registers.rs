@@ -1,13 +1,13 @@
 //! Whether the registers of a card fit together and to what its maker writes into them. Registers
 //! prove nothing: whoever makes a fake can copy those of a genuine card. But most do not take the
 //! trouble: of 215 cards that were collected for their low serial numbers, each shows one of these
-//! marks at least.
+//! signs at least.
 
 use nandscope_inspect::registers::{Checksum, Cid, Registers};
 use nandscope_units::Bytes;
 use serde::Serialize;
 
-/// Weight of a mark.
+/// Weight of a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weight {
@@ -19,10 +19,10 @@ pub enum Weight {
 
 /// Something about the registers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Mark {
+pub struct Sign {
     /// Stable name for programs.
     pub id: &'static str,
-    /// Weight of the mark.
+    /// Weight of the sign.
     pub weight: Weight,
     /// In words.
     pub text: String,
@@ -44,16 +44,16 @@ const FIRST_YEAR: u16 = 2000;
 
 /// Everything about the registers of a card that is worth saying. `size` is what the block device
 /// has, `this_year` the present one.
-pub fn marks(registers: &Registers, size: Option<Bytes>, this_year: u16) -> Vec<Mark> {
-    let mut marks = Vec::new();
+pub fn signs(registers: &Registers, size: Option<Bytes>, this_year: u16) -> Vec<Sign> {
+    let mut signs = Vec::new();
     let capacity = registers.csd.as_ref().and_then(|csd| csd.capacity);
     if let Some(cid) = &registers.cid {
-        marks.extend(of_cid(cid, capacity.or(size), this_year));
+        signs.extend(of_cid(cid, capacity.or(size), this_year));
     }
     if let (Some(claimed), Some(size)) = (capacity, size)
         && claimed != size
     {
-        marks.push(mark(
+        signs.push(sign(
             "capacity",
             Weight::Suspicious,
             format!(
@@ -62,54 +62,54 @@ pub fn marks(registers: &Registers, size: Option<Bytes>, this_year: u16) -> Vec<
             ),
         ));
     }
-    marks.extend(registers.faults.iter().map(|fault| {
-        mark(
+    signs.extend(registers.faults.iter().map(|fault| {
+        sign(
             "unreadable",
             Weight::Suspicious,
             format!("a register cannot be decoded: {fault}"),
         )
     }));
-    marks
+    signs
 }
 
-/// The marks of an identification register on a card of this capacity.
-pub fn of_cid(cid: &Cid, capacity: Option<Bytes>, this_year: u16) -> Vec<Mark> {
-    let marks = [
+/// The signs of an identification register on a card of this capacity.
+pub fn of_cid(cid: &Cid, capacity: Option<Bytes>, this_year: u16) -> Vec<Sign> {
+    let signs = [
         maker(cid),
         serial(cid.serial),
         name(cid),
         capacity.and_then(|capacity| name_and_capacity(&cid.product, capacity)),
         date(cid, this_year),
         (cid.checksum == Checksum::Wrong).then(|| {
-            mark(
+            sign(
                 "checksum",
                 Weight::Suspicious,
                 "the checksum of the CID is wrong".to_string(),
             )
         }),
     ];
-    marks.into_iter().flatten().collect()
+    signs.into_iter().flatten().collect()
 }
 
-fn mark(id: &'static str, weight: Weight, text: String) -> Mark {
-    Mark { id, weight, text }
+fn sign(id: &'static str, weight: Weight, text: String) -> Sign {
+    Sign { id, weight, text }
 }
 
-fn maker(cid: &Cid) -> Option<Mark> {
+fn maker(cid: &Cid) -> Option<Sign> {
     let ids = format!(
         "manufacturer {:#04x}, OEM {:#06x}",
         cid.manufacturer, cid.oem
     );
     if NOBODY.contains(&cid.manufacturer) {
         let text = format!("{ids}: the manufacturer identifier belongs to nobody");
-        return Some(mark("maker", Weight::Suspicious, text));
+        return Some(sign("maker", Weight::Suspicious, text));
     }
     if counts_up(cid) {
         let text = format!("{ids}: identifiers that only count up are those of an example");
-        return Some(mark("maker", Weight::Suspicious, text));
+        return Some(sign("maker", Weight::Suspicious, text));
     }
     let unknown = cid.maker.is_none();
-    unknown.then(|| mark("maker", Weight::Note, format!("{ids}: not known")))
+    unknown.then(|| sign("maker", Weight::Note, format!("{ids}: not known")))
 }
 
 /// True for 12 34 56, as in the example of a manual.
@@ -121,19 +121,19 @@ fn counts_up(cid: &Cid) -> bool {
     )
 }
 
-fn serial(serial: u32) -> Option<Mark> {
+fn serial(serial: u32) -> Option<Sign> {
     (serial < LOW_SERIAL).then(|| {
         let text = format!(
             "serial number {serial:#010x}: one as low as this is 1 of 65,536 by chance, and the rule on cards that nobody numbers"
         );
-        mark("serial", Weight::Suspicious, text)
+        sign("serial", Weight::Suspicious, text)
     })
 }
 
-fn name(cid: &Cid) -> Option<Mark> {
+fn name(cid: &Cid) -> Option<Sign> {
     let nameless = cid.product.trim().is_empty() || NAMELESS.contains(&cid.product.trim());
     nameless.then(|| {
-        mark(
+        sign(
             "name",
             Weight::Note,
             format!("product name `{}`: no name of a product", cid.product),
@@ -154,20 +154,20 @@ fn gigabytes(product: &str) -> Option<u64> {
     (plausible && number.is_power_of_two()).then_some(number)
 }
 
-fn name_and_capacity(product: &str, capacity: Bytes) -> Option<Mark> {
+fn name_and_capacity(product: &str, capacity: Bytes) -> Option<Sign> {
     let named = gigabytes(product)?;
     let has = capacity.0 as f64;
     (has > named as f64 * 1e9 * NAME_SLACK).then(|| {
         let text = format!("named `{product}`, and claims {:.1} GB", has / 1e9);
-        mark("name-capacity", Weight::Suspicious, text)
+        sign("name-capacity", Weight::Suspicious, text)
     })
 }
 
-fn date(cid: &Cid, this_year: u16) -> Option<Mark> {
+fn date(cid: &Cid, this_year: u16) -> Option<Sign> {
     let impossible =
         cid.year > this_year || cid.year < FIRST_YEAR || !(1..=12).contains(&cid.month);
     impossible.then(|| {
         let text = format!("made in {:02}/{}", cid.month, cid.year);
-        mark("date", Weight::Suspicious, text)
+        sign("date", Weight::Suspicious, text)
     })
 }

@@ -1,28 +1,21 @@
 //! Verification against devices that are not what they claim to be, and against genuine ones.
 
-use crate::support::{Device, Fault, Folder};
-use nandscope_infer::verify::{
-    Behaviour, Finding, Journal, Options, Salt, Since, Subject, Verdict, check_left, restore,
+use crate::support::{Device, Fault, Folder, salt};
+use nandscope_infer::authenticity::{
+    Behaviour, Finding, JournaledDevice, Options, Since, UndoJournal, Verdict, check_left, restore,
     verify,
 };
 use nandscope_units::random::SplitMix64;
 
-fn salt(n: u64) -> Salt {
-    let mut salt = [0; 16];
-    salt[..8].copy_from_slice(&n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
-    salt[8..].copy_from_slice(&(n + 1).wrapping_mul(0xbf58_476d_1ce4_e5b9).to_le_bytes());
-    Salt(salt)
-}
-
 fn run(device: &mut Device, number: u64) -> Finding {
     let folder = Folder::new();
-    let subject = Subject {
+    let journaled = JournaledDevice {
         identity: "a test".into(),
         blocks: device.claims,
         block_bytes: 512,
     };
     let path = folder.0.join("journal");
-    let mut journal = Journal::create(&path, subject, salt(number)).unwrap();
+    let mut journal = UndoJournal::create(&path, journaled, salt(number)).unwrap();
     let before = device.snapshot();
     let options = Options::default();
     let finding = verify(device, &mut journal, &options, &|| false, &mut |_, _, _| {}).unwrap();
@@ -219,13 +212,13 @@ fn tags_that_are_left_tell_what_became_of_them() {
         let folder = Folder::new();
         let mut device = Device::new(claims, Fault::None, 2);
         let before = device.snapshot();
-        let subject = Subject {
+        let journaled = JournaledDevice {
             identity: "a test".into(),
             blocks: claims,
             block_bytes: 512,
         };
         let path = folder.0.join("journal");
-        let mut journal = Journal::create(&path, subject, salt(3)).unwrap();
+        let mut journal = UndoJournal::create(&path, journaled, salt(3)).unwrap();
         let options = Options {
             leave: true,
             ..Options::default()
@@ -241,7 +234,7 @@ fn tags_that_are_left_tell_what_became_of_them() {
         assert!(left.len() > 500);
         drop(journal);
         device.fault = change.unwrap_or(Fault::None);
-        let mut journal = Journal::open(&path).unwrap();
+        let mut journal = UndoJournal::open(&path).unwrap();
         let kept = check_left(
             &mut device,
             &mut journal,
@@ -312,12 +305,13 @@ fn slow_no_genuine_device_in_prior_use_is_accused() {
 
 fn leave_tags(device: &mut Device, number: u64) {
     let folder = Folder::new();
-    let subject = Subject {
+    let journaled = JournaledDevice {
         identity: "a test".into(),
         blocks: device.claims,
         block_bytes: 512,
     };
-    let mut journal = Journal::create(&folder.0.join("journal"), subject, salt(number)).unwrap();
+    let mut journal =
+        UndoJournal::create(&folder.0.join("journal"), journaled, salt(number)).unwrap();
     let options = Options {
         leave: true,
         ..Options::default()
@@ -339,7 +333,7 @@ fn a_card_with_single_bad_blocks_is_failing_and_no_fake() {
 
 #[test]
 fn a_full_write_and_read_counts_what_is_there_and_goes_on_after_an_interruption() {
-    use nandscope_infer::verify::{Full, VerifyError};
+    use nandscope_infer::authenticity::{Full, VerifyError};
     let claims = 40_000;
     for (fault, real) in [
         (Fault::None, claims),
@@ -385,7 +379,7 @@ fn a_full_write_and_read_counts_what_is_there_and_goes_on_after_an_interruption(
 
 #[test]
 fn a_full_run_does_not_go_on_with_another_device_and_takes_errors_for_no_fake() {
-    use nandscope_infer::verify::{Full, VerifyError};
+    use nandscope_infer::authenticity::{Full, VerifyError};
     let claims = 40_000;
     let mut device = Device::new(claims, Fault::Errors { real: 30_001 }, 1);
     let mut full = Full::new("a test".into(), claims, 512, salt(1));

@@ -2,9 +2,9 @@
 //! for byte.
 
 use crate::support::{Device, Fault, Folder};
-use nandscope_infer::verify::{
-    Journal, Medium, Options, Original, Restored, Salt, Since, Subject, VerifyError, restore,
-    verify,
+use nandscope_infer::authenticity::{
+    JournaledDevice, Medium, Options, Original, Restored, Salt, Since, UndoJournal, VerifyError,
+    restore, verify,
 };
 use nandscope_units::random::SplitMix64;
 use std::cell::Cell;
@@ -20,8 +20,8 @@ const FAULTS: [Fault; 4] = [
     },
 ];
 
-fn subject() -> Subject {
-    Subject {
+fn journaled() -> JournaledDevice {
+    JournaledDevice {
         identity: "a test".into(),
         blocks: CLAIMS,
         block_bytes: 512,
@@ -31,7 +31,7 @@ fn subject() -> Subject {
 /// Verifies until the power goes; true where it did not.
 fn attempt(device: &mut Device, folder: &Folder, seed: u8) -> bool {
     let path = folder.0.join("journal");
-    let mut journal = Journal::create(&path, subject(), Salt([seed; 16])).unwrap();
+    let mut journal = UndoJournal::create(&path, journaled(), Salt([seed; 16])).unwrap();
     let options = Options::default();
     let result = verify(device, &mut journal, &options, &|| false, &mut |_, _, _| {});
     match result {
@@ -42,7 +42,7 @@ fn attempt(device: &mut Device, folder: &Folder, seed: u8) -> bool {
 }
 
 fn come_back(device: &mut Device, folder: &Folder) -> Option<Restored> {
-    let mut journal = Journal::open(&folder.0.join("journal")).unwrap();
+    let mut journal = UndoJournal::open(&folder.0.join("journal")).unwrap();
     restore(device, &mut journal, Since::LeftBehind).ok()
 }
 
@@ -89,7 +89,7 @@ fn data_comes_back_when_somebody_asks_to_stop() {
         let mut device = Device::new(CLAIMS, Fault::None, after);
         let before = device.snapshot();
         let path = folder.0.join("journal");
-        let mut journal = Journal::create(&path, subject(), Salt([1; 16])).unwrap();
+        let mut journal = UndoJournal::create(&path, journaled(), Salt([1; 16])).unwrap();
         let asked = Cell::new(0);
         let stop = || {
             asked.set(asked.get() + 1);
@@ -115,7 +115,7 @@ fn what_somebody_else_wrote_since_is_left_alone() {
     device.operations_left = 900;
     assert!(!attempt(&mut device, &folder, 9));
     device.operations_left = u64::MAX;
-    let mut journal = Journal::open(&folder.0.join("journal")).unwrap();
+    let mut journal = UndoJournal::open(&folder.0.join("journal")).unwrap();
     let place = journal.originals()[3].place;
     device.write(place, &[0x42; 512]).unwrap();
     let restored = restore(&mut device, &mut journal, Since::LeftBehind).unwrap();
@@ -129,7 +129,7 @@ fn what_somebody_else_wrote_since_is_left_alone() {
 fn a_journal_cut_off_anywhere_gives_whole_records_only() {
     let folder = Folder::new();
     let path = folder.0.join("journal");
-    let mut journal = Journal::create(&path, subject(), Salt([5; 16])).unwrap();
+    let mut journal = UndoJournal::create(&path, journaled(), Salt([5; 16])).unwrap();
     let batch = |from: u64| {
         let original = |place: u64| Original {
             place,
@@ -144,7 +144,7 @@ fn a_journal_cut_off_anywhere_gives_whole_records_only() {
     let other = folder.0.join("cut");
     for length in 0..=whole.len() {
         std::fs::write(&other, &whole[..length]).unwrap();
-        let Ok(journal) = Journal::open(&other) else {
+        let Ok(journal) = UndoJournal::open(&other) else {
             assert!((length as u64) < first, "{length}");
             continue;
         };
@@ -160,8 +160,8 @@ fn a_journal_cut_off_anywhere_gives_whole_records_only() {
         }
         // The block of a record that was cut off is known, once its label is there.
         assert!(journal.damaged().iter().all(|d| d.block.is_some()));
-        assert_eq!(journal.subject(), &subject());
+        assert_eq!(journal.journaled(), &journaled());
     }
     // A journal is never begun over another one.
-    assert!(Journal::create(&path, subject(), Salt([5; 16])).is_err());
+    assert!(UndoJournal::create(&path, journaled(), Salt([5; 16])).is_err());
 }

@@ -1,12 +1,12 @@
 //! Verification of every device of the library, genuine and fake, in virtual time with contents: the simulated device says how
 //! long everything takes.
 
-use crate::support::{Device, Fault, Folder};
+use crate::support::{Device, Fault, Folder, salt};
 use nandscope_device::profile::library::{self, Entry};
 use nandscope_device::profile::{Profile, parse_profile};
 use nandscope_device::{Device as Simulated, Fill};
-use nandscope_infer::verify::{
-    Finding, Journal, Medium, MediumError, Options, Salt, Stage, Subject, Verdict, verify,
+use nandscope_infer::authenticity::{
+    Finding, JournaledDevice, Medium, MediumError, Options, Stage, UndoJournal, Verdict, verify,
 };
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Reply, Request, Target as _};
@@ -98,15 +98,13 @@ impl Medium for Timed {
 /// Verifies, and gives the time at which each stage was told of last.
 fn run(device: &mut Timed, seed: u64) -> (Finding, Vec<(Stage, Nanos)>) {
     let folder = Folder::new();
-    let subject = Subject {
+    let journaled = JournaledDevice {
         identity: "a test".into(),
         blocks: device.blocks(),
         block_bytes: 512,
     };
     let path = folder.0.join("journal");
-    let mut salt = [0; 16];
-    salt[..8].copy_from_slice(&seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
-    let mut journal = Journal::create(&path, subject, Salt(salt)).unwrap();
+    let mut journal = UndoJournal::create(&path, journaled, salt(seed)).unwrap();
     let before = device.contents.snapshot();
     let mut stages: Vec<(Stage, Nanos)> = Vec::new();
     let mut tell = |stage, _, now| {

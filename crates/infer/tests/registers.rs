@@ -28,11 +28,11 @@ fn every_collected_fake_is_suspicious() {
         };
         let gib: Option<f64> = cell[1].parse().ok();
         let capacity = gib.map(|gib| Bytes((gib * (1_u64 << 30) as f64) as u64));
-        let mut marks = of_cid(&cid, capacity, 2026);
-        marks.retain(|m| m.weight == Weight::Suspicious);
-        assert!(!marks.is_empty(), "{line}");
-        named += u32::from(marks.iter().any(|m| m.id == "name-capacity"));
-        nobody += u32::from(marks.iter().any(|m| m.id == "maker"));
+        let mut signs = of_cid(&cid, capacity, 2026);
+        signs.retain(|m| m.weight == Weight::Suspicious);
+        assert!(!signs.is_empty(), "{line}");
+        named += u32::from(signs.iter().any(|m| m.id == "name-capacity"));
+        nobody += u32::from(signs.iter().any(|m| m.id == "maker"));
     }
     // SD16G with 29 GiB.
     assert!(named >= 20 && nobody >= 86, "{named} {nobody}");
@@ -78,14 +78,14 @@ fn genuine_cards_are_not() {
     for (cid, csd) in cards {
         let cid = Cid::from_hex(cid, Family::Sd, None).unwrap();
         let capacity = Csd::from_hex(csd, Family::Sd).unwrap().capacity;
-        let mut marks = of_cid(&cid, capacity, 2026);
-        marks.retain(|m| m.weight == Weight::Suspicious);
-        assert!(marks.is_empty(), "{cid:?} {marks:?}");
+        let mut signs = of_cid(&cid, capacity, 2026);
+        signs.retain(|m| m.weight == Weight::Suspicious);
+        assert!(signs.is_empty(), "{cid:?} {signs:?}");
     }
     // And one that looks like a copy of the manual: 12 34 56, serial number 10.
     let odd = Cid::from_hex("12345653440000000000000af200e308", Family::Sd, None).unwrap();
-    let marks = of_cid(&odd, None, 2026);
-    let ids: Vec<_> = marks.iter().map(|m| m.id).collect();
+    let signs = of_cid(&odd, None, 2026);
+    let ids: Vec<_> = signs.iter().map(|m| m.id).collect();
     // Its last byte, 08, is the host's and no checksum.
     assert_eq!(ids, ["maker", "serial", "name"]);
 }
@@ -99,9 +99,9 @@ fn genuine_cards_behind_a_host_that_leaves_08_in_place_of_the_checksum_are_not_s
         "413432534438474220a070df2800e2",
     ] {
         let cid = Cid::from_hex(&format!("{cid}08"), Family::Sd, None).unwrap();
-        let mut marks = of_cid(&cid, None, 2026);
-        marks.retain(|m| m.weight == Weight::Suspicious);
-        assert!(marks.is_empty(), "{cid:?} {marks:?}");
+        let mut signs = of_cid(&cid, None, 2026);
+        signs.retain(|m| m.weight == Weight::Suspicious);
+        assert!(signs.is_empty(), "{cid:?} {signs:?}");
     }
     // A wrong checksum that the card itself gave still counts.
     let forged = "275048534434474230dae3e5eb00e255";

@@ -3,9 +3,9 @@
 
 use crate::support::troubled::{Trouble, Troubled};
 use crate::support::{Device, Fault, Folder};
-use nandscope_infer::verify::{
-    Finding, Journal, JournalError, Options, Original, Progress, Restored, Salt, Since, Subject,
-    Verdict, VerifyError, restore, verify,
+use nandscope_infer::authenticity::{
+    Finding, JournaledDevice, Options, Original, Progress, Restored, Salt, Since, UndoJournal,
+    UndoJournalError, Verdict, VerifyError, restore, verify,
 };
 use nandscope_units::random::SplitMix64;
 use std::collections::BTreeMap;
@@ -40,8 +40,8 @@ const BETWEEN: [Between; 5] = [
     Between::Torn,
 ];
 
-pub(crate) fn subject() -> Subject {
-    Subject {
+pub(crate) fn journaled() -> JournaledDevice {
+    JournaledDevice {
         identity: "a test".into(),
         blocks: CLAIMS,
         block_bytes: 512,
@@ -84,7 +84,7 @@ impl Round {
     fn verify(&mut self, leave: bool) -> Option<Finding> {
         let mut salt = [7; 16];
         salt[..8].copy_from_slice(&self.number.to_le_bytes());
-        let mut journal = Journal::create(&self.path(), subject(), Salt(salt)).unwrap();
+        let mut journal = UndoJournal::create(&self.path(), journaled(), Salt(salt)).unwrap();
         let options = Options {
             leave,
             ..Options::default()
@@ -111,7 +111,7 @@ impl Round {
     }
 
     /// The data is back and the journal is gone, or neither of them can be said.
-    fn closed(&self, journal: Journal, restored: &Restored) {
+    fn closed(&self, journal: UndoJournal, restored: &Restored) {
         let kept = journal.close(restored).unwrap();
         assert_eq!(kept.is_some(), self.path().exists(), "{}", self.number);
         assert_eq!(kept.is_none(), restored.is_complete(), "{}", self.number);
@@ -127,9 +127,9 @@ impl Round {
 
     /// Restores what was left behind; nothing if the device went away or the head is damaged.
     fn restore(&mut self) -> Option<Restored> {
-        let mut journal = match Journal::open(&self.path()) {
+        let mut journal = match UndoJournal::open(&self.path()) {
             Ok(journal) => journal,
-            Err(JournalError::Damaged) => return None,
+            Err(UndoJournalError::Damaged) => return None,
             Err(other) => panic!("{}: {other}", self.number),
         };
         let restored = restore(&mut self.troubled, &mut journal, Since::LeftBehind).ok()?;
@@ -143,7 +143,7 @@ impl Round {
         // Other contents, and a copy of the same contents.
         for seed in [number + 1000, number] {
             let mut device = Device::new(CLAIMS, Fault::None, seed);
-            let mut journal = Journal::open(&path).unwrap();
+            let mut journal = UndoJournal::open(&path).unwrap();
             // The first batch at most is tagged: a copy of the device looks like the device then.
             let first_batch =
                 journal.batches().len() <= 1 || journal.progress() == Progress::FirstBatchLeft;
@@ -358,25 +358,25 @@ fn files_that_are_no_journals_are_refused_and_stay() {
         b"nandscope-undo-1 and more",
     ] {
         std::fs::write(&path, bytes).unwrap();
-        let error = Journal::open(&path).unwrap_err();
+        let error = UndoJournal::open(&path).unwrap_err();
         let version = bytes.starts_with(b"nandscope-undo-1");
         assert_eq!(
-            matches!(error, JournalError::Version('1')),
+            matches!(error, UndoJournalError::Version('1')),
             version,
             "{error}"
         );
-        assert!(Journal::create(&path, subject(), Salt([1; 16])).is_err());
+        assert!(UndoJournal::create(&path, journaled(), Salt([1; 16])).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
     }
     let (journal, link) = (folder.0.join("journal"), folder.0.join("link"));
-    drop(Journal::create(&journal, subject(), Salt([1; 16])).unwrap());
+    drop(UndoJournal::create(&journal, journaled(), Salt([1; 16])).unwrap());
     std::os::unix::fs::symlink(&journal, &link).unwrap();
     assert!(matches!(
-        Journal::open(&link),
-        Err(JournalError::Foreign(_))
+        UndoJournal::open(&link),
+        Err(UndoJournalError::Foreign(_))
     ));
     std::os::unix::fs::symlink(folder.0.join("nowhere"), folder.0.join("dangling")).unwrap();
-    assert!(Journal::create(&folder.0.join("dangling"), subject(), Salt([1; 16])).is_err());
+    assert!(UndoJournal::create(&folder.0.join("dangling"), journaled(), Salt([1; 16])).is_err());
     assert!(!folder.0.join("nowhere").exists());
     let mode = std::fs::metadata(&journal).unwrap().permissions();
     assert_eq!(
@@ -398,7 +398,7 @@ fn a_blank_card_of_the_same_size_does_not_take_the_journal_of_another() {
         round.troubled.repaired();
         let mut other = Device::new(CLAIMS, Fault::None, 10);
         blank_device(&mut other);
-        let mut journal = Journal::open(&round.path()).unwrap();
+        let mut journal = UndoJournal::open(&round.path()).unwrap();
         let restored = restore(&mut other, &mut journal, Since::LeftBehind).unwrap();
         assert!(
             journal.close(&restored).unwrap().is_some(),
@@ -438,13 +438,13 @@ fn a_run_that_ended_early_removes_its_journal_only_where_the_data_is_known_to_be
         place: 5,
         contents: vec![1; 512],
     };
-    let mut journal = Journal::create(&path, subject(), Salt([3; 16])).unwrap();
+    let mut journal = UndoJournal::create(&path, journaled(), Salt([3; 16])).unwrap();
     journal.append(vec![original]).unwrap();
     assert!(journal.end().unwrap().is_some() && path.exists());
     std::fs::remove_file(&path).unwrap();
-    let journal = Journal::create(&path, subject(), Salt([3; 16])).unwrap();
+    let journal = UndoJournal::create(&path, journaled(), Salt([3; 16])).unwrap();
     assert!(journal.end().unwrap().is_none() && !path.exists());
-    let mut journal = Journal::create(&path, subject(), Salt([3; 16])).unwrap();
+    let mut journal = UndoJournal::create(&path, journaled(), Salt([3; 16])).unwrap();
     let mut device = Device::new(CLAIMS, Fault::None, 4);
     let calls = std::cell::Cell::new(0);
     let stop = || calls.replace(calls.get() + 1) > 200;
@@ -465,7 +465,7 @@ fn an_upper_part_that_turns_read_only_in_silence_keeps_the_journal() {
     // It takes the first tag, and nothing afterwards.
     let real = CLAIMS / 2;
     let mut round = Round::new(6, Fault::First { real }, Trouble::Removed);
-    let mut journal = Journal::create(&round.path(), subject(), Salt([6; 16])).unwrap();
+    let mut journal = UndoJournal::create(&round.path(), journaled(), Salt([6; 16])).unwrap();
     let device = &mut round.troubled;
     let options = Options::default();
     let finding = verify(device, &mut journal, &options, &|| false, &mut |_, _, _| {}).unwrap();

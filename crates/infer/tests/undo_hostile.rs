@@ -1,17 +1,17 @@
 //! Undo journals and lists of tags that somebody prepared, and a journal that is closed with a result of nothing.
 
 use crate::support::{Device, Fault, Folder};
-use nandscope_infer::verify::{
-    Contents, Finding, Journal, JournalError, LeftTag, Options, Original, Restored, Salt, Since,
-    Subject, VerifyError, check_left, restore, verify,
+use nandscope_infer::authenticity::{
+    Contents, Finding, JournaledDevice, LeftTag, Options, Original, Restored, Salt, Since,
+    UndoJournal, UndoJournalError, VerifyError, check_left, restore, verify,
 };
 use std::path::PathBuf;
 
 const CLAIMS: u64 = 1 << 21;
 const SALT: Salt = Salt([9; 16]);
 
-fn subject() -> Subject {
-    Subject {
+fn journaled() -> JournaledDevice {
+    JournaledDevice {
         identity: "a test".into(),
         blocks: CLAIMS,
         block_bytes: 512,
@@ -33,7 +33,7 @@ fn interrupted(folder: &Folder) -> Device {
 }
 
 fn run(device: &mut Device, folder: &Folder, options: Options) -> Result<Finding, VerifyError> {
-    let mut journal = Journal::create(&journal_path(folder), subject(), SALT).unwrap();
+    let mut journal = UndoJournal::create(&journal_path(folder), journaled(), SALT).unwrap();
     verify(device, &mut journal, &options, &|| false, &mut |_, _, _| {})
 }
 
@@ -41,16 +41,16 @@ fn run(device: &mut Device, folder: &Folder, options: Options) -> Result<Finding
 fn a_journal_is_not_removed_where_nothing_was_put_back() {
     let folder = Folder::new();
     let _device = interrupted(&folder);
-    let journal = Journal::open(&journal_path(&folder)).unwrap();
+    let journal = UndoJournal::open(&journal_path(&folder)).unwrap();
     assert!(!Restored::default().is_complete());
     assert!(journal.close(&Restored::default()).unwrap().is_some());
     // That of another journal is not that of this one.
     let other = Folder::new();
-    let mut journal = Journal::create(&journal_path(&other), subject(), SALT).unwrap();
+    let mut journal = UndoJournal::create(&journal_path(&other), journaled(), SALT).unwrap();
     let mut device = Device::new(CLAIMS, Fault::None, 1);
     let nothing = restore(&mut device, &mut journal, Since::LeftBehind).unwrap();
     assert!(nothing.is_complete());
-    let journal = Journal::open(&journal_path(&folder)).unwrap();
+    let journal = UndoJournal::open(&journal_path(&folder)).unwrap();
     assert!(journal.close(&nothing).unwrap().is_some());
     assert!(journal_path(&folder).exists());
 }
@@ -63,13 +63,13 @@ fn a_record_of_a_block_beyond_the_end_is_damage() {
         place,
         contents: vec![3; 512],
     };
-    let mut journal = Journal::create(&path, subject(), SALT).unwrap();
+    let mut journal = UndoJournal::create(&path, journaled(), SALT).unwrap();
     journal.append(vec![original(5)]).unwrap();
     for place in [CLAIMS, u64::MAX - 1, u64::MAX] {
         journal.append(vec![original(place)]).unwrap();
     }
     drop(journal);
-    let mut journal = Journal::open(&path).unwrap();
+    let mut journal = UndoJournal::open(&path).unwrap();
     assert_eq!(journal.originals(), [original(5)]);
     assert_eq!(journal.damaged().len(), 3);
     assert!(journal.damaged().iter().all(|d| d.block.is_none()));
@@ -87,11 +87,11 @@ fn a_record_of_a_block_beyond_the_end_is_damage() {
 fn a_journal_of_any_length_is_refused_before_it_takes_the_memory() {
     let folder = Folder::new();
     let path = journal_path(&folder);
-    drop(Journal::create(&path, subject(), SALT).unwrap());
+    drop(UndoJournal::create(&path, journaled(), SALT).unwrap());
     let file = std::fs::File::options().write(true).open(&path).unwrap();
     file.set_len(1 << 40).unwrap();
-    let error = Journal::open(&path).unwrap_err();
-    assert!(matches!(error, JournalError::TooLong), "{error}");
+    let error = UndoJournal::open(&path).unwrap_err();
+    assert!(matches!(error, UndoJournalError::TooLong), "{error}");
 }
 
 #[test]
@@ -99,13 +99,13 @@ fn what_is_created_can_be_opened() {
     for block_bytes in [0, 63, 64, 512, 64 << 10, (64 << 10) + 1, 1 << 32] {
         let folder = Folder::new();
         let path = journal_path(&folder);
-        let subject = Subject {
+        let journaled = JournaledDevice {
             block_bytes,
             identity: "ä".repeat(5000),
-            ..subject()
+            ..journaled()
         };
-        let created = Journal::create(&path, subject, SALT).is_ok();
-        assert_eq!(Journal::open(&path).is_ok(), created, "{block_bytes}");
+        let created = UndoJournal::create(&path, journaled, SALT).is_ok();
+        assert_eq!(UndoJournal::open(&path).is_ok(), created, "{block_bytes}");
         assert_eq!(path.exists(), created, "{block_bytes}");
         assert_eq!(created, (64..=64 << 10).contains(&block_bytes));
     }
@@ -120,7 +120,7 @@ fn a_list_of_tags_that_says_nothing_gives_no_verdict() {
         ..Options::default()
     };
     let finding = run(&mut device, &folder, options).unwrap();
-    let mut journal = Journal::open(&journal_path(&folder)).unwrap();
+    let mut journal = UndoJournal::open(&journal_path(&folder)).unwrap();
     let mut check = |left: &[LeftTag]| {
         check_left(
             &mut device,
@@ -193,6 +193,6 @@ fn another_device_is_not_overwritten_whatever_the_user_says() {
     assert!(journal.close(&restored).unwrap().is_some());
 }
 
-fn open(folder: &Folder) -> Journal {
-    Journal::open(&journal_path(folder)).unwrap()
+fn open(folder: &Folder) -> UndoJournal {
+    UndoJournal::open(&journal_path(folder)).unwrap()
 }

@@ -1,9 +1,10 @@
 //! Verifications of devices that answer wrongly in silence: no journal goes before the data is back.
 
 use crate::support::{Device, Fault, Folder};
-use crate::undo_faults::{CLAIMS, subject};
-use nandscope_infer::verify::{
-    Behaviour, Journal, Medium, MediumError, Options, Salt, Since, Stage, Verdict, restore, verify,
+use crate::undo_faults::{CLAIMS, journaled};
+use nandscope_infer::authenticity::{
+    Behaviour, Medium, MediumError, Options, Salt, Since, Stage, UndoJournal, Verdict, restore,
+    verify,
 };
 use nandscope_units::Nanos;
 
@@ -69,7 +70,7 @@ fn a_real_block_behind_a_false_end_keeps_the_journal_until_its_data_is_back() {
         refuses: refuses.clone(),
     };
     let before = half.device.snapshot();
-    let mut journal = Journal::create(&path, subject(), Salt([9; 16])).unwrap();
+    let mut journal = UndoJournal::create(&path, journaled(), Salt([9; 16])).unwrap();
     let finding = verify(
         &mut half,
         &mut journal,
@@ -86,7 +87,7 @@ fn a_real_block_behind_a_false_end_keeps_the_journal_until_its_data_is_back() {
     }
     assert!(journal.close(&finding.restored).unwrap().is_some());
     refuses.set(false);
-    let mut journal = Journal::open(&path).unwrap();
+    let mut journal = UndoJournal::open(&path).unwrap();
     restore(&mut half, &mut journal, Since::LeftBehind).unwrap();
     assert!(half.device.changed(&before).is_empty());
 }
@@ -155,7 +156,7 @@ fn a_stale_answer_is_not_taken_for_the_data_of_a_block_in_silence() {
         };
         let before = stale.device.snapshot();
         let path = folder.0.join("journal");
-        let mut journal = Journal::create(&path, subject(), Salt([3; 16])).unwrap();
+        let mut journal = UndoJournal::create(&path, journaled(), Salt([3; 16])).unwrap();
         let options = Options::default();
         let stop = || false;
         let finding = verify(&mut stale, &mut journal, &options, &stop, &mut |_, _, _| {}).unwrap();
@@ -181,7 +182,7 @@ fn an_error_while_the_data_is_put_back_or_before_the_first_tag_is_failing() {
             fails: fails.clone(),
         };
         let path = folder.0.join("journal");
-        let mut journal = Journal::create(&path, subject(), Salt([3; 16])).unwrap();
+        let mut journal = UndoJournal::create(&path, journaled(), Salt([3; 16])).unwrap();
         let mut tell = |stage, _: f64, _: Nanos| fails.set(restoring && stage == Stage::Restoring);
         let options = Options::default();
         let finding = verify(&mut device, &mut journal, &options, &|| false, &mut tell).unwrap();

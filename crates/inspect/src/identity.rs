@@ -25,7 +25,7 @@ pub enum Transport {
     Sd,
     /// eMMC, or a MultiMediaCard.
     Mmc,
-    /// UFS.
+    /// Universal flash storage.
     Ufs,
     /// SCSI in some other way.
     Scsi,
@@ -92,7 +92,7 @@ pub struct Identity {
     pub serial: Option<String>,
     /// Revision of the firmware.
     pub firmware: Option<String>,
-    /// Size.
+    /// Capacity as the kernel reports it.
     pub size: Bytes,
     /// Bus by which it is attached.
     pub transport: Transport,

@@ -20,7 +20,7 @@ pub(crate) type Devices = BTreeSet<DeviceNumber>;
 pub(crate) struct Machine<'a> {
     /// Locations of the system's files.
     pub roots: &'a Roots,
-    /// Mounts.
+    /// From `/proc/self/mountinfo`.
     pub mounts: Vec<Mount>,
     /// Swap devices and files.
     pub swaps: Vec<PathBuf>,

@@ -4,6 +4,7 @@
 
 use nandscope_measure::recorder::{Direction, Finished, IntervalPlan, Recorder};
 use nandscope_units::Nanos;
+use nandscope_units::random::Lcg64;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -21,13 +22,11 @@ fn main() {
 
 fn run(scheduled: bool) -> f64 {
     let mut recorder = Recorder::new(1, Nanos::ZERO, IntervalPlan::default());
-    let mut state = 1u64;
+    let mut random = Lcg64(1);
     let begin = Instant::now();
     for i in 0..OPS {
         // A cheap generator spreads latencies over two decades, so that the histogram's cells are not all warm.
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        let state = random.bits();
         let due = Nanos(i * 10_000);
         let latency = Nanos(20_000 + (state >> 44));
         recorder.record(

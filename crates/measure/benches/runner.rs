@@ -6,6 +6,7 @@
 use nandscope_measure::runner::{Silent, Thread, run_group};
 use nandscope_measure::target::Target;
 use nandscope_test_support::{MockTarget, NullTarget};
+use nandscope_units::random::Lcg64;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::{Op, OpKind, OpSource, Pacing, RateLimit, TimedOp};
 use std::time::Instant;
@@ -16,17 +17,13 @@ const CAPACITY: Bytes = Bytes::gib(16);
 /// Random 4 KiB reads from the cheapest generator there is, so that the loop is measured and not the source.
 struct Reads {
     left: u64,
-    state: u64,
+    random: Lcg64,
 }
 
 impl OpSource for Reads {
     fn next_op(&mut self) -> Option<TimedOp> {
         self.left = self.left.checked_sub(1)?;
-        self.state = self
-            .state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        let block = self.state >> 42;
+        let block = self.random.bits() >> 42;
         Some(TimedOp {
             op: Op {
                 kind: OpKind::Read,
@@ -65,7 +62,7 @@ fn report(name: &str, run: impl Fn() -> f64) {
 fn measure(target: &mut impl Target, depth: u32, limit: RateLimit) -> f64 {
     let source = Reads {
         left: OPS,
-        state: 1,
+        random: Lcg64(1),
     };
     let pacing = Pacing {
         iodepth: depth,

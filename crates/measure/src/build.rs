@@ -466,7 +466,7 @@ pub fn device_counters(counters: &Counters) -> [(&'static str, u64); 15] {
         (counter::HOST_WRITTEN, host_written.0),
         (counter::HOST_DISCARDED, host_discarded.0),
         (counter::FLASH_PROGRAMMED, flash_programmed.0),
-        (counter::COLLECTED, gc_writes.0),
+        (counter::GC_WRITES, gc_writes.0),
         ("folded_bytes", folded.0),
         ("refreshed_bytes", refreshed.0),
         ("metadata_bytes", metadata.0),

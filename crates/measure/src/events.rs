@@ -48,7 +48,7 @@ pub fn of_step(step: &StepResult) -> Vec<Event> {
     events
 }
 
-/// The device used up its spare blocks in the course of a run, or before it.
+/// The device used up its spare blocks during a run, or before it.
 pub fn end_of_life(outcome: &GroupOutcome) -> Option<Event> {
     let since = outcome.last_reading.read_only_since?;
     Some(Event {
@@ -127,17 +127,17 @@ fn exhausted(step: &StepResult) -> Option<Event> {
     if throughput_profile::without_cache(step) {
         return None;
     }
-    let course =
+    let profile =
         throughput_profile::of_step(step).filter(throughput_profile::ThroughputProfile::slows)?;
-    let (gb, seconds) = (course.fast_gb?, course.fast_s?);
+    let (gb, seconds) = (profile.fast_gb?, profile.fast_s?);
     Some(Event {
         kind: EventKind::CacheExhausted,
         t_s: step.start_s + seconds,
         until_s: None,
         text: format!(
             "after {gb:.2} GB the speed of writing falls from {} to {} MB/s: consistent with an exhausted write cache",
-            rate(course.burst_mb_s),
-            rate(course.sustained_mb_s)
+            rate(profile.burst_mb_s),
+            rate(profile.sustained_mb_s)
         ),
     })
 }
@@ -253,10 +253,10 @@ mod tests {
 
     #[test]
     fn a_cache_that_ends_and_the_steady_state_behind_it() {
-        let course: Vec<f64> = (0..100)
+        let rates: Vec<f64> = (0..100)
             .map(|i| if i < 30 { 400.0 } else { 80.0 })
             .collect();
-        let found = kinds(&step(&course, &[]));
+        let found = kinds(&step(&rates, &[]));
         assert_eq!(found.len(), 2, "{found:?}");
         assert_eq!(found[0].0, EventKind::SteadyState);
         assert_eq!(found[0].1, 130.0);
@@ -275,9 +275,9 @@ mod tests {
             .map(|i| if i / 25 % 2 == 0 { 50.0 } else { 90.0 })
             .collect();
         // Too short to be a state.
-        for course in [falls, swings, vec![50.0; 15]] {
+        for rates in [falls, swings, vec![50.0; 15]] {
             assert!(
-                kinds(&step(&course, &[]))
+                kinds(&step(&rates, &[]))
                     .iter()
                     .all(|k| k.0 != EventKind::SteadyState)
             );
@@ -295,12 +295,12 @@ mod tests {
 
     #[test]
     fn a_hot_device_that_is_slower_is_said_to_be_consistent_with_throttling() {
-        let course: Vec<f64> = (0..40).map(|i| if i < 20 { 100.0 } else { 60.0 }).collect();
+        let rates: Vec<f64> = (0..40).map(|i| if i < 20 { 100.0 } else { 60.0 }).collect();
         let heat = |top: f64| (0..40).map(|i| if i < 20 { 45.0 } else { top }).collect();
         let warm: Vec<f64> = heat(65.0);
         let hot: Vec<f64> = heat(75.0);
         let is_marked = |t: Vec<f64>| {
-            let found = kinds(&step(&course, &[("device temperature", t)]));
+            let found = kinds(&step(&rates, &[("device temperature", t)]));
             found.contains(&(EventKind::SlowerWhileHot, 121.0))
         };
         assert!(is_marked(hot));

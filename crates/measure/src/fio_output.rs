@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use nandscope_result::histogram;
 use nandscope_result::{
     DirectionResult, JobResult, Latency, Notice, Operation, ResultDocument, StepResult, StopReason,
-    TargetInfo, TargetKind, WallClock, procedure,
+    TargetInfo, TargetKind, WallClock, procedure, step_id,
 };
 use nandscope_units::Nanos;
 use serde::Deserialize;
@@ -157,7 +157,7 @@ pub fn read(text: &str, generator: &str) -> Result<ResultDocument, FioOutputErro
 
 fn step(number: usize) -> StepResult {
     StepResult {
-        id: format!("group-{number}"),
+        id: step_id::group(number),
         section: "Jobs".to_string(),
         description: "Measured by fio.".to_string(),
         ..StepResult::default()

@@ -42,7 +42,7 @@ impl Listener for () {
     fn finished(&mut self, _: &Request, _: Nanos, _: &Reply) {}
 }
 
-/// See the module's text. It has no lanes: one loop drives it, so that the listener hears everything in order.
+/// See the module's text. It has no queues: one loop drives it, so that the listener hears everything in order.
 #[derive(Debug)]
 pub struct Listened<T, L> {
     /// The target itself.

@@ -25,7 +25,7 @@ pub struct Request {
 /// Outcome of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// All of it was done.
+    /// All bytes were transferred.
     Done,
     /// The target reported an error; the text is a static description such as `uncorrectable read`.
     Failed(&'static str),
@@ -105,9 +105,9 @@ pub struct Load {
     pub batch: u32,
 }
 
-/// Thread and options that a lane is for.
+/// Thread and options that a queue is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LaneRequest {
+pub struct QueueRequest {
     /// Number of the thread, from 0.
     pub number: usize,
     /// Processors on which it may run; any where empty.
@@ -115,13 +115,13 @@ pub struct LaneRequest {
 }
 
 /// Ways to one target that are independent of each other, each for a thread of the system.
-pub trait Lanes: Send + Sync {
-    /// Opens a lane. It is called on the thread that will use it, so that the lane may belong to
-    /// that thread alone. All lanes have the clock of the target.
+pub trait ThreadQueues: Send + Sync {
+    /// Opens a queue. It is called on the thread that will use it, so that the queue may belong to
+    /// that thread alone. All queues have the clock of the target.
     ///
     /// # Errors
-    /// [`TargetError`] if the system lacks what a lane needs, such as memory.
-    fn open(&self, request: &LaneRequest) -> Result<Box<dyn Target>, TargetError>;
+    /// [`TargetError`] if the system lacks what a queue needs, such as memory.
+    fn open(&self, request: &QueueRequest) -> Result<Box<dyn Target>, TargetError>;
 }
 
 /// Something that takes operations and answers them, with a clock of its own.
@@ -145,9 +145,9 @@ pub trait Target {
         Ok(())
     }
 
-    /// Lanes for threads that are to run side by side in real time; `None` where one loop drives
+    /// Queues for threads that are to run side by side in real time; `None` where one loop drives
     /// all of them, as in virtual time.
-    fn lanes(&self) -> Option<Box<dyn Lanes>> {
+    fn thread_queues(&self) -> Option<Box<dyn ThreadQueues>> {
         None
     }
 
@@ -208,8 +208,8 @@ impl<T: Target + ?Sized> Target for &mut T {
         (**self).prepare(load)
     }
 
-    fn lanes(&self) -> Option<Box<dyn Lanes>> {
-        (**self).lanes()
+    fn thread_queues(&self) -> Option<Box<dyn ThreadQueues>> {
+        (**self).thread_queues()
     }
 
     fn submit(&mut self, request: Request) -> Result<(), TargetError> {

@@ -8,10 +8,10 @@
 //! by which write each block was made; a block that two writes were on their way to at once may have either.
 
 mod checksum;
-mod describe;
 mod dump;
 mod header;
 mod ledger;
+mod mismatch_text;
 mod parts;
 mod random;
 
@@ -225,7 +225,7 @@ impl Verifier {
                     examine_unknown(reader, part, at, from == bytes.len(), &mut found)
                 }
                 Holds::Either => self.examine_either(part, at, &mut found),
-                Holds::Zeros => found.add(describe::not_zero(part, at), at, part, || {
+                Holds::Zeros => found.add(mismatch_text::not_zero(part, at), at, part, || {
                     Some(vec![0; length])
                 }),
                 Holds::Written {
@@ -270,7 +270,7 @@ impl Verifier {
             Check::Pattern(pattern) => {
                 let mut right = vec![0; bytes.len()];
                 parts::fill_pattern(pattern, &mut right, offset, position);
-                let wrong = describe::not_the_pattern(bytes, &right, offset);
+                let wrong = mismatch_text::not_the_pattern(bytes, &right, offset);
                 return found.add(wrong, offset, bytes, || Some(right));
             }
             Check::Parts(parts) => parts,
@@ -286,7 +286,7 @@ impl Verifier {
             let within = position % parts.interval();
             let length = (parts.interval() - within).min(rest.len() as u64) as usize;
             let (part, after) = rest.split_at(length);
-            let place = describe::Place {
+            let place = mismatch_text::Place {
                 offset: at,
                 position,
                 write,
@@ -327,10 +327,10 @@ impl Verifier {
         for part in bytes.chunks(step) {
             let is_right = distinct.iter().any(|check| match check {
                 Check::Nothing => true,
-                Check::Pattern(pattern) => describe::is_pattern(pattern, part),
-                Check::Parts(parts) => describe::is_plausible(parts, part, at),
+                Check::Pattern(pattern) => mismatch_text::is_pattern(pattern, part),
+                Check::Parts(parts) => mismatch_text::is_plausible(parts, part, at),
             });
-            let wrong = (!is_right).then(|| describe::nothing_verified(at));
+            let wrong = (!is_right).then(|| mismatch_text::nothing_verified(at));
             found.add(wrong, at, part, || None);
             at += part.len() as u64;
         }
@@ -350,7 +350,7 @@ fn examine_unknown(reader: &Check, bytes: &[u8], offset: u64, is_end: bool, foun
         Check::Pattern(pattern) => {
             let mut right = vec![0; bytes.len()];
             pattern.fill(&mut right, offset);
-            let wrong = describe::not_the_pattern(bytes, &right, offset);
+            let wrong = mismatch_text::not_the_pattern(bytes, &right, offset);
             found.add(wrong, offset, bytes, || Some(right));
         }
         Check::Parts(parts) => {
@@ -363,7 +363,7 @@ fn examine_unknown(reader: &Check, bytes: &[u8], offset: u64, is_end: bool, foun
             for part in bytes.chunks(parts.interval() as usize) {
                 // What follows was written by this run: the part is no longer whole.
                 if is_end || part.len() as u64 == parts.interval() {
-                    let wrong = describe::unknown_part(parts, part, at, at - offset);
+                    let wrong = mismatch_text::unknown_part(parts, part, at, at - offset);
                     found.add(wrong, at, part, || {
                         dump::expected_of_header(parts, span, at, part)
                     });

@@ -152,7 +152,7 @@ var nandscope = (function () {
     };
   }
 
-  /* `named`: which of its names stands above each mark; its whole name stands beneath the plot. */
+  /* `named`: which of its names is above each mark; its whole name is below the plot. */
   function marks(u, list, named) {
     if (!list.length) return;
     var ctx = u.ctx, box = u.bbox;
@@ -185,7 +185,7 @@ var nandscope = (function () {
     ctx.restore();
   }
 
-  /* Names the step in which the cursor stands. */
+  /* Names the step at the cursor. */
   function place(u, list, where) {
     if (!list.length) return;
     var i = u.cursor.idx, name = "";

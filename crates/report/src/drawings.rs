@@ -5,7 +5,7 @@ use crate::names::Unique;
 use crate::picture;
 use crate::view::bars::BarChart;
 use crate::view::plot::Plot;
-use crate::view::{chapter, fill, step};
+use crate::view::{chapter, long_writes, step};
 use nandscope_result::{ResultDocument, StepResult};
 
 /// A plot, drawn.
@@ -21,8 +21,8 @@ pub struct Drawing {
     pub svg: String,
 }
 
-/// Subject of a drawing.
-enum Subject {
+/// Content of a drawing.
+enum Content {
     Plot(Plot),
     Bars(BarChart),
 }
@@ -32,7 +32,7 @@ pub(crate) struct Drawn {
     pub(crate) name: String,
     title: String,
     step: Option<String>,
-    subject: Subject,
+    content: Content,
 }
 
 impl Drawn {
@@ -41,9 +41,9 @@ impl Drawn {
     /// # Errors
     /// Returns an error if the drawing library fails.
     pub(crate) fn svg(&self) -> Result<String> {
-        match &self.subject {
-            Subject::Plot(plot) => picture::svg(plot, &self.title),
-            Subject::Bars(chart) => picture::svg(chart, &self.title),
+        match &self.content {
+            Content::Plot(plot) => picture::svg(plot, &self.title),
+            Content::Bars(chart) => picture::svg(chart, &self.title),
         }
     }
 
@@ -52,9 +52,9 @@ impl Drawn {
     /// # Errors
     /// Returns an error if the drawing library fails.
     pub(crate) fn png(&self) -> Result<Vec<u8>> {
-        match &self.subject {
-            Subject::Plot(plot) => picture::png(plot, &self.title),
-            Subject::Bars(chart) => picture::png(chart, &self.title),
+        match &self.content {
+            Content::Plot(plot) => picture::png(plot, &self.title),
+            Content::Bars(chart) => picture::png(chart, &self.title),
         }
     }
 }
@@ -94,7 +94,7 @@ fn of_steps(document: &ResultDocument, names: &mut Unique) -> Vec<Drawn> {
                 name: plot.id.clone(),
                 title: format!("{}: {}", heading(step), plot.title),
                 step: Some(step.id.clone()),
-                subject: Subject::Plot(plot),
+                content: Content::Plot(plot),
             });
         }
     }
@@ -104,25 +104,25 @@ fn of_steps(document: &ResultDocument, names: &mut Unique) -> Vec<Drawn> {
 /// The drawings that belong to no single step: the long writes, and the bars of every chapter.
 fn overviews(document: &ResultDocument, names: &mut Unique) -> Vec<Drawn> {
     let mut drawn = Vec::new();
-    let mut add = |name: String, title: String, subject: Subject| {
+    let mut add = |name: String, title: String, content: Content| {
         drawn.push(Drawn {
             name,
             title,
             step: None,
-            subject,
+            content,
         });
     };
-    if let Some(fill) = fill::of(document) {
+    if let Some(fill) = long_writes::of(document) {
         for plot in [fill.over_data, fill.over_time] {
             let (name, title) = (names.slug(&plot.id), plot.title.clone());
-            add(name, title, Subject::Plot(plot));
+            add(name, title, Content::Plot(plot));
         }
     }
     for chapter in chapter::all(document) {
         for chart in chapter.glance.into_iter().chain(chapter.charts) {
             let title = format!("{}: {}", chapter.title, chart.title);
             let name = names.slug(&format!("{} {} {}", chapter.title, chart.title, chart.unit));
-            add(name, title, Subject::Bars(chart));
+            add(name, title, Content::Bars(chart));
         }
     }
     drawn

@@ -4,7 +4,7 @@
 use crate::drawings;
 use crate::error::{ReportError, Result};
 use crate::shelf::among;
-use crate::view::around::Around;
+use crate::view::page_context::PageContext;
 use crate::{columns, csv, html};
 use nandscope_files::{Access, write_in};
 use nandscope_result::ResultDocument;
@@ -26,12 +26,16 @@ pub fn write_all(document: &ResultDocument, dir: &Path) -> Result<Vec<PathBuf>> 
 ///
 /// # Errors
 /// As [`write_all`].
-pub fn write_among(document: &ResultDocument, around: &Around, dir: &Path) -> Result<Vec<PathBuf>> {
+pub fn write_among(
+    document: &ResultDocument,
+    context: &PageContext,
+    dir: &Path,
+) -> Result<Vec<PathBuf>> {
     let mut report = Writer {
         dir,
         written: Vec::new(),
     };
-    report.write("", "report.html", &html::render_among(document, around)?)?;
+    report.write("", "report.html", &html::render_among(document, context)?)?;
     let tables = csv::of_document(document);
     if !tables.index.is_empty() {
         report.write("", "series.csv", &tables.values)?;

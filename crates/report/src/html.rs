@@ -6,13 +6,13 @@ use crate::encode;
 use crate::error::Result;
 use crate::names::slug;
 use crate::number;
-use crate::view::around::Around;
 use crate::view::chapter::{self, Chapter};
 use crate::view::diagram::{self, Diagram};
-use crate::view::fill::{self, Fill};
+use crate::view::long_writes::{self, LongWrites};
 use crate::view::matrix::{self, Matrix};
 use crate::view::notice::{self, Notice};
 use crate::view::overview;
+use crate::view::page_context::PageContext;
 use crate::view::published::{self, PublishedRow};
 use crate::view::statements::Overview;
 use askama::Template;
@@ -36,7 +36,7 @@ pub(crate) const SCRIPT: &str = concat!(
 #[template(path = "report.html")]
 struct Page<'a> {
     document: &'a ResultDocument,
-    around: &'a Around,
+    context: &'a PageContext,
     style: &'static str,
     script: &'static str,
     theme_script: &'static str,
@@ -45,7 +45,7 @@ struct Page<'a> {
     notices: Vec<Notice>,
     overview: Overview,
     key_figures: Option<Matrix>,
-    fill: Option<FillView>,
+    fill: Option<LongWritesView>,
     diagram: Option<Diagram>,
     chapters: Vec<ChapterView>,
     published: Vec<PublishedRow>,
@@ -81,15 +81,15 @@ impl ChapterView {
 /// # Errors
 /// `ReportError::Template` or `ReportError::Encode` if the template or the data of a plot cannot be rendered.
 pub fn render(document: &ResultDocument) -> Result<String> {
-    render_among(document, &Around::default())
+    render_among(document, &PageContext::default())
 }
 
 /// The page of a drive among others.
 ///
 /// # Errors
 /// As [`render`].
-pub(crate) fn render_among(document: &ResultDocument, around: &Around) -> Result<String> {
-    let most_values = match around.index {
+pub(crate) fn render_among(document: &ResultDocument, context: &PageContext) -> Result<String> {
+    let most_values = match context.index {
         Some(_) => chapter::VALUES_ON_A_SITE,
         None => chapter::VALUES_OF_A_PAGE,
     };
@@ -108,7 +108,7 @@ pub(crate) fn render_among(document: &ResultDocument, around: &Around) -> Result
     let sources = sources.into_iter().map(str::to_string).collect();
     let page = Page {
         document,
-        around,
+        context,
         style: STYLE,
         script: SCRIPT,
         theme_script: THEME_SCRIPT,
@@ -117,7 +117,9 @@ pub(crate) fn render_among(document: &ResultDocument, around: &Around) -> Result
         notices: notice::all(document),
         overview: overview::of(document),
         key_figures: key_figures(document),
-        fill: fill::of(document).map(FillView::new).transpose()?,
+        fill: long_writes::of(document)
+            .map(LongWritesView::new)
+            .transpose()?,
         diagram: diagram::of_target(&document.target),
         chapters: chapters.into_iter().map(encoded).collect::<Result<_>>()?,
         published,
@@ -130,18 +132,18 @@ pub(crate) fn render_among(document: &ResultDocument, around: &Around) -> Result
 }
 
 /// The plots of the long writes with their data encoded.
-struct FillView {
-    fill: Fill,
+struct LongWritesView {
+    fill: LongWrites,
     data: std::collections::BTreeMap<String, String>,
 }
 
-impl FillView {
-    fn new(fill: Fill) -> Result<Self> {
+impl LongWritesView {
+    fn new(fill: LongWrites) -> Result<Self> {
         let mut data = std::collections::BTreeMap::new();
         for plot in [&fill.over_data, &fill.over_time] {
             data.insert(plot.id.clone(), encode::plot(plot)?);
         }
-        Ok(FillView { fill, data })
+        Ok(LongWritesView { fill, data })
     }
 
     /// Data of the plot with this identifier.

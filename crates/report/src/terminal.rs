@@ -83,7 +83,7 @@ pub fn summary(document: &ResultDocument, options: &Options) -> String {
     answers(&mut out, document, width);
     let mut end = String::from("\n");
     curves(&mut end, document, options, width);
-    courses(&mut end, document, options, width);
+    time_lines(&mut end, document, options, width);
     let written = format!("{}, seed {}", document.generator, document.seed);
     paragraph(&mut end, &written, "", width);
     let left = SCREEN.saturating_sub(out.lines().count() + end.lines().count());
@@ -333,7 +333,7 @@ fn curves(out: &mut String, document: &ResultDocument, options: &Options, width:
 
 /// The longest write of each mode whose speed changes most, one line each; where nothing was
 /// written for long, the longest series of bandwidth.
-fn courses(out: &mut String, document: &ResultDocument, options: &Options, width: usize) {
+fn time_lines(out: &mut String, document: &ResultDocument, options: &Options, width: usize) {
     let length = |step: &StepResult| step.end_s - step.start_s;
     let fall = |step: &StepResult| {
         throughput_profile::of_step(step).map_or((0.0, 0.0), |c| {

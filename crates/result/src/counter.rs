@@ -21,6 +21,6 @@ pub const HOST_DISCARDED: &str = "host_discarded_bytes";
 /// Bytes programmed into flash.
 pub const FLASH_PROGRAMMED: &str = "flash_programmed_bytes";
 /// Bytes that garbage collection moved.
-pub const COLLECTED: &str = "collected_bytes";
+pub const GC_WRITES: &str = "collected_bytes";
 /// Bytes programmed per byte that the host wrote.
 pub const WRITE_AMPLIFICATION: &str = "write_amplification";

@@ -176,12 +176,12 @@ impl Notice {
         Notice::new(Level::Info, text)
     }
 
-    /// Warning.
+    /// A notice that limits the use of the numbers.
     pub fn warning(text: impl Into<String>) -> Self {
         Notice::new(Level::Warning, text)
     }
 
-    /// Error.
+    /// A notice that something was not measured, or wrongly.
     pub fn error(text: impl Into<String>) -> Self {
         Notice::new(Level::Error, text)
     }

@@ -22,8 +22,10 @@ pub mod histogram;
 pub mod json;
 mod kind;
 pub mod procedure;
+pub mod run_figure;
 pub mod series;
 mod step;
+pub mod step_id;
 pub mod throughput_profile;
 
 pub use document::{

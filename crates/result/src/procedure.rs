@@ -6,7 +6,7 @@ pub const RUN: &str = "run";
 pub const PROBE: &str = "probe";
 /// Detection of counterfeits.
 pub const VERIFY: &str = "verify";
-/// File systems.
+/// Workloads on Linux file systems, on simulated devices.
 pub const FILE_SYSTEMS: &str = "fs";
 /// Two fills of the whole device.
 pub const FILL: &str = "fill";

@@ -180,6 +180,7 @@ fn knee(means: &[f64], burst: f64) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nandscope_units::random::SplitMix64;
 
     fn series(v: Vec<f64>) -> Series {
         Series {
@@ -253,13 +254,10 @@ mod tests {
     #[test]
     fn noise_is_no_knee() {
         // Two speeds that take turns irregularly, as garbage collection makes them; the fast one first.
-        let mut state = 1_u64;
+        let mut random = SplitMix64::new(1);
         let v: Vec<f64> = (0..600)
             .map(|i| {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
-                let fast = i < 8 || (state >> 60) < 5;
+                let fast = random.below(16) < 5 || i < 8;
                 if fast { 400.0 } else { 90.0 }
             })
             .collect();

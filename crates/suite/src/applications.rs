@@ -1,8 +1,8 @@
 //! Replay of recorded application traces, scaled to the device, as fast as the device answers:
 //! eight requests outstanding, flushes waited for. What a person would have to wait for.
 
-use crate::session::{Flow, Phase, Pick, SECOND, Session, SuiteError, slug};
 use crate::ssd_traces::{SETTLE, areas_read, write_areas};
+use crate::step_runner::{Flow, Phase, Pick, SECOND, StepRunner, SuiteError, slug};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::runner::Thread;
 use nandscope_measure::target::Target;
@@ -17,32 +17,32 @@ const DEPTH: u32 = 8;
 const PREPARE: &str = "prepare-traces";
 
 /// Replays all traces of the library that the device has room for; the others are left out with a notice.
-pub(crate) fn run<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
-    if !session.skips(PREPARE) && prepare(session)? == Flow::Stop {
+pub(crate) fn run<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, SuiteError> {
+    if !runner.skips(PREPARE) && prepare(runner)? == Flow::Stop {
         return Ok(Flow::Stop);
     }
     for trace in library() {
         let id = format!("trace-{}", slug(trace.name));
-        if session.skips(&id) {
+        if runner.skips(&id) {
             continue;
         }
-        let Some(replay) = scaled(session.capacity(), trace)? else {
-            session.leave_out(&format!(
+        let Some(replay) = scaled(runner.capacity(), trace)? else {
+            runner.leave_out(&format!(
                 "Application trace \"{}\": left out, since it touches more than the device holds ({})",
                 trace.title,
-                session.capacity()
+                runner.capacity()
             ));
             continue;
         };
-        session.begin_step(
+        runner.begin_step(
             &id,
             &format!("Application trace: {}", trace.title),
             "Application traces",
             format!("{} Replayed as fast as the device answers, {DEPTH} requests at a time, spread over the device.", trace.description),
             1,
         );
-        let flow = one(session, trace, replay);
-        session.end_step();
+        let flow = one(runner, trace, replay);
+        runner.end_step();
         if flow? == Flow::Stop {
             return Ok(Flow::Stop);
         }
@@ -51,16 +51,16 @@ pub(crate) fn run<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, Suite
 }
 
 /// Writes what the traces read: after a format nothing would be there, and reads would not touch the flash.
-fn prepare<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
+fn prepare<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, SuiteError> {
     let mut areas = Vec::new();
     for trace in library() {
-        let replay = scaled(session.capacity(), trace)?;
+        let replay = scaled(runner.capacity(), trace)?;
         areas.extend(replay.into_iter().flat_map(areas_read));
     }
     if areas.is_empty() {
         return Ok(Flow::Continue);
     }
-    session.begin_step(
+    runner.begin_step(
         PREPARE,
         "Application traces: writing what they read",
         "Application traces",
@@ -70,8 +70,8 @@ fn prepare<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> 
         ),
         1,
     );
-    let flow = write_areas(session, areas);
-    session.end_step();
+    let flow = write_areas(runner, areas);
+    runner.end_step();
     flow
 }
 
@@ -94,7 +94,7 @@ fn scaled(capacity: Bytes, trace: &NamedTrace) -> Result<Option<Replay>, SuiteEr
 }
 
 fn one<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     trace: &NamedTrace,
     replay: Replay,
 ) -> Result<Flow, SuiteError> {
@@ -108,10 +108,10 @@ fn one<T: Target>(
         jobs: vec![JobMeta::new(trace.name)],
         interval: SECOND,
     };
-    if session.run(phase)? == Flow::Stop {
+    if runner.run(phase)? == Flow::Stop {
         return Ok(Flow::Stop);
     }
-    let Some(job) = session.current().and_then(|s| s.jobs.last()) else {
+    let Some(job) = runner.current().and_then(|s| s.jobs.last()) else {
         return Ok(Flow::Stop);
     };
     let bytes: u64 = job.directions.iter().map(|d| d.bytes).sum();
@@ -125,21 +125,21 @@ fn one<T: Target>(
     let mean_us = latency_ns / (operations as f64).max(1.0) / 1e3;
     let seconds = job.runtime_s;
     let id = slug(trace.name);
-    session.figure(
+    runner.figure(
         &format!("traces.{id}.bandwidth"),
         &format!("{}, bandwidth", trace.title),
         "MB/s",
         &[mb],
         Pick::Mean,
     );
-    session.figure(
+    runner.figure(
         &format!("traces.{id}.latency"),
         &format!("{}, mean latency", trace.title),
         "µs",
         &[mean_us],
         Pick::Mean,
     );
-    session.figure(
+    runner.figure(
         &format!("traces.{id}.time"),
         &format!("{}, time", trace.title),
         "s",

@@ -87,7 +87,7 @@ pub fn run<T: Send>(
 /// Next work of a free thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next<T> {
-    /// This task.
+    /// It can start now.
     Task(T),
     /// Nothing until another task is done.
     Wait,

@@ -2,6 +2,7 @@
 //! the one who draws; each is probed from outside, and the answers are counted: right, wrong, or
 //! not given. The tables in docs/inference.md come from [`wide`], which draws far beyond the library.
 
+mod dice;
 mod draw;
 mod error;
 mod noise;

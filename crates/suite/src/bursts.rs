@@ -2,8 +2,8 @@
 //! time between them: what a drive does for a person who works with it.
 
 use crate::jobs::phase;
-use crate::session::{Flow, Pick, Session, SuiteError};
 use crate::span::{span_gib, written_span};
+use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
 
 /// A burst test.
@@ -35,7 +35,7 @@ const DUTY_PERCENT: u32 = 20;
 
 /// Writes the span, then runs the bursts over it.
 pub(crate) fn run<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     bursts: Bursts,
     quick: bool,
 ) -> Result<Flow, SuiteError> {
@@ -45,9 +45,9 @@ pub(crate) fn run<T: Target>(
         total_mib,
     } = bursts;
     let title = format!("Burst random {direction}");
-    session.note_stage(&title, 0.0, 1.0, 2);
+    runner.note_stage(&title, 0.0, 1.0, 2);
     if written_span(
-        session,
+        runner,
         &format!("burst-{direction}"),
         &title,
         SPAN_GIB,
@@ -56,7 +56,7 @@ pub(crate) fn run<T: Target>(
     {
         return Ok(Flow::Stop);
     }
-    session.begin_step(
+    runner.begin_step(
         &format!("burst-{direction}"),
         &title,
         "Bursts",
@@ -68,15 +68,15 @@ pub(crate) fn run<T: Target>(
     let text = format!(
         "[burst-{direction}]\nrw=rand{direction}\nbs=4k\niodepth=1\nsize={span}g\nio_size={total}m\nnorandommap=1\nnandscope_duty_cycle={burst_mib}m:{DUTY_PERCENT}\n"
     );
-    let phase = phase(&title, &text, session.capacity(), session.seed)?;
-    let flow = session.run(phase);
-    let job = session.current().and_then(|s| s.jobs.last());
+    let phase = phase(&title, &text, runner.capacity(), runner.seed)?;
+    let flow = runner.run(phase);
+    let job = runner.current().and_then(|s| s.jobs.last());
     let mean_us = job
         .and_then(|j| j.directions.first())
         .map(|d| d.latency.mean_ns / 1e3);
     if let Some(us) = mean_us.filter(|us| *us > 0.0) {
         // One command at a time: bandwidth within bursts is the block over the mean latency.
-        session.figure(
+        runner.figure(
             &format!("burst.{direction}"),
             &title,
             "MB/s",
@@ -84,6 +84,6 @@ pub(crate) fn run<T: Target>(
             Pick::Mean,
         );
     }
-    session.end_step();
+    runner.end_step();
     flow
 }

@@ -4,9 +4,9 @@
 
 use crate::jobs::phase;
 use crate::options::Unobserved;
-use crate::progress::SessionWatcher;
-use crate::session::{Session, SuiteError};
+use crate::progress::StepWatcher;
 use crate::spec::{SimSpec, library_host};
+use crate::step_runner::{StepRunner, SuiteError};
 use nandscope_device::link::link_mode;
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::{Cell, InterfaceSection, VictimPolicy};
@@ -24,7 +24,7 @@ pub struct ClosedForm {
     pub theory: String,
     /// The expected value.
     pub expected: f64,
-    /// The simulated one.
+    /// Value of the model, in the unit of the closed form.
     pub simulated: f64,
     /// Unit of both.
     pub unit: &'static str,
@@ -265,8 +265,8 @@ fn measured(
     let mut document =
         ResultDocument::begin("closed forms", String::new(), SEED, Default::default());
     let mut unobserved = Unobserved;
-    let mut watcher = SessionWatcher::new(&mut unobserved, "", 0, 1);
-    let mut session = Session::new(
+    let mut watcher = StepWatcher::new(&mut unobserved, "", 0, 1);
+    let mut runner = StepRunner::new(
         SimTarget::new(device),
         SEED,
         &mut document,
@@ -274,7 +274,7 @@ fn measured(
         stop,
         &mut watcher,
     );
-    session.begin_step(
+    runner.begin_step(
         "closed-form",
         "Closed form",
         "Closed forms",
@@ -284,11 +284,11 @@ fn measured(
     let phase = phase(
         "closed form",
         &format!("[job]\n{job}"),
-        session.capacity(),
+        runner.capacity(),
         SEED,
     )?;
-    let _ = session.run(phase)?;
-    let job = session.current().and_then(|s| s.jobs.last());
+    let _ = runner.run(phase)?;
+    let job = runner.current().and_then(|s| s.jobs.last());
     let result = job.and_then(|j| j.directions.first());
     let result = result.ok_or_else(|| target(&"nothing was measured"))?;
     Ok(Measured {

@@ -4,7 +4,7 @@
 //! five is reported beside it.
 
 use crate::jobs::phase;
-use crate::session::{Flow, Pick, Session, SuiteError};
+use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
 
@@ -71,18 +71,18 @@ impl Extent {
 /// Runs the profile in the state that `state` names (`fresh`, `used`, `refreshed`), on a test file
 /// that begins at `offset`.
 pub(crate) fn run<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     state: &str,
     offset: u64,
     extent: Extent,
 ) -> Result<Flow, SuiteError> {
     let id = format!("cdm-{state}");
-    if session.skips(&id) {
+    if runner.skips(&id) {
         return Ok(Flow::Continue);
     }
-    let file_mib = 1024.min(session.capacity().0.saturating_sub(offset) >> 20);
+    let file_mib = 1024.min(runner.capacity().0.saturating_sub(offset) >> 20);
     let phases = 1 + 8 * 2 * (extent.runs + 1);
-    session.begin_step(
+    runner.begin_step(
         &id,
         &format!("CrystalDiskMark, {state}"),
         "CrystalDiskMark",
@@ -94,13 +94,13 @@ pub(crate) fn run<T: Target>(
         ),
         phases,
     );
-    let flow = all_rows(session, state, offset, file_mib, extent);
-    session.end_step();
+    let flow = all_rows(runner, state, offset, file_mib, extent);
+    runner.end_step();
     flow
 }
 
 fn all_rows<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     state: &str,
     offset: u64,
     file_mib: u64,
@@ -108,12 +108,12 @@ fn all_rows<T: Target>(
 ) -> Result<Flow, SuiteError> {
     let file = format!("size={file_mib}m\noffset={offset}\nrandrepeat=1\n");
     let make = format!("[make test file]\nrw=write\nbs=1m\niodepth=8\n{file}");
-    if run_one(session, &make)? == Flow::Stop {
+    if run_one(runner, &make)? == Flow::Stop {
         return Ok(Flow::Stop);
     }
     for write in [false, true] {
         for row in &ROWS {
-            if one_row(session, state, row, write, &file, extent)? == Flow::Stop {
+            if one_row(runner, state, row, write, &file, extent)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }
@@ -122,7 +122,7 @@ fn all_rows<T: Target>(
 }
 
 fn one_row<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     state: &str,
     row: &Row,
     write: bool,
@@ -137,7 +137,7 @@ fn one_row<T: Target>(
     };
     let (mut scores, mut latencies) = (Vec::new(), Vec::new());
     for run in 0..=extent.runs {
-        if session.idle(extent.pause)? == Flow::Stop {
+        if runner.idle(extent.pause)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
         let name = if run == 0 {
@@ -149,10 +149,10 @@ fn one_row<T: Target>(
             "[{} {direction}, {name}]\nrw={rw}\nbs={}\niodepth={}\nruntime={}\ntime_based=1\n{file}",
             row.name, row.block, row.depth, extent.run_s
         );
-        if run_one(session, &text)? == Flow::Stop {
+        if run_one(runner, &text)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
-        let job = session.current().and_then(|s| s.jobs.last());
+        let job = runner.current().and_then(|s| s.jobs.last());
         if run > 0
             && let Some(result) = job.and_then(|j| j.directions.first())
         {
@@ -161,7 +161,7 @@ fn one_row<T: Target>(
         }
     }
     let id = format!("cdm.{state}.{}.{direction}", row.slug);
-    session.figure(
+    runner.figure(
         &id,
         &format!("{} {direction}, {state}", row.name),
         "MB/s",
@@ -170,7 +170,7 @@ fn one_row<T: Target>(
     );
     if row.random {
         let iops: Vec<f64> = scores.iter().map(|mb| mb * 1e6 / 4096.0).collect();
-        session.figure(
+        runner.figure(
             &format!("{id}.iops"),
             &format!("{} {direction}, {state}, operations", row.name),
             "IOPS",
@@ -178,7 +178,7 @@ fn one_row<T: Target>(
             Pick::Best,
         );
     }
-    session.figure(
+    runner.figure(
         &format!("{id}.latency"),
         &format!("{} {direction}, {state}, mean latency", row.name),
         "µs",
@@ -188,7 +188,7 @@ fn one_row<T: Target>(
     Ok(Flow::Continue)
 }
 
-fn run_one<T: Target>(session: &mut Session<'_, T>, text: &str) -> Result<Flow, SuiteError> {
-    let phase = phase("CrystalDiskMark", text, session.capacity(), session.seed)?;
-    session.run(phase)
+fn run_one<T: Target>(runner: &mut StepRunner<'_, T>, text: &str) -> Result<Flow, SuiteError> {
+    let phase = phase("CrystalDiskMark", text, runner.capacity(), runner.seed)?;
+    runner.run(phase)
 }

@@ -1,4 +1,4 @@
-//! The result document of a procedure: creates it, and looks up figures. The session fills it.
+//! The result document of a procedure: creates it, and looks up figures. The runner fills it.
 
 use crate::options::ReviewOptions;
 use crate::spec::SimSpec;

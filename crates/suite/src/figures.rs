@@ -1,7 +1,7 @@
 //! Figures that follow from a whole procedure: power and heat over all of its steps, and what
 //! formatting restored.
 
-use crate::session::id_in_mode;
+use crate::step_runner::id_in_mode;
 use nandscope_result::{Figure, ResultDocument, StepResult, figure_id, series};
 
 /// Least speed-up by which a format counts as having restored performance.

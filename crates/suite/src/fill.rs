@@ -7,10 +7,10 @@ use crate::document::{begun, empty};
 use crate::jobs::phase;
 use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::own_time::in_own_time;
-use crate::progress::SessionWatcher;
+use crate::progress::StepWatcher;
 use crate::sequential::write_figures;
-use crate::session::{Flow, Pick, SECOND, Session, SuiteError};
 use crate::spec::SimSpec;
+use crate::step_runner::{Flow, Pick, SECOND, StepRunner, SuiteError};
 use crate::{facts, figures};
 use nandscope_device::Device;
 use nandscope_measure::sim::SimTarget;
@@ -50,8 +50,8 @@ pub(crate) fn run(
             .map_err(|e| SuiteError::Target(e.to_string()))?;
         let info = SimSpec::mode_info(mode, device.path());
         document.target.modes.push(info);
-        let mut watcher = SessionWatcher::new(&mut *observer, &mode.name, number, count);
-        let mut session = Session::new(
+        let mut watcher = StepWatcher::new(&mut *observer, &mode.name, number, count);
+        let mut runner = StepRunner::new(
             SimTarget::new(device),
             options.seed,
             &mut document,
@@ -60,8 +60,8 @@ pub(crate) fn run(
             &mut watcher,
         );
         let percent = if options.quick { QUICK_PERCENT } else { 100 };
-        let flow = both(&mut session, percent, "a fresh device");
-        let flow = session.keep_measured(flow)?;
+        let flow = both(&mut runner, percent, "a fresh device");
+        let flow = runner.keep_measured(flow)?;
         figures::add(&mut document, Some(&mode.name));
         if flow == Flow::Stop {
             document.complete = false;
@@ -97,28 +97,28 @@ pub fn fill_target<T: Target>(
     );
     document.environment = environment;
     let percent = if options.quick { QUICK_PERCENT } else { 100 };
-    in_own_time(target, document, options, observer, stop, |session| {
-        both(session, percent, "the device as it was")
+    in_own_time(target, document, options, observer, stop, |runner| {
+        both(runner, percent, "the device as it was")
     })
 }
 
 /// Both passes over the first `percent` of a target, which is `before` at first.
 pub(crate) fn both<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     percent: u32,
     before: &str,
 ) -> Result<Flow, SuiteError> {
-    session.note_stage("filling", 0.0, 1.0, PASSES);
+    runner.note_stage("filling", 0.0, 1.0, PASSES);
     for pass in 1..=PASSES {
         let (title, before) = match pass {
             1 => ("First fill", before),
             _ => ("Second fill", "the device right after the first fill"),
         };
         let id = format!("fill-{pass}");
-        if session.skips(&id) {
+        if runner.skips(&id) {
             continue;
         }
-        session.begin_step(
+        runner.begin_step(
             &id,
             title,
             SECTION,
@@ -126,12 +126,12 @@ pub(crate) fn both<T: Target>(
             1,
         );
         let text = format!("[fill]\nrw=write\nbs=128k\niodepth=32\nsize={percent}%\n");
-        let mut phase = phase(title, &text, session.capacity(), session.seed)?;
-        phase.interval = interval(session.capacity());
-        let flow = session.run(phase);
-        write_figures(session, &format!("fill.pass-{pass}"), title);
-        last_third(session, &format!("fill.pass-{pass}"), title);
-        session.end_step();
+        let mut phase = phase(title, &text, runner.capacity(), runner.seed)?;
+        phase.interval = interval(runner.capacity());
+        let flow = runner.run(phase);
+        write_figures(runner, &format!("fill.pass-{pass}"), title);
+        last_third(runner, &format!("fill.pass-{pass}"), title);
+        runner.end_step();
         if flow? == Flow::Stop {
             return Ok(Flow::Stop);
         }
@@ -140,15 +140,15 @@ pub(crate) fn both<T: Target>(
 }
 
 /// What the end of the fill is like: regions that differ by less than a plateau must are seen in it.
-fn last_third<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str) {
-    let Some(step) = session.current() else {
+fn last_third<T: Target>(runner: &mut StepRunner<'_, T>, id: &str, title: &str) {
+    let Some(step) = runner.current() else {
         return;
     };
     let Some(series) = throughput_profile::write_series(step) else {
         return;
     };
     if let Some(mb) = mean_of_last(step.start_s, &series.t_s, &series.v, 3.0) {
-        session.figure(
+        runner.figure(
             &format!("{id}.last-third"),
             &format!("{title}, mean of its last third"),
             "MB/s",

@@ -3,10 +3,10 @@
 //! otherwise, and a fourth test whether the unit with the file allocation table is kept open for
 //! itself. How each is measured and what it says is in the infer crate; here are the steps and words.
 
-mod describe;
+mod document;
 mod steps;
 
-pub(crate) use describe::{columns, size};
+pub(crate) use document::{columns, size};
 pub use nandscope_infer::flashbench::{
     AlignPlan, AlignRow, Boundaries, CLEAR, CardStep, Care, Certainty, FatRounds, Knee, OpenAu,
     OpenUnits, Order, Pinned, Rate, Treatment, VISIBLE, align, allocation_unit, boundaries,

@@ -2,7 +2,7 @@
 //! copied to the card by 32 threads without buffering, read back after 10 s of idle time, and
 //! deleted, three times over. Bandwidth is the mean of the three passes.
 
-use crate::session::{Flow, Phase, Pick, SECOND, Session, SuiteError, slug};
+use crate::step_runner::{Flow, Phase, Pick, SECOND, StepRunner, SuiteError, slug};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::runner::Thread;
 use nandscope_measure::target::Target;
@@ -37,12 +37,12 @@ impl Extent {
 
 /// Runs all four folders.
 pub(crate) fn run<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     extent: Extent,
 ) -> Result<Flow, SuiteError> {
     for spec in das_suite() {
-        let spec = fit(&spec, extent.divisor, session.capacity());
-        if one_folder(session, &spec, extent.passes)? == Flow::Stop {
+        let spec = fit(&spec, extent.divisor, runner.capacity());
+        if one_folder(runner, &spec, extent.passes)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
     }
@@ -75,11 +75,11 @@ pub(crate) struct Folder {
 impl Folder {
     /// The folder of a specification; nothing if its step is to be skipped.
     pub(crate) fn of<T: Target>(
-        session: &mut Session<'_, T>,
+        runner: &mut StepRunner<'_, T>,
         spec: &FolderSpec,
     ) -> Result<Option<Self>, SuiteError> {
         let id = format!("folder-{}", slug(&spec.name));
-        if session.skips(&id) {
+        if runner.skips(&id) {
             return Ok(None);
         }
         let title = format!("Folder copy: {}", spec.name);
@@ -101,17 +101,17 @@ fn fault_of(title: &str, problem: &dyn Display) -> SuiteError {
 }
 
 fn one_folder<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     spec: &FolderSpec,
     passes: u32,
 ) -> Result<Flow, SuiteError> {
-    let Some(folder) = Folder::of(session, spec)? else {
+    let Some(folder) = Folder::of(runner, spec)? else {
         return Ok(Flow::Continue);
     };
-    let mut layout = ExfatLayout::new(session.capacity()).map_err(|e| folder.fault(&e))?;
+    let mut layout = ExfatLayout::new(runner.capacity()).map_err(|e| folder.fault(&e))?;
     let placed = layout.place(&folder.tree).map_err(|e| folder.fault(&e))?;
     let options = CopyOptions::default();
-    session.begin_step(
+    runner.begin_step(
         &folder.id,
         &folder.title,
         "Extended use",
@@ -125,10 +125,10 @@ fn one_folder<T: Target>(
         ),
         passes * 4,
     );
-    let flow = all_passes(session, &spec.name, passes, IDLE, |_, turn| {
+    let flow = all_passes(runner, &spec.name, passes, IDLE, |_, turn| {
         vec![phase(&layout, &placed, &options, turn)]
     });
-    session.end_step();
+    runner.end_step();
     flow
 }
 
@@ -157,30 +157,30 @@ impl Turn<'_> {
 /// Writes a folder, lets `idle` pass, reads it back and deletes it, so many times; the figures are the means of the
 /// passes. `phases` makes what is to be done in turn.
 pub(crate) fn all_passes<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     folder: &str,
     passes: u32,
     idle: Nanos,
-    phases: impl Fn(&Session<'_, T>, &Turn<'_>) -> Vec<Phase>,
+    phases: impl Fn(&StepRunner<'_, T>, &Turn<'_>) -> Vec<Phase>,
 ) -> Result<Flow, SuiteError> {
     let (mut written, mut read) = (Vec::new(), Vec::new());
     for pass in 1..=passes {
         for part in [Part::Write, Part::Read, Part::Delete] {
-            let todo = phases(session, &Turn { part, folder, pass });
+            let todo = phases(runner, &Turn { part, folder, pass });
             let jobs = todo.len();
             for phase in todo {
-                if session.run(phase)? == Flow::Stop {
+                if runner.run(phase)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
             match part {
                 Part::Write => {
-                    written.extend(speed(session, jobs));
-                    if session.idle(idle)? == Flow::Stop {
+                    written.extend(speed(runner, jobs));
+                    if runner.idle(idle)? == Flow::Stop {
                         return Ok(Flow::Stop);
                     }
                 }
-                Part::Read => read.extend(speed(session, jobs)),
+                Part::Read => read.extend(speed(runner, jobs)),
                 Part::Delete => {}
             }
         }
@@ -188,14 +188,14 @@ pub(crate) fn all_passes<T: Target>(
     for (values, what) in [(written, "write"), (read, "read")] {
         let id = format!("folders.{}.{what}", slug(folder));
         let title = format!("{folder} {what}");
-        session.figure(&id, &title, "MB/s", &values, Pick::Mean);
+        runner.figure(&id, &title, "MB/s", &values, Pick::Mean);
     }
     Ok(Flow::Continue)
 }
 
 /// MB/s of the last jobs together.
-fn speed<T: Target>(session: &Session<'_, T>, jobs: usize) -> Option<f64> {
-    let all = &session.current()?.jobs;
+fn speed<T: Target>(runner: &StepRunner<'_, T>, jobs: usize) -> Option<f64> {
+    let all = &runner.current()?.jobs;
     let last = all.get(all.len().checked_sub(jobs)?..)?;
     let bytes: u64 = last
         .iter()

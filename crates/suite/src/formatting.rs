@@ -2,7 +2,7 @@
 //! passes discards on. What it restores shows in the test that follows.
 
 use crate::folders::single;
-use crate::session::{Flow, Session, SuiteError};
+use crate::step_runner::{Flow, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
 use nandscope_workload::files::{ExfatLayout, FormatPlan};
@@ -12,18 +12,18 @@ const SETTLE: Nanos = Nanos::from_secs(30);
 
 /// Formats the device.
 pub(crate) fn run<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     id: &str,
     title: &str,
 ) -> Result<Flow, SuiteError> {
-    if session.skips(id) {
+    if runner.skips(id) {
         return Ok(Flow::Continue);
     }
-    let layout = ExfatLayout::new(session.capacity()).map_err(|e| SuiteError::Step {
+    let layout = ExfatLayout::new(runner.capacity()).map_err(|e| SuiteError::Step {
         step: title.to_string(),
         problem: e.to_string(),
     })?;
-    session.begin_step(
+    runner.begin_step(
         id,
         title,
         "Formatting",
@@ -31,18 +31,18 @@ pub(crate) fn run<T: Target>(
             .to_string(),
         2,
     );
-    let flow = match session.run(single(
+    let flow = match runner.run(single(
         Box::new(FormatPlan::default().source(&layout)),
         "format",
     )) {
-        Ok(Flow::Continue) => session.idle(SETTLE),
+        Ok(Flow::Continue) => runner.idle(SETTLE),
         other => other,
     };
-    session.end_step();
+    runner.end_step();
     flow
 }
 
 /// Start of a test file on a freshly formatted device.
-pub(crate) fn first_file_offset<T: Target>(session: &Session<'_, T>) -> u64 {
-    ExfatLayout::new(session.capacity()).map_or(0, |layout| layout.heap().next_multiple_of(1 << 20))
+pub(crate) fn first_file_offset<T: Target>(runner: &StepRunner<'_, T>) -> u64 {
+    ExfatLayout::new(runner.capacity()).map_or(0, |layout| layout.heap().next_multiple_of(1 << 20))
 }

@@ -8,8 +8,8 @@ use crate::document::{blank, value};
 use crate::jobs::phase;
 use crate::modes::{Turns, published};
 use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
-use crate::session::{Flow, Pick, Session, SuiteError, id_in_mode};
 use crate::spec::{Mode, SimSpec};
+use crate::step_runner::{Flow, Pick, StepRunner, SuiteError, id_in_mode};
 use nandscope_device::Device;
 use nandscope_measure::target::Target;
 use nandscope_result::{Figure, Operation, ResultDocument};
@@ -57,8 +57,8 @@ pub(crate) fn run(
         settle: rest,
         begin: rest,
     };
-    let measured = turns.take(&modes, &mut document, observer, stop, |session| {
-        port(session, options.quick)
+    let measured = turns.take(&modes, &mut document, observer, stop, |runner| {
+        port(runner, options.quick)
     })?;
     side_by_side(&mut document, &modes[..measured]);
     published(spec, options, document)
@@ -102,12 +102,12 @@ fn rest(device: &mut Device) {
 /// Steps at each port: the file, read, write.
 const STEPS: u32 = 3;
 
-fn port<T: Target>(session: &mut Session<'_, T>, quick: bool) -> Result<Flow, SuiteError> {
+fn port<T: Target>(runner: &mut StepRunner<'_, T>, quick: bool) -> Result<Flow, SuiteError> {
     let extent = if quick { Extent::QUICK } else { Extent::FULL };
     // A small device is measured on all of itself.
-    let file_mib = extent.file_mib.min(session.capacity().0 >> 20);
-    session.note_stage(SECTION, 0.0, 1.0, STEPS);
-    session.begin_step(
+    let file_mib = extent.file_mib.min(runner.capacity().0 >> 20);
+    runner.note_stage(SECTION, 0.0, 1.0, STEPS);
+    runner.begin_step(
         "iometer-file",
         "Test file",
         SECTION,
@@ -115,14 +115,14 @@ fn port<T: Target>(session: &mut Session<'_, T>, quick: bool) -> Result<Flow, Su
         1,
     );
     let text = format!("[make test file]\nrw=write\nbs=128k\niodepth=32\nsize={file_mib}m\n");
-    let flow = phase("test file", &text, session.capacity(), session.seed)
-        .and_then(|phase| session.run(phase));
-    session.end_step();
+    let flow = phase("test file", &text, runner.capacity(), runner.seed)
+        .and_then(|phase| runner.run(phase));
+    runner.end_step();
     if flow? == Flow::Stop {
         return Ok(Flow::Stop);
     }
     for direction in [Operation::Read, Operation::Write] {
-        if one(session, &direction, file_mib, extent.run_s)? == Flow::Stop {
+        if one(runner, &direction, file_mib, extent.run_s)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
     }
@@ -130,13 +130,13 @@ fn port<T: Target>(session: &mut Session<'_, T>, quick: bool) -> Result<Flow, Su
 }
 
 fn one<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     direction: &Operation,
     file_mib: u64,
     run_s: u64,
 ) -> Result<Flow, SuiteError> {
     let title = format!("128 KiB sequential {direction}, QD32");
-    session.begin_step(
+    runner.begin_step(
         &format!("iometer-{direction}"),
         &title,
         SECTION,
@@ -147,8 +147,8 @@ fn one<T: Target>(
         "[{direction}]\nrw={direction}\nbs=128k\niodepth=32\nsize={file_mib}m\nruntime={run_s}\ntime_based=1\n"
     );
     let flow =
-        phase(&title, &text, session.capacity(), session.seed).and_then(|phase| session.run(phase));
-    let result = session
+        phase(&title, &text, runner.capacity(), runner.seed).and_then(|phase| runner.run(phase));
+    let result = runner
         .current()
         .and_then(|s| s.jobs.last())
         .and_then(|j| j.directions.iter().find(|d| d.kind == *direction));
@@ -156,9 +156,9 @@ fn one<T: Target>(
         result.map(|d| (d.bandwidth_bytes_per_s / 1e6, d.latency.mean_ns / 1e3))
     {
         let id = format!("iometer.{direction}");
-        session.figure(&id, &title, "MB/s", &[bandwidth], Pick::Mean);
+        runner.figure(&id, &title, "MB/s", &[bandwidth], Pick::Mean);
         let title = format!("{title}, mean latency");
-        session.figure(
+        runner.figure(
             &format!("{id}.latency"),
             &title,
             "µs",
@@ -166,7 +166,7 @@ fn one<T: Target>(
             Pick::Mean,
         );
     }
-    session.end_step();
+    runner.end_step();
     flow
 }
 

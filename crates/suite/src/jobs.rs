@@ -1,7 +1,7 @@
 //! Phases from jobs in fio's grammar: what a procedure does is written as anybody would write it
 //! for fio.
 
-use crate::session::{Phase, SECOND, SuiteError};
+use crate::step_runner::{Phase, SECOND, SuiteError};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::runner::Thread;
 use nandscope_units::Bytes;

@@ -35,12 +35,12 @@ mod real;
 mod real_folders;
 pub mod review;
 mod sequential;
-mod session;
 mod span;
 pub mod spec;
 pub mod speed_class;
 pub mod ssd;
 mod ssd_traces;
+mod step_runner;
 mod sustained;
 
 pub use fill::fill_target;
@@ -51,5 +51,5 @@ pub use real::review_target;
 #[cfg(target_os = "linux")]
 pub use real_folders::review_folder;
 pub use review::review;
-pub use session::SuiteError;
 pub use spec::SimSpec;
+pub use step_runner::SuiteError;

@@ -3,9 +3,9 @@
 
 use crate::document::blank;
 use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
-use crate::progress::SessionWatcher;
-use crate::session::{Flow, Session, SuiteError};
+use crate::progress::StepWatcher;
 use crate::spec::{Mode, SimSpec};
+use crate::step_runner::{Flow, StepRunner, SuiteError};
 use crate::{facts, figures};
 use nandscope_device::Device;
 use nandscope_measure::sim::SimTarget;
@@ -25,7 +25,7 @@ pub(crate) fn run(
     procedure: &str,
     observer: &mut dyn ReviewObserver,
     stop: &dyn Fn() -> bool,
-    measure: impl Fn(&mut Session<'_, SimTarget>) -> Result<Flow, SuiteError>,
+    measure: impl Fn(&mut StepRunner<'_, SimTarget>) -> Result<Flow, SuiteError>,
 ) -> Result<ResultDocument, SuiteError> {
     let mut modes = chosen_modes(spec, options)?;
     if options.modes.is_empty() {
@@ -84,7 +84,7 @@ impl<'a> Turns<'a> {
         document: &mut ResultDocument,
         observer: &mut dyn ReviewObserver,
         stop: &dyn Fn() -> bool,
-        measure: impl Fn(&mut Session<'_, SimTarget>) -> Result<Flow, SuiteError>,
+        measure: impl Fn(&mut StepRunner<'_, SimTarget>) -> Result<Flow, SuiteError>,
     ) -> Result<usize, SuiteError> {
         let (profile, seed) = (&self.spec.profile, self.options.seed);
         let first = modes.first().ok_or_else(|| {
@@ -103,8 +103,8 @@ impl<'a> Turns<'a> {
             let info = SimSpec::mode_info(mode, device.path());
             document.target.modes.push(info);
             let now = device.now();
-            let mut watcher = SessionWatcher::new(&mut *observer, &mode.name, number, modes.len());
-            let mut session = Session::new(
+            let mut watcher = StepWatcher::new(&mut *observer, &mode.name, number, modes.len());
+            let mut runner = StepRunner::new(
                 SimTarget::at(device, now),
                 seed,
                 document,
@@ -112,9 +112,9 @@ impl<'a> Turns<'a> {
                 stop,
                 &mut watcher,
             );
-            let flow = measure(&mut session);
-            let flow = session.keep_measured(flow)?;
-            device = session.target.into_device();
+            let flow = measure(&mut runner);
+            let flow = runner.keep_measured(flow)?;
+            device = runner.target.into_device();
             figures::add(document, Some(&mode.name));
             if flow == Flow::Stop {
                 document.complete = false;
@@ -152,16 +152,16 @@ mod tests {
             "test",
             &mut Unobserved,
             &|| false,
-            |session| {
+            |runner| {
                 if done.replace(true) || at_once {
                     return Err(SuiteError::Step {
                         step: "Second".to_string(),
                         problem: "the device is worn out".to_string(),
                     });
                 }
-                session.begin_step("first", "First", "Test", String::new(), 1);
-                let flow = session.idle(Nanos::from_secs(1));
-                session.end_step();
+                runner.begin_step("first", "First", "Test", String::new(), 1);
+                let flow = runner.idle(Nanos::from_secs(1));
+                runner.end_step();
                 flow
             },
         )

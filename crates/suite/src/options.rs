@@ -1,7 +1,7 @@
 //! What the user may choose of any procedure, and who learns how it goes.
 
-use crate::session::SuiteError;
 use crate::spec::{Mode, SimSpec};
+use crate::step_runner::SuiteError;
 use nandscope_result::ResultDocument;
 use nandscope_units::Nanos;
 

@@ -2,8 +2,8 @@
 
 use crate::figures;
 use crate::options::{ReviewObserver, ReviewOptions};
-use crate::progress::SessionWatcher;
-use crate::session::{Flow, Session, SuiteError};
+use crate::progress::StepWatcher;
+use crate::step_runner::{Flow, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
 use nandscope_result::ResultDocument;
 
@@ -19,12 +19,12 @@ pub(crate) fn in_own_time<T: Target>(
     options: &ReviewOptions,
     observer: &mut dyn ReviewObserver,
     stop: &dyn Fn() -> bool,
-    measure: impl FnOnce(&mut Session<'_, T>) -> Result<Flow, SuiteError>,
+    measure: impl FnOnce(&mut StepRunner<'_, T>) -> Result<Flow, SuiteError>,
 ) -> Result<ResultDocument, SuiteError> {
     let earlier = options.earlier.as_ref().map(|e| e.document.clone());
     let mut document = earlier.unwrap_or(document);
-    let mut watcher = SessionWatcher::new(observer, "", 0, 1);
-    let mut session = Session::new(
+    let mut watcher = StepWatcher::new(observer, "", 0, 1);
+    let mut runner = StepRunner::new(
         target,
         options.seed,
         &mut document,
@@ -32,10 +32,10 @@ pub(crate) fn in_own_time<T: Target>(
         stop,
         &mut watcher,
     );
-    session.resume();
-    let flow = measure(&mut session);
-    let flow = session.keep_measured(flow)?;
-    drop(session);
+    runner.resume();
+    let flow = measure(&mut runner);
+    let flow = runner.keep_measured(flow)?;
+    drop(runner);
     figures::add(&mut document, None);
     if flow != Flow::Continue {
         document.complete = false;
@@ -64,11 +64,11 @@ mod tests {
             &options,
             &mut Unobserved,
             &stop,
-            |session| {
+            |runner| {
                 if succeeds {
-                    session.begin_step("first", "First", "Test", String::new(), 1);
-                    let _: Flow = session.idle(Nanos::from_secs(1))?;
-                    session.end_step();
+                    runner.begin_step("first", "First", "Test", String::new(), 1);
+                    let _: Flow = runner.idle(Nanos::from_secs(1))?;
+                    runner.end_step();
                 }
                 Err(SuiteError::Step {
                     step: "Second".to_string(),

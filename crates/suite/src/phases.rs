@@ -1,5 +1,5 @@
 //! A step that is measured in parts: how the parts become one time line and one sum. Which parts there
-//! are is for the session ([`crate::session`]).
+//! are is for the runner ([`crate::step_runner`]).
 
 use nandscope_result::{Series, StepResult, counter};
 

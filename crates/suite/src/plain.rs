@@ -9,8 +9,8 @@ use crate::document::blank;
 use crate::jobs::phase;
 use crate::modes::{Turns, published};
 use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
-use crate::session::{Flow, Pick, Session, SuiteError};
 use crate::spec::SimSpec;
+use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
 use nandscope_result::ResultDocument;
 
@@ -77,35 +77,35 @@ pub(crate) fn run(
     published(spec, options, document)
 }
 
-fn all<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
-    session.note_stage(SECTION, 0.0, 1.0, PARTS.len() as u32);
+fn all<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, SuiteError> {
+    runner.note_stage(SECTION, 0.0, 1.0, PARTS.len() as u32);
     for part in &PARTS {
-        if one(session, part)? == Flow::Stop {
+        if one(runner, part)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
     }
     Ok(Flow::Continue)
 }
 
-fn one<T: Target>(session: &mut Session<'_, T>, part: &Part) -> Result<Flow, SuiteError> {
+fn one<T: Target>(runner: &mut StepRunner<'_, T>, part: &Part) -> Result<Flow, SuiteError> {
     let id = format!("plain-{}", part.id);
-    session.begin_step(&id, part.title, SECTION, part.how.to_string(), 1);
+    runner.begin_step(&id, part.title, SECTION, part.how.to_string(), 1);
     let place = if part.id == "write-start" {
         ""
     } else {
         AFTER_FAT
     };
     let text = format!("[{}]\n{}{place}", part.id, part.options);
-    let flow = phase(part.title, &text, session.capacity(), session.seed)
-        .and_then(|phase| session.run(phase));
-    let job = session.current().and_then(|s| s.jobs.last());
+    let flow = phase(part.title, &text, runner.capacity(), runner.seed)
+        .and_then(|phase| runner.run(phase));
+    let job = runner.current().and_then(|s| s.jobs.last());
     let rate = job
         .and_then(|j| j.directions.first())
         .map(|d| d.bandwidth_bytes_per_s / 1e6);
     if let Some(rate) = rate {
         let id = format!("plain.{}", part.id);
-        session.figure(&id, part.title, "MB/s", &[rate], Pick::Mean);
+        runner.figure(&id, part.title, "MB/s", &[rate], Pick::Mean);
     }
-    session.end_step();
+    runner.end_step();
     flow
 }

@@ -1,6 +1,6 @@
 //! The procedures that there are, by name: what `--suite` offers and what checks refer to.
 
-use crate::session::SuiteError;
+use crate::step_runner::SuiteError;
 use nandscope_result::procedure;
 
 /// A procedure that a suite can run.

@@ -3,9 +3,9 @@
 use crate::options::{ReviewObserver, ReviewOptions};
 use crate::procedure::Procedure;
 use crate::review::review;
-use crate::session::SuiteError;
 use crate::spec::SimSpec;
 use crate::ssd;
+use crate::step_runner::SuiteError;
 use crate::{fill, flashbench, iometer, modes, plain, speed_class};
 use nandscope_result::ResultDocument;
 
@@ -28,8 +28,8 @@ impl Procedure {
             Procedure::SsdPeers => ssd::beside(spec, options, observer, stop),
             Procedure::Iometer => iometer::run(spec, options, observer, stop),
             Procedure::SpeedClass => {
-                modes::run(spec, options, self.name(), observer, stop, |session| {
-                    speed_class::run(session, options.quick)
+                modes::run(spec, options, self.name(), observer, stop, |runner| {
+                    speed_class::run(runner, options.quick)
                 })
             }
             Procedure::Flashbench | Procedure::FlashbenchWhole => {
@@ -38,8 +38,8 @@ impl Procedure {
                     _ if options.quick => flashbench::Extent::QUICK,
                     _ => flashbench::Extent::FULL,
                 };
-                modes::run(spec, options, self.name(), observer, stop, |session| {
-                    flashbench::run(session, extent)
+                modes::run(spec, options, self.name(), observer, stop, |runner| {
+                    flashbench::run(runner, extent)
                 })
             }
             Procedure::Fill => fill::run(spec, options, observer, stop),

@@ -1,26 +1,26 @@
-//! From progress within a step to progress of the whole procedure: a procedure is a row of sessions
-//! (a mode, a port, a drive), a session a row of stages, a stage a number of steps of equal weight.
+//! From progress within a step to progress of the whole procedure: a procedure is a row of parts
+//! (a mode, a port, a drive), a part a row of stages, a stage a number of steps of equal weight.
 
 use crate::options::ReviewObserver;
-use crate::session::Watcher;
+use crate::step_runner::Watcher;
 use nandscope_result::ResultDocument;
 use nandscope_units::Nanos;
 
-/// Tells an observer how far the whole procedure has come while one session is under way.
-pub(crate) struct SessionWatcher<'a> {
+/// Tells an observer how far the whole procedure has come while one part is under way.
+pub(crate) struct StepWatcher<'a> {
     observer: &'a mut dyn ReviewObserver,
     mode: String,
-    /// Share of the procedure that lies before this session, and its own.
-    session: (f64, f64),
+    /// Share of the procedure that lies before this part, and its own.
+    part: (f64, f64),
     title: String,
-    /// Share of the session that lies before the stage, and its own.
+    /// Share of the part that lies before the stage, and its own.
     stage: (f64, f64),
     /// Steps of the stage that are done, and all of them.
     steps: (u32, u32),
 }
 
-impl<'a> SessionWatcher<'a> {
-    /// The watcher of session `number` of `count` of equal weight.
+impl<'a> StepWatcher<'a> {
+    /// The watcher of part `number` of `count` of equal weight.
     pub(crate) fn new(
         observer: &'a mut dyn ReviewObserver,
         mode: &str,
@@ -28,10 +28,10 @@ impl<'a> SessionWatcher<'a> {
         count: usize,
     ) -> Self {
         let share = 1.0 / count.max(1) as f64;
-        SessionWatcher {
+        StepWatcher {
             observer,
             mode: mode.to_string(),
-            session: (number as f64 * share, share),
+            part: (number as f64 * share, share),
             title: String::new(),
             stage: (0.0, 1.0),
             steps: (0, 1),
@@ -39,7 +39,7 @@ impl<'a> SessionWatcher<'a> {
     }
 }
 
-impl Watcher for SessionWatcher<'_> {
+impl Watcher for StepWatcher<'_> {
     fn stage(&mut self, title: &str, base: f64, share: f64, steps: u32) {
         self.title = title.to_string();
         self.stage = (base, share);
@@ -62,7 +62,7 @@ impl Watcher for SessionWatcher<'_> {
         let (done, steps) = self.steps;
         let of_stage = (f64::from(done) + fraction.clamp(0.0, 1.0)) / f64::from(steps);
         let of_session = self.stage.0 + self.stage.1 * of_stage.min(1.0);
-        let whole = self.session.0 + self.session.1 * of_session;
+        let whole = self.part.0 + self.part.1 * of_session;
         self.observer.progress(whole, &self.mode, &self.title, at);
     }
 }
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn shares_of_sessions_stages_and_steps_multiply() {
         let mut last = Last(Vec::new());
-        let mut watcher = SessionWatcher::new(&mut last, "b", 1, 2);
+        let mut watcher = StepWatcher::new(&mut last, "b", 1, 2);
         watcher.stage("half", 0.5, 0.5, 2);
         watcher.phase_progress(0.0, Nanos::ZERO);
         watcher.phase_progress(1.0, Nanos::ZERO);

@@ -6,7 +6,7 @@ use crate::document::empty;
 use crate::options::{ReviewObserver, ReviewOptions};
 use crate::own_time::in_own_time;
 use crate::review::{SHORTENED, all_stages};
-use crate::session::SuiteError;
+use crate::step_runner::SuiteError;
 use nandscope_measure::target::Target;
 use nandscope_result::{ResultDocument, TargetInfo};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub fn review_target<T: Target>(
     let title = info.model.clone();
     let mut document = empty(title, info, options, "card review", SHORTENED);
     document.environment = environment;
-    in_own_time(target, document, options, observer, stop, |session| {
-        all_stages(session, options.quick)
+    in_own_time(target, document, options, observer, stop, |runner| {
+        all_stages(runner, options.quick)
     })
 }

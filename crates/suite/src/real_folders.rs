@@ -6,7 +6,7 @@ use crate::folders::{self, Extent as Share, Folder, Part, Turn, single};
 use crate::options::{ReviewObserver, ReviewOptions};
 use crate::own_time::in_own_time;
 use crate::review::SHORTENED;
-use crate::session::{Flow, Phase, SECOND, Session, SuiteError};
+use crate::step_runner::{Flow, Phase, SECOND, StepRunner, SuiteError};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::real::FolderTarget;
 use nandscope_measure::runner::Thread;
@@ -41,22 +41,22 @@ pub fn review_folder(
     } else {
         Share::FULL
     };
-    in_own_time(target, document, options, observer, stop, |session| {
-        all(session, share, room)
+    in_own_time(target, document, options, observer, stop, |runner| {
+        all(runner, share, room)
     })
 }
 
 fn all(
-    session: &mut Session<'_, FolderTarget>,
+    runner: &mut StepRunner<'_, FolderTarget>,
     share: Share,
     room: Bytes,
 ) -> Result<Flow, SuiteError> {
     let suite = das_suite();
     let part = 1.0 / suite.len() as f64;
     for (i, spec) in suite.iter().enumerate() {
-        session.note_stage(&spec.name.to_lowercase(), part * i as f64, part, 1);
+        runner.note_stage(&spec.name.to_lowercase(), part * i as f64, part, 1);
         let spec = folders::fit(spec, share.divisor, room);
-        if one(session, &spec, share.passes)? == Flow::Stop {
+        if one(runner, &spec, share.passes)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
     }
@@ -64,24 +64,24 @@ fn all(
 }
 
 fn one(
-    session: &mut Session<'_, FolderTarget>,
+    runner: &mut StepRunner<'_, FolderTarget>,
     spec: &FolderSpec,
     passes: u32,
 ) -> Result<Flow, SuiteError> {
-    let Some(folder) = Folder::of(session, spec)? else {
+    let Some(folder) = Folder::of(runner, spec)? else {
         return Ok(Flow::Continue);
     };
-    session
+    runner
         .target
         .hold(&folder.tree)
         .map_err(|e| folder.fault(&e))?;
     let options = CopyOptions::default();
-    let cached = if session.target.is_direct() {
+    let cached = if runner.target.is_direct() {
         "past the page cache"
     } else {
         "through the page cache, which is dropped before reading"
     };
-    session.begin_step(
+    runner.begin_step(
         &folder.id,
         &folder.title,
         "Extended use",
@@ -96,21 +96,17 @@ fn one(
         ),
         passes * 5,
     );
-    let flow = folders::all_passes(
-        session,
-        &spec.name,
-        passes,
-        idle(passes),
-        |session, turn| phases(session, &options, turn),
-    );
-    session.end_step();
-    session.target.clear();
+    let flow = folders::all_passes(runner, &spec.name, passes, idle(passes), |runner, turn| {
+        phases(runner, &options, turn)
+    });
+    runner.end_step();
+    runner.target.clear();
     flow
 }
 
 /// What a part of a pass consists of; what was written is synced as a whole.
 fn phases(
-    session: &Session<'_, FolderTarget>,
+    runner: &StepRunner<'_, FolderTarget>,
     options: &CopyOptions,
     turn: &Turn<'_>,
 ) -> Vec<Phase> {
@@ -123,12 +119,12 @@ fn phases(
                 chunk: 0,
             };
             vec![
-                phase(session, OpKind::Write, options, &turn.name("write")),
+                phase(runner, OpKind::Write, options, &turn.name("write")),
                 single(Box::new(ExtentSource::new(vec![sync])), &turn.name("sync")),
             ]
         }
-        Part::Read => vec![phase(session, OpKind::Read, options, &turn.name("read"))],
-        Part::Delete => vec![phase(session, OpKind::Trim, options, &turn.name("delete"))],
+        Part::Read => vec![phase(runner, OpKind::Read, options, &turn.name("read"))],
+        Part::Delete => vec![phase(runner, OpKind::Trim, options, &turn.name("delete"))],
     }
 }
 
@@ -142,7 +138,7 @@ fn idle(passes: u32) -> Nanos {
 
 /// All files, dealt out to the threads; deleting is done by one.
 fn phase(
-    session: &Session<'_, FolderTarget>,
+    runner: &StepRunner<'_, FolderTarget>,
     kind: OpKind,
     options: &CopyOptions,
     name: &str,
@@ -153,7 +149,7 @@ fn phase(
         options.threads.max(1)
     };
     let mut lists: Vec<(u64, Vec<Extent>)> = vec![(0, Vec::new()); threads as usize];
-    for file in session.target.files() {
+    for file in runner.target.files() {
         let length = if kind == OpKind::Trim {
             file.room().min(u64::from(options.io_bytes))
         } else {

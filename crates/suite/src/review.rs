@@ -7,8 +7,8 @@ use crate::crystaldiskmark as cdm;
 use crate::document::blank;
 use crate::modes::{Turns, published};
 use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
-use crate::session::{Flow, Session, SuiteError};
 use crate::spec::SimSpec;
+use crate::step_runner::{Flow, StepRunner, SuiteError};
 use crate::{applications, folders, formatting, sequential};
 use nandscope_device::Device;
 use nandscope_measure::target::Target;
@@ -67,7 +67,11 @@ impl Stage {
         }
     }
 
-    fn run<T: Target>(self, session: &mut Session<'_, T>, quick: bool) -> Result<Flow, SuiteError> {
+    fn run<T: Target>(
+        self,
+        runner: &mut StepRunner<'_, T>,
+        quick: bool,
+    ) -> Result<Flow, SuiteError> {
         match self {
             Stage::CrystalDiskMark(state) => {
                 let extent = if quick {
@@ -75,22 +79,22 @@ impl Stage {
                 } else {
                     cdm::Extent::FULL
                 };
-                let offset = formatting::first_file_offset(session);
-                cdm::run(session, state, offset, extent)
+                let offset = formatting::first_file_offset(runner);
+                cdm::run(runner, state, offset, extent)
             }
             Stage::Sequential(state) => {
-                sequential::run(session, state, if quick { 10 } else { 100 })
+                sequential::run(runner, state, if quick { 10 } else { 100 })
             }
-            Stage::Format(id, title) => formatting::run(session, id, title),
+            Stage::Format(id, title) => formatting::run(runner, id, title),
             Stage::Folders => folders::run(
-                session,
+                runner,
                 if quick {
                     folders::Extent::QUICK
                 } else {
                     folders::Extent::FULL
                 },
             ),
-            Stage::Traces => applications::run(session),
+            Stage::Traces => applications::run(runner),
         }
     }
 }
@@ -113,22 +117,22 @@ pub fn review(
         settle: cool_down,
         ..Turns::plain(spec, options)
     };
-    turns.take(&modes, &mut document, observer, stop, |session| {
-        all_stages(session, options.quick)
+    turns.take(&modes, &mut document, observer, stop, |runner| {
+        all_stages(runner, options.quick)
     })?;
     published(spec, options, document)
 }
 
 pub(crate) fn all_stages<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     quick: bool,
 ) -> Result<Flow, SuiteError> {
     let total: u32 = STAGES.iter().map(|(_, weight)| weight).sum();
     let mut done = 0;
     for (stage, weight) in STAGES {
         let share = |weight: u32| f64::from(weight) / f64::from(total);
-        session.note_stage(&stage.title(), share(done), share(weight), stage.steps());
-        if stage.run(session, quick)? == Flow::Stop {
+        runner.note_stage(&stage.title(), share(done), share(weight), stage.steps());
+        if stage.run(runner, quick)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
         done += weight;

@@ -4,7 +4,7 @@
 
 use crate::jobs::phase;
 use crate::plateaus::{Plateau, plateaus};
-use crate::session::{Flow, Pick, Session, SuiteError};
+use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
 use nandscope_result::{Operation, Series, series};
 
@@ -13,7 +13,7 @@ const EDGE_S: f64 = 10.0;
 
 /// Runs both in the state that `state` names, over the first `percent` of the device.
 pub(crate) fn run<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     state: &str,
     percent: u32,
 ) -> Result<Flow, SuiteError> {
@@ -23,9 +23,9 @@ pub(crate) fn run<T: Target>(
         format!("the first {percent} % of the device")
     };
     let how = format!("A write over {part} {HOW}.");
-    let written = pass(session, "write", state, percent, &how, |session| {
+    let written = pass(runner, "write", state, percent, &how, |runner| {
         let id = format!("fio.{state}.write");
-        write_figures(session, &id, &format!("Sequential write, {state}"));
+        write_figures(runner, &id, &format!("Sequential write, {state}"));
     })?;
     if written == Flow::Stop {
         return Ok(Flow::Stop);
@@ -33,8 +33,8 @@ pub(crate) fn run<T: Target>(
     let how = format!(
         "A read over {part} {HOW}, right after the write: work that the device deferred shows at the start."
     );
-    pass(session, "read", state, percent, &how, |session| {
-        read_figures(session, state);
+    pass(runner, "read", state, percent, &how, |runner| {
+        read_figures(runner, state);
     })
 }
 
@@ -44,48 +44,48 @@ const SECTION: &str = "Sequential across the device";
 const HOW: &str = "in blocks of 128 KiB, one command at a time (fio, iodepth 1)";
 
 fn pass<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     word: &str,
     state: &str,
     percent: u32,
     how: &str,
-    figures: impl FnOnce(&mut Session<'_, T>),
+    figures: impl FnOnce(&mut StepRunner<'_, T>),
 ) -> Result<Flow, SuiteError> {
     let id = format!("fio-{word}-{state}");
-    if session.skips(&id) {
+    if runner.skips(&id) {
         return Ok(Flow::Continue);
     }
     let title = format!("fio sequential {word}, {state}");
-    session.begin_step(&id, &title, SECTION, how.to_string(), 1);
+    runner.begin_step(&id, &title, SECTION, how.to_string(), 1);
     let text = format!("[seq-{word}]\nrw={word}\nbs=128k\niodepth=1\nsize={percent}%\n");
-    let phase = phase(&title, &text, session.capacity(), session.seed)?;
-    let flow = session.run(phase);
-    figures(session);
-    session.end_step();
+    let phase = phase(&title, &text, runner.capacity(), runner.seed)?;
+    let flow = runner.run(phase);
+    figures(runner);
+    runner.end_step();
     flow
 }
 
 /// Mean, plateaus and extremes of the write under way, under the identifier `id`; `title` says
 /// which write it is.
-pub(crate) fn write_figures<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str) {
-    let Some(bandwidth) = session
+pub(crate) fn write_figures<T: Target>(runner: &mut StepRunner<'_, T>, id: &str, title: &str) {
+    let Some(bandwidth) = runner
         .current()
         .and_then(|s| s.find_series(&series::of(&Operation::Write, series::BANDWIDTH)))
         .cloned()
     else {
         return;
     };
-    let start_s = session.current().map_or(0.0, |s| s.start_s);
-    mean_figure(session, id, title, &Operation::Write);
+    let start_s = runner.current().map_or(0.0, |s| s.start_s);
+    mean_figure(runner, id, title, &Operation::Write);
     let found = plateaus(start_s, &bandwidth.t_s, &bandwidth.v);
     for (i, plateau) in found.iter().enumerate() {
-        plateau_figures(session, id, title, i + 1, plateau);
+        plateau_figures(runner, id, title, i + 1, plateau);
     }
-    extremes(session, id, title, &bandwidth);
+    extremes(runner, id, title, &bandwidth);
 }
 
 fn plateau_figures<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     id: &str,
     title: &str,
     number: usize,
@@ -93,8 +93,8 @@ fn plateau_figures<T: Target>(
 ) {
     let id = format!("{id}.plateau-{number}");
     let title = format!("{title}, region {number}");
-    session.figure(&id, &title, "MB/s", &[plateau.mb_per_s], Pick::Mean);
-    session.figure(
+    runner.figure(&id, &title, "MB/s", &[plateau.mb_per_s], Pick::Mean);
+    runner.figure(
         &format!("{id}.end"),
         &format!("{title}, ends at"),
         "GB",
@@ -103,17 +103,17 @@ fn plateau_figures<T: Target>(
     );
 }
 
-fn read_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
-    let Some(bandwidth) = session
+fn read_figures<T: Target>(runner: &mut StepRunner<'_, T>, state: &str) {
+    let Some(bandwidth) = runner
         .current()
         .and_then(|s| s.find_series(&series::of(&Operation::Read, series::BANDWIDTH)))
         .cloned()
     else {
         return;
     };
-    let start_s = session.current().map_or(0.0, |s| s.start_s);
+    let start_s = runner.current().map_or(0.0, |s| s.start_s);
     mean_figure(
-        session,
+        runner,
         &format!("fio.{state}.read"),
         &format!("Sequential read, {state}"),
         &Operation::Read,
@@ -135,7 +135,7 @@ fn read_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
     // The last interval is cut short by the end of the run.
     let last_whole = bandwidth.t_s[bandwidth.t_s.len() - 2];
     if let Some(v) = mean_between(start_s, start_s + edge) {
-        session.figure(
+        runner.figure(
             &format!("fio.{state}.read.start"),
             &format!("Sequential read, {state}, at its start"),
             "MB/s",
@@ -144,7 +144,7 @@ fn read_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
         );
     }
     if let Some(v) = mean_between(last_whole - edge, last_whole) {
-        session.figure(
+        runner.figure(
             &format!("fio.{state}.read.end"),
             &format!("Sequential read, {state}, at its end"),
             "MB/s",
@@ -155,21 +155,21 @@ fn read_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
 }
 
 fn mean_figure<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     id: &str,
     title: &str,
     operation: &Operation,
 ) {
-    let result = session
+    let result = runner
         .current()
         .and_then(|s| s.jobs.last())
         .and_then(|j| j.directions.iter().find(|d| d.kind == *operation));
     if let Some(mb) = result.map(|d| d.bandwidth_bytes_per_s / 1e6) {
-        session.figure(id, &format!("{title}, mean"), "MB/s", &[mb], Pick::Mean);
+        runner.figure(id, &format!("{title}, mean"), "MB/s", &[mb], Pick::Mean);
     }
 }
 
-fn extremes<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str, bandwidth: &Series) {
+fn extremes<T: Target>(runner: &mut StepRunner<'_, T>, id: &str, title: &str, bandwidth: &Series) {
     let whole = &bandwidth.v[..bandwidth.v.len().saturating_sub(1)];
     let (Some(low), Some(high)) = (
         whole.iter().copied().reduce(f64::min),
@@ -177,14 +177,14 @@ fn extremes<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str, band
     ) else {
         return;
     };
-    session.figure(
+    runner.figure(
         &format!("{id}.low"),
         &format!("{title}, slowest interval"),
         "MB/s",
         &[low],
         Pick::Mean,
     );
-    session.figure(
+    runner.figure(
         &format!("{id}.high"),
         &format!("{title}, fastest interval"),
         "MB/s",

@@ -1,7 +1,7 @@
 //! The span of a drive that a random test goes over.
 
 use crate::jobs::phase;
-use crate::session::{Flow, Session, SuiteError};
+use crate::step_runner::{Flow, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
 
@@ -15,14 +15,14 @@ pub(crate) const fn span_gib(gib: u64, quick: bool) -> u64 {
 
 /// Writes the span that a random test goes over, so that reads find data.
 pub(crate) fn written_span<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     id: &str,
     title: &str,
     gib: u64,
     quick: bool,
 ) -> Result<Flow, SuiteError> {
     let gib = span_gib(gib, quick);
-    session.begin_step(
+    runner.begin_step(
         &format!("{id}-prepare"),
         &format!("{title}: writing its span"),
         "Preparation",
@@ -32,11 +32,11 @@ pub(crate) fn written_span<T: Target>(
         2,
     );
     let text = format!("[prepare]\nrw=write\nbs=1m\niodepth=8\nsize={gib}g\n");
-    let phase = phase(title, &text, session.capacity(), session.seed)?;
-    let flow = match session.run(phase) {
-        Ok(Flow::Continue) => session.idle(IDLE),
+    let phase = phase(title, &text, runner.capacity(), runner.seed)?;
+    let flow = match runner.run(phase) {
+        Ok(Flow::Continue) => runner.idle(IDLE),
         other => other,
     };
-    session.end_step();
+    runner.end_step();
     flow
 }

@@ -1,6 +1,6 @@
 //! Specification of a simulated device for a procedure: its profile and the hosts it is attached to.
 
-use crate::session::SuiteError;
+use crate::step_runner::SuiteError;
 use nandscope_device::profile::{HostProfile, Profile, explain, library};
 use nandscope_result::{ModeInfo, Parameter, TargetInfo, TargetKind};
 use sha2::{Digest, Sha256};

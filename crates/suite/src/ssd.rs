@@ -7,10 +7,10 @@
 
 use crate::document::{begun, value};
 use crate::options::{ReviewObserver, ReviewOptions};
-use crate::progress::SessionWatcher;
-use crate::session::{Flow, Session, SuiteError, id_in_mode};
+use crate::progress::StepWatcher;
 use crate::spec::{Mode, SimSpec};
 use crate::ssd_traces::{self, State};
+use crate::step_runner::{Flow, StepRunner, SuiteError, id_in_mode};
 use crate::{bursts, facts, sustained};
 use nandscope_device::{Device, Fill};
 use nandscope_measure::sim::SimTarget;
@@ -44,20 +44,20 @@ impl Part {
         Part::Traces(State::Full),
     ];
 
-    fn run(self, session: &mut Session<'_, SimTarget>, quick: bool) -> Result<Flow, SuiteError> {
+    fn run(self, runner: &mut StepRunner<'_, SimTarget>, quick: bool) -> Result<Flow, SuiteError> {
         match self {
-            Part::BurstRead => bursts::run(session, bursts::READ, quick),
-            Part::BurstWrite => bursts::run(session, bursts::WRITE, quick),
-            Part::SustainedRead => sustained::run(session, sustained::READ, quick),
-            Part::SustainedWrite => sustained::run(session, sustained::WRITE, quick),
+            Part::BurstRead => bursts::run(runner, bursts::READ, quick),
+            Part::BurstWrite => bursts::run(runner, bursts::WRITE, quick),
+            Part::SustainedRead => sustained::run(runner, sustained::READ, quick),
+            Part::SustainedWrite => sustained::run(runner, sustained::WRITE, quick),
             Part::Traces(state) => {
-                let device = session.target.device_mut();
+                let device = runner.target.device_mut();
                 if state != State::Empty && !device.precondition(state.share(), Fill::Sequential) {
                     return Err(SuiteError::Target(
                         "the drive is not idle and cannot be filled".to_string(),
                     ));
                 }
-                ssd_traces::run(session, state)
+                ssd_traces::run(runner, state)
             }
         }
     }
@@ -218,8 +218,8 @@ impl Run<'_> {
                     .push(SimSpec::mode_info(mode, device.path()));
             }
             let mut watcher =
-                SessionWatcher::new(&mut *self.observer, &mode.name, self.done, self.total);
-            let mut session = Session::new(
+                StepWatcher::new(&mut *self.observer, &mode.name, self.done, self.total);
+            let mut runner = StepRunner::new(
                 SimTarget::new(device),
                 self.options.seed,
                 document,
@@ -227,8 +227,8 @@ impl Run<'_> {
                 self.stop,
                 &mut watcher,
             );
-            let flow = part.run(&mut session, self.options.quick);
-            if session.keep_measured(flow)? == Flow::Stop {
+            let flow = part.run(&mut runner, self.options.quick);
+            if runner.keep_measured(flow)? == Flow::Stop {
                 document.complete = false;
                 return Ok(());
             }

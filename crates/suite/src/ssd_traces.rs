@@ -5,7 +5,7 @@
 //! benchmark suite). What counts is the mean latency of reads and writes from the instant the drive
 //! gets them.
 
-use crate::session::{Flow, Phase, Pick, SECOND, Session, SuiteError};
+use crate::step_runner::{Flow, Phase, Pick, SECOND, StepRunner, SuiteError};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::runner::Thread;
 use nandscope_measure::target::Target;
@@ -68,12 +68,12 @@ impl State {
 
 /// Replays both in that state.
 pub(crate) fn run<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     state: State,
 ) -> Result<Flow, SuiteError> {
     let (state, words) = (state.name(), state.words());
-    session.note_stage(&format!("Application traces, {words} drive"), 0.0, 1.0, 3);
-    if prepare(session, state)? == Flow::Stop {
+    runner.note_stage(&format!("Application traces, {words} drive"), 0.0, 1.0, 3);
+    if prepare(runner, state)? == Flow::Stop {
         return Ok(Flow::Stop);
     }
     for heavy in [false, true] {
@@ -83,7 +83,7 @@ pub(crate) fn run<T: Target>(
         } else {
             "one after the other"
         };
-        session.begin_step(
+        runner.begin_step(
             &format!("trace-{name}-{state}"),
             &format!("Application traces, {name}, {words} drive"),
             "Application traces",
@@ -91,17 +91,17 @@ pub(crate) fn run<T: Target>(
             if heavy { 1 } else { library().len() as u32 },
         );
         let flow = if heavy {
-            at_once(session)
+            at_once(runner)
         } else {
-            in_turn(session)
+            in_turn(runner)
         };
         let id = format!("atsb.{name}.{state}");
         latency_figures(
-            session,
+            runner,
             &id,
             &format!("Application traces, {name}, {words} drive"),
         );
-        session.end_step();
+        runner.end_step();
         if flow? == Flow::Stop {
             return Ok(Flow::Stop);
         }
@@ -111,10 +111,10 @@ pub(crate) fn run<T: Target>(
 
 /// Writes what the traces will read, so that an empty drive holds it.
 pub(crate) fn prepare<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     state: &str,
 ) -> Result<Flow, SuiteError> {
-    session.begin_step(
+    runner.begin_step(
         &format!("trace-prepare-{state}"),
         "Application traces: writing what they read",
         "Preparation",
@@ -126,11 +126,11 @@ pub(crate) fn prepare<T: Target>(
     );
     let mut areas = Vec::new();
     for trace in library() {
-        let replay = replay(trace, Timing::ClosedLoop, session.capacity())?;
+        let replay = replay(trace, Timing::ClosedLoop, runner.capacity())?;
         areas.extend(areas_read(replay));
     }
-    let flow = write_areas(session, areas);
-    session.end_step();
+    let flow = write_areas(runner, areas);
+    runner.end_step();
     flow
 }
 
@@ -148,7 +148,7 @@ pub(crate) fn areas_read(mut replay: Replay) -> Vec<(u64, u64)> {
 
 /// Writes these areas in order, then lets the device rest.
 pub(crate) fn write_areas<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     areas: Vec<(u64, u64)>,
 ) -> Result<Flow, SuiteError> {
     let source = Areas::new(areas);
@@ -161,33 +161,33 @@ pub(crate) fn write_areas<T: Target>(
         jobs: vec![JobMeta::new("prepare")],
         interval: SECOND,
     };
-    match session.run(phase) {
-        Ok(Flow::Continue) => session.idle(SETTLE),
+    match runner.run(phase) {
+        Ok(Flow::Continue) => runner.idle(SETTLE),
         other => other,
     }
 }
 
-fn in_turn<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
+fn in_turn<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, SuiteError> {
     for trace in library() {
         let phase = Phase {
-            threads: vec![thread(trace, session.capacity(), 0)?],
+            threads: vec![thread(trace, runner.capacity(), 0)?],
             jobs: vec![JobMeta::new(trace.name)],
             interval: SECOND,
         };
-        if session.run(phase)? == Flow::Stop {
+        if runner.run(phase)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
     }
     Ok(Flow::Continue)
 }
 
-fn at_once<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
+fn at_once<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, SuiteError> {
     let mut threads = Vec::new();
     for (record, trace) in library().iter().enumerate() {
-        threads.push(thread(trace, session.capacity(), record)?);
+        threads.push(thread(trace, runner.capacity(), record)?);
     }
     let jobs = library().iter().map(|t| JobMeta::new(t.name)).collect();
-    session.run(Phase {
+    runner.run(Phase {
         threads,
         jobs,
         interval: SECOND,
@@ -230,8 +230,8 @@ fn replay(trace: &NamedTrace, timing: Timing, capacity: Bytes) -> Result<Replay,
 }
 
 /// Mean latency of reads, of writes and of both, over all jobs of the step.
-fn latency_figures<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str) {
-    let Some(step) = session.current() else {
+fn latency_figures<T: Target>(runner: &mut StepRunner<'_, T>, id: &str, title: &str) {
+    let Some(step) = runner.current() else {
         return;
     };
     let of = |kind: Operation| {
@@ -255,7 +255,7 @@ fn latency_figures<T: Target>(session: &mut Session<'_, T>, id: &str, title: &st
         ("latency.write", "mean latency of writes", writes),
     ] {
         if n > 0.0 {
-            session.figure(
+            runner.figure(
                 &format!("{id}.{suffix}"),
                 &format!("{title}, {what}"),
                 "µs",

@@ -3,8 +3,8 @@
 //! power is listed with it, and throughput per watt.
 
 use crate::jobs::phase;
-use crate::session::{Flow, Pick, Session, SuiteError};
 use crate::span::{IDLE, span_gib, written_span};
+use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
 use nandscope_result::{StepResult, series};
 
@@ -31,36 +31,36 @@ const TIME_S: u64 = 60;
 
 /// Writes the span, then walks the queue depths.
 pub(crate) fn run<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     test: Sustained,
     quick: bool,
 ) -> Result<Flow, SuiteError> {
     let direction = test.direction;
     let title = format!("Sustained random {direction}");
-    session.note_stage(&title, 0.0, 1.0, 1 + DEPTHS.len() as u32);
+    runner.note_stage(&title, 0.0, 1.0, 1 + DEPTHS.len() as u32);
     let id = format!("sustained-{direction}");
-    if written_span(session, &id, &title, SPAN_GIB, quick)? == Flow::Stop {
+    if written_span(runner, &id, &title, SPAN_GIB, quick)? == Flow::Stop {
         return Ok(Flow::Stop);
     }
     let mut scored = Scored::default();
     for depth in DEPTHS {
         let last = depth == DEPTHS[DEPTHS.len() - 1];
-        session.begin_step(
+        runner.begin_step(
             &format!("{id}-qd{depth}"),
             &format!("{title}, queue depth {depth}"),
             "Sustained random access",
             format!("Random {direction}s of 4 KiB over {SPAN_GIB} GiB at queue depth {depth}, a minute or {DATA_GB} GB, whichever ends first; {} s of idle time after it.", IDLE.as_secs_f64()),
             2,
         );
-        let flow = one_depth(session, direction, depth, quick, &mut scored);
+        let flow = one_depth(runner, direction, depth, quick, &mut scored);
         if last {
-            scored.figures(session, direction);
+            scored.figures(runner, direction);
         }
         let flow = match flow {
-            Ok(Flow::Continue) if !last => session.idle(IDLE),
+            Ok(Flow::Continue) if !last => runner.idle(IDLE),
             other => other,
         };
-        session.end_step();
+        runner.end_step();
         if flow? == Flow::Stop {
             return Ok(Flow::Stop);
         }
@@ -69,7 +69,7 @@ pub(crate) fn run<T: Target>(
 }
 
 fn one_depth<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     direction: &str,
     depth: u32,
     quick: bool,
@@ -85,24 +85,24 @@ fn one_depth<T: Target>(
     let text = format!(
         "[qd{depth}]\nrw=rand{direction}\nbs=4k\niodepth={depth}\nsize={span}g\nio_size={bytes}\nruntime={time_s}\nnorandommap=1\n"
     );
-    let phase = phase("sustained", &text, session.capacity(), session.seed)?;
-    if session.run(phase)? == Flow::Stop {
+    let phase = phase("sustained", &text, runner.capacity(), runner.seed)?;
+    if runner.run(phase)? == Flow::Stop {
         return Ok(Flow::Stop);
     }
-    let Some((mb, watts)) = session.current().and_then(measured) else {
+    let Some((mb, watts)) = runner.current().and_then(measured) else {
         return Ok(Flow::Continue);
     };
     let id = format!("sustained.{direction}.qd{depth}");
     let title = format!("Sustained random {direction}, queue depth {depth}");
-    session.figure(&id, &title, "MB/s", &[mb], Pick::Mean);
-    session.figure(
+    runner.figure(&id, &title, "MB/s", &[mb], Pick::Mean);
+    runner.figure(
         &format!("{id}.power"),
         &format!("{title}, power"),
         "W",
         &[watts],
         Pick::Mean,
     );
-    tails(session, &id, &title);
+    tails(runner, &id, &title);
     if depth <= SCORED {
         scored.mb.push(mb);
         scored.watts.push(watts);
@@ -116,8 +116,8 @@ fn one_depth<T: Target>(
 const TAILS: [(f64, &str); 2] = [(99.0, "p99"), (99.9, "p99.9")];
 
 /// Adds what the slowest hundredth and thousandth of the operations took.
-fn tails<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str) {
-    let job = session.current().and_then(|s| s.jobs.last());
+fn tails<T: Target>(runner: &mut StepRunner<'_, T>, id: &str, title: &str) {
+    let job = runner.current().and_then(|s| s.jobs.last());
     let Some(latency) = job.and_then(|j| j.directions.first()).map(|d| &d.latency) else {
         return;
     };
@@ -128,7 +128,7 @@ fn tails<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str) {
         .collect();
     for (name, us) in found {
         let title = format!("{title}, {name} latency");
-        session.figure(&format!("{id}.{name}"), &title, "µs", &[us], Pick::Mean);
+        runner.figure(&format!("{id}.{name}"), &title, "µs", &[us], Pick::Mean);
     }
 }
 
@@ -156,11 +156,11 @@ struct Scored {
 }
 
 impl Scored {
-    fn figures<T: Target>(&self, session: &mut Session<'_, T>, direction: &str) {
+    fn figures<T: Target>(&self, runner: &mut StepRunner<'_, T>, direction: &str) {
         let id = format!("sustained.{direction}");
         let title = format!("Sustained random {direction}, mean of queue depths 1, 2 and 4");
-        session.figure(&format!("{id}.score"), &title, "MB/s", &self.mb, Pick::Mean);
-        session.figure(
+        runner.figure(&format!("{id}.score"), &title, "MB/s", &self.mb, Pick::Mean);
+        runner.figure(
             &format!("{id}.power"),
             &format!("{title}, power"),
             "W",
@@ -171,7 +171,7 @@ impl Scored {
         if let (Some(slowest), Some(fastest)) = (ends(f64::min), ends(f64::max))
             && fastest > 0.0
         {
-            session.figure(
+            runner.figure(
                 &format!("{id}.steady"),
                 &format!("Sustained random {direction}, slowest of queue depths 8 to 32, share of the fastest"),
                 "%",
@@ -181,7 +181,7 @@ impl Scored {
         }
         let (mb, watts): (f64, f64) = (self.mb.iter().sum(), self.watts.iter().sum());
         if watts > 0.0 {
-            session.figure(
+            runner.figure(
                 &format!("{id}.efficiency"),
                 &format!("{title}, efficiency"),
                 "MB/s/W",

@@ -14,7 +14,10 @@ use crate::space::{Key, Parameter, Values};
 use crate::table::Outcome;
 use nandscope_device::profile::Profile;
 use nandscope_experiment::{OpenError, Precondition, device_source};
-use nandscope_result::{Curve, Figure, ModeInfo, Notice, ResultDocument, StepResult, StopReason};
+use nandscope_result::{
+    Curve, Figure, ModeInfo, Notice, Operation, ResultDocument, StepResult, StopReason, run_figure,
+    step_id,
+};
 use nandscope_suite::spec::target_info;
 
 /// Points of the curve: 0, 5, … 100 %.
@@ -33,8 +36,8 @@ const IDLE_MS: u32 = 5;
 const RISE: f64 = 1.25;
 /// Name of the job file, which is not a file.
 const JOB: &str = "fullness";
-/// The figures of one direction of the job.
-const FIGURES: &str = "group-1.mix";
+/// The one job of the file.
+const MIX: &str = "mix";
 
 /// One of the four curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,15 +98,16 @@ impl Load {
             return None;
         }
         let (mut per_s, mut busy_us, mut mb_per_s) = (0.0, 0.0, 0.0);
-        for direction in ["read", "write"] {
-            let figure = |what: &str| {
-                let id = format!("{FIGURES}.{direction}.{what}");
+        let mean = run_figure::latency(run_figure::LATENCY, run_figure::MEAN);
+        for operation in [Operation::Read, Operation::Write] {
+            let figure = |quantity: &str| {
+                let id = run_figure::of(&step_id::group(1), MIX, &operation, quantity);
                 outcome.figures.get(&id).copied()
             };
-            let iops = figure("iops")?;
+            let iops = figure(run_figure::IOPS)?;
             per_s += iops;
-            busy_us += iops * figure("latency.mean")?;
-            mb_per_s += figure("bandwidth")?;
+            busy_us += iops * figure(&mean)?;
+            mb_per_s += figure(run_figure::BANDWIDTH)?;
         }
         (busy_us > 0.0).then(|| Load {
             latency_us: busy_us / per_s,
@@ -142,7 +146,7 @@ impl FullnessSweep {
         };
         parameters.push(list(
             Key::Precondition,
-            Fill::all().map(|fill| fill.state()),
+            Filling::all().map(|fill| fill.state()),
         ));
         parameters.push(list(
             Key::Job("thinktime".to_string()),
@@ -228,7 +232,7 @@ fn job(capacity: u64) -> String {
     let span = ((capacity as f64 / SPAN) as u64).next_multiple_of(1 << 20);
     let io = OPERATIONS * 16_384;
     format!(
-        "[mix]\nioengine=psync\ndirect=1\nrw=randrw\nrwmixread=33\nbssplit=4k/60:16k/20:64k/12:128k/8\nblockalign=4k\niodepth=1\nsize={span}\nio_size={io}\nnorandommap=1\nthinktime_blocks=16\n"
+        "[{MIX}]\nioengine=psync\ndirect=1\nrw=randrw\nrwmixread=33\nbssplit=4k/60:16k/20:64k/12:128k/8\nblockalign=4k\niodepth=1\nsize={span}\nio_size={io}\nnorandommap=1\nthinktime_blocks=16\n"
     )
 }
 
@@ -242,16 +246,16 @@ fn thinktime(idle: bool) -> String {
 
 /// Parameters of filling a drive.
 #[derive(Clone, Copy, Debug)]
-struct Fill {
+struct Filling {
     percent: u32,
     random: bool,
 }
 
-impl Fill {
+impl Filling {
     /// The fullest first, as they take longest; each in order, then at random.
-    fn all() -> impl Iterator<Item = Fill> {
+    fn all() -> impl Iterator<Item = Filling> {
         let percents = (0..POINTS).rev().map(|n| n * STRIDE);
-        percents.flat_map(|percent| [false, true].map(|random| Fill { percent, random }))
+        percents.flat_map(|percent| [false, true].map(|random| Filling { percent, random }))
     }
 
     /// As the state before a run.
@@ -286,8 +290,8 @@ impl Case {
             else {
                 continue;
             };
-            let own = |fill: &Fill| fill.random == self.random && fill.state() == *state;
-            if let (Some(fill), true) = (Fill::all().find(own), *idle == thinktime(self.idle)) {
+            let own = |fill: &Filling| fill.random == self.random && fill.state() == *state;
+            if let (Some(fill), true) = (Filling::all().find(own), *idle == thinktime(self.idle)) {
                 points.push((fill.percent, load));
             }
         }
@@ -393,7 +397,7 @@ fn step(measured: &[(Case, Measured)]) -> StepResult {
     latency.extend(bandwidth);
     let whole = measured.iter().all(|(_, curve)| curve.is_whole());
     StepResult {
-        id: "fullness".to_string(),
+        id: step_id::FULLNESS.to_string(),
         title: "Performance by fullness".to_string(),
         section: "Fullness".to_string(),
         description: format!(
@@ -491,7 +495,7 @@ mod tests {
                 ("bandwidth", count),
                 ("latency.mean", latency_us),
             ] {
-                figures.insert(format!("{FIGURES}.{direction}.{name}"), value);
+                figures.insert(format!("group-1.mix.{direction}.{name}"), value);
             }
         }
         Outcome {

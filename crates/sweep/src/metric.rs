@@ -8,7 +8,8 @@
 use nandscope_device::Counters;
 use nandscope_measure::build::device_counters;
 use nandscope_result::{
-    DirectionResult, Operation, ResultDocument, StepResult, counter as counters,
+    DirectionResult, Operation, ResultDocument, StepResult, counter as counters, run_figure,
+    step_id,
 };
 use nandscope_workload::job::JobFile;
 use std::fmt;
@@ -122,7 +123,7 @@ impl Metric {
             let mut figures = document.steps.iter().flat_map(|s| &s.figures);
             return figures.find(|f| f.id == *id).map(|f| f.value);
         }
-        let read_back = |s: &&StepResult| s.id.ends_with("-verify");
+        let read_back = |s: &&StepResult| step_id::is_read_back(&s.id);
         let step = document.steps.iter().rev().find(|s| !read_back(s))?;
         let value = match &self.kind {
             Kind::WriteAmplification => {
@@ -187,25 +188,31 @@ fn counter(name: &str) -> Option<Kind> {
 /// A figure that results of these jobs may have: `group-N.JOB.DIRECTION.WHAT`, or the energy of a group.
 fn figure(id: &str, jobs: &JobFile) -> Option<Kind> {
     let (group, rest) = id.split_once('.')?;
-    let number: usize = group.strip_prefix("group-")?.parse().ok()?;
+    let number = step_id::number_of_group(group)?;
     let groups = jobs.groups();
     let group = groups.get(number.checked_sub(1)?)?;
-    if rest == "energy-per-gb" {
+    if rest == run_figure::ENERGY_PER_GB {
         return Some(Kind::Figure(id.to_string()));
     }
-    let what = ["iops", "bandwidth", "latency.mean", "latency.p99"];
+    let what = [
+        run_figure::IOPS.to_string(),
+        run_figure::BANDWIDTH.to_string(),
+        run_figure::latency(run_figure::LATENCY, run_figure::MEAN),
+        run_figure::latency(run_figure::LATENCY, run_figure::P99),
+    ];
     let rest = what
         .iter()
-        .find_map(|what| rest.strip_suffix(what)?.strip_suffix('.'))?;
+        .find_map(|what| rest.strip_suffix(what.as_str())?.strip_suffix('.'))?;
     let (name, direction) = rest.rsplit_once('.')?;
-    let directions = ["read", "write", "trim", "flush", "mixed"];
+    let is_known = !matches!(Operation::from(direction), Operation::Other(_));
     let named = group.iter().any(|job| name.contains(job.name.as_str()));
-    (named && directions.contains(&direction)).then(|| Kind::Figure(id.to_string()))
+    (named && is_known).then(|| Kind::Figure(id.to_string()))
 }
 
 fn example(jobs: &JobFile) -> String {
     let name = jobs.jobs.first().map_or("job", |job| job.name.as_str());
-    format!("group-1.{name}.read.latency.p99")
+    let p99 = run_figure::latency(run_figure::LATENCY, run_figure::P99);
+    run_figure::of(&step_id::group(1), name, &Operation::Read, &p99)
 }
 
 fn directions(step: &StepResult, which: Option<Way>) -> impl Iterator<Item = &DirectionResult> {

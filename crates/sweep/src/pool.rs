@@ -45,12 +45,12 @@ impl PoolError {
     }
 }
 
-/// Progress of a sweep.
+/// How far the points of a sweep are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SweepProgress {
     /// Points that are finished, with those of earlier runs.
     pub done: usize,
-    /// All points.
+    /// Number of the sweep's points, done or not.
     pub points: usize,
     /// Share of what this run has to do, from 0 to 1.
     pub share: f64,

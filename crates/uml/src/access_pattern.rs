@@ -2,7 +2,7 @@
 //! measured part counts, from the first operation of the work to the end of the `sync` after it.
 
 use crate::calls::Call;
-use crate::guest::Mark;
+use crate::guest::PhaseStart;
 use crate::layout::{Kind, Layout};
 use crate::recording::Event;
 use nandscope_measure::distribution::Distribution;
@@ -35,9 +35,9 @@ pub struct Window {
 }
 
 impl Window {
-    /// From one mark to another.
-    pub fn between(marks: &[Mark], from: &str, to: &str) -> Option<Window> {
-        let at = |name: &str| marks.iter().find(|m| m.name == name).map(|m| m.at);
+    /// From the start of one phase to that of another.
+    pub fn between(starts: &[PhaseStart], from: &str, to: &str) -> Option<Window> {
+        let at = |name: &str| starts.iter().find(|m| m.name == name).map(|m| m.at);
         Some(Window {
             from: at(from)?,
             to: at(to)?,
@@ -105,13 +105,13 @@ pub struct PerFile {
 pub struct AccessPattern {
     /// The measured part.
     pub window: Window,
-    /// Reads.
+    /// Read commands and their bytes.
     pub reads: Amount,
-    /// Writes.
+    /// Write commands and their bytes.
     pub writes: Amount,
-    /// Discards.
+    /// Discard commands and their bytes.
     pub discards: Amount,
-    /// Flushes.
+    /// Flush commands.
     pub flushes: u64,
     /// Commands that the device could not do.
     pub failed: u64,

@@ -5,11 +5,11 @@ use crate::access_pattern::{AccessPattern, Window};
 use crate::filesystem::FileSystem;
 use crate::guest;
 use crate::job::{self, Settings};
+use crate::kernel_run::KernelRunError;
 use crate::layout::{Kind, Layout};
 use crate::machine::MachineError;
 use crate::observer::Observer;
 use crate::recording::{self, Event};
-use crate::session::SessionError;
 use crate::variants::Variant;
 use crate::workload::Workload;
 use nandscope_blockio::image::Image;
@@ -62,7 +62,7 @@ pub struct Card {
 /// Runs a cell on `device`, which is fresh or prepared by the caller.
 ///
 /// # Errors
-/// [`SessionError`] if the run does not end.
+/// [`KernelRunError`] if the run does not end.
 pub fn measure(
     kernel: &Path,
     fs: FileSystem,
@@ -71,7 +71,7 @@ pub fn measure(
     card: Card,
     device: &mut Device,
     observer: &dyn Observer,
-) -> Result<Cell, SessionError> {
+) -> Result<Cell, KernelRunError> {
     let mut contents = Image::bounded(device.capacity().0);
     let before = device.counters();
     let run = job::run(
@@ -84,18 +84,18 @@ pub fn measure(
         observer,
     )?;
     let counters = device.counters().since(&before);
-    let marks = guest::marks(&run.console);
-    let missing = || SessionError {
-        reason: crate::reason::Reason::Script("it set no marks `work` and `idle`".to_string()),
+    let starts = guest::phase_starts(&run.console);
+    let missing = || KernelRunError {
+        reason: crate::reason::Reason::Script("it named no phases `work` and `idle`".to_string()),
         log: run.console.clone(),
         kept: None,
     };
-    let window = Window::between(&marks, "work", "idle").ok_or_else(missing)?;
-    let sync = Window::between(&marks, "sync", "idle").ok_or_else(missing)?;
+    let window = Window::between(&starts, "work", "idle").ok_or_else(missing)?;
+    let sync = Window::between(&starts, "sync", "idle").ok_or_else(missing)?;
     let start = settings.partition_start.map_or(0, |at| at.0);
     let layout = Layout::read(fs, &contents, start);
     if let Some(fault) = contents.fault() {
-        return Err(SessionError::of(MachineError::from(fault)));
+        return Err(KernelRunError::of(MachineError::from(fault)));
     }
     let mut pattern = AccessPattern::of(
         window,

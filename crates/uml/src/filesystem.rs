@@ -5,19 +5,19 @@
 /// A file system of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileSystem {
-    /// ext4.
+    /// Fourth extended file system.
     Ext4,
-    /// F2FS.
+    /// Flash-friendly file system.
     F2fs,
-    /// NILFS2.
+    /// Log-structured, with continuous snapshots.
     Nilfs2,
     /// FAT32 with long names.
     Vfat,
-    /// exFAT.
+    /// Extensible FAT, of SDXC cards.
     Exfat,
-    /// btrfs.
+    /// Copy-on-write B-trees.
     Btrfs,
-    /// XFS.
+    /// Extents in allocation groups.
     Xfs,
 }
 

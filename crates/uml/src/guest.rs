@@ -1,5 +1,5 @@
 //! The script that the kernel starts as its first process: a common beginning and end around every job,
-//! and marks for the start of each phase.
+//! and lines for the start of each phase.
 
 use crate::process::START_OF_DAY_S;
 use crate::reason::Reason;
@@ -28,17 +28,17 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Something that a script said at a time.
+/// Start of a phase of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct PhaseStart {
     /// Name of the phase that starts.
     pub name: String,
     /// When, on the kernel's clock.
     pub at: Nanos,
 }
 
-/// The marks in what a script said: lines `@mark NAME SECONDS.MICROSECONDS`, the time of day.
-pub fn marks(console: &str) -> Vec<Mark> {
+/// The starts of phases in what a script said: lines `@mark NAME SECONDS.MICROSECONDS`, the time of day.
+pub fn phase_starts(console: &str) -> Vec<PhaseStart> {
     console
         .lines()
         .filter_map(|line| {
@@ -48,7 +48,7 @@ pub fn marks(console: &str) -> Vec<Mark> {
             let seconds: u64 = seconds.parse().ok()?;
             let micros: u64 = micros.parse().ok()?;
             let since = seconds.checked_sub(START_OF_DAY_S)?;
-            Some(Mark {
+            Some(PhaseStart {
                 name: name.to_string(),
                 at: Nanos::from_secs(since) + Nanos::from_micros(micros),
             })
@@ -103,11 +103,11 @@ mod tests {
     #[test]
     fn marks_count_from_the_start_of_the_kernel() {
         let said = "noise\n@mark mount 1421366401.250000\n@mark bad 12\n@value files 12\n";
-        let mark = Mark {
+        let start = PhaseStart {
             name: "mount".to_string(),
             at: Nanos::from_millis(1250),
         };
-        assert_eq!(marks(said), [mark]);
+        assert_eq!(phase_starts(said), [start]);
         assert_eq!(values(said), [("files".to_string(), 12.0)]);
     }
 

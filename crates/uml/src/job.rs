@@ -3,10 +3,10 @@
 
 use crate::filesystem::FileSystem;
 use crate::guest;
+use crate::kernel_run::{KernelRun, KernelRunError, Run};
 use crate::machine::{Ended, MachineError};
 use crate::observer::Observer;
 use crate::post_crash::{self, Torn};
-use crate::session::{Run, Session, SessionError};
 use crate::variants::Variant;
 use crate::workload::Workload;
 use nandscope_blockio::image::Image;
@@ -227,7 +227,7 @@ fn partition(settings: &Settings) -> String {
 /// Runs a cell on a device at `device_now`.
 ///
 /// # Errors
-/// [`SessionError`] if the run does not end.
+/// [`KernelRunError`] if the run does not end.
 pub fn run(
     kernel: &Path,
     fs: FileSystem,
@@ -236,7 +236,7 @@ pub fn run(
     device: &mut Device,
     contents: &mut Image,
     observer: &dyn Observer,
-) -> Result<Run, SessionError> {
+) -> Result<Run, KernelRunError> {
     let script = script(fs, workload, settings);
     run_script(kernel, &script, settings, device, contents, observer)
 }
@@ -245,7 +245,7 @@ pub fn run(
 /// kept.
 ///
 /// # Errors
-/// [`SessionError`] if the run does not end.
+/// [`KernelRunError`] if the run does not end.
 pub fn run_script(
     kernel: &Path,
     script: &str,
@@ -253,32 +253,32 @@ pub fn run_script(
     device: &mut Device,
     contents: &mut Image,
     observer: &dyn Observer,
-) -> Result<Run, SessionError> {
-    let session = session(kernel, script, settings, device.capacity());
+) -> Result<Run, KernelRunError> {
+    let run = kernel_run(kernel, script, settings, device.capacity());
     let now = device.now();
     // Cloned only if needed: a clone keeps overwritten pages.
     let before = settings.cut.map(|_| contents.clone());
     if settings.cut.is_some() {
         device.track_writes();
     }
-    let run = session.run(device, now, contents, observer)?;
+    let run = run.run(device, now, contents, observer)?;
     if let (Ended::Cut, Some(before)) = (run.ended, before) {
         let cut = device.cut_power();
         *contents = before;
         post_crash::apply(contents, &run.changes, &cut, settings.torn)
-            .map_err(|error| SessionError::of(MachineError::from(error)))?;
+            .map_err(|error| KernelRunError::of(MachineError::from(error)))?;
     }
     Ok(run)
 }
 
-/// The session of [`run_script`] on a device of `capacity`.
-pub(crate) fn session<'a>(
+/// The kernel run of [`run_script`] on a device of `capacity`.
+pub(crate) fn kernel_run<'a>(
     kernel: &'a Path,
     script: &'a str,
     settings: &Settings,
     capacity: Bytes,
-) -> Session<'a> {
-    Session {
+) -> KernelRun<'a> {
+    KernelRun {
         kernel,
         script,
         disk: BlockConfig {

@@ -159,14 +159,14 @@ impl<'a, D: SimulatedDevice> Machine<'a, D> {
         device: &'a mut D,
         device_now: Nanos,
         contents: &'a mut Image,
-        describe: BlockConfig,
+        config: BlockConfig,
         limits: Limits,
         time_travel: UnixListener,
         disk: UnixListener,
     ) -> Self {
         Machine {
             device,
-            backend: Backend::new(contents, describe, limits.keep_changes, limits.flushes_lie),
+            backend: Backend::new(contents, config, limits.keep_changes, limits.flushes_lie),
             limits,
             now: Nanos::ZERO,
             device_ahead: device_now,

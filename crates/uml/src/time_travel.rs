@@ -5,7 +5,7 @@
 use nandscope_units::Nanos;
 use thiserror::Error;
 
-/// Bytes of a message.
+/// Length of a [`Message`] on the socket.
 pub const MESSAGE_BYTES: usize = 16;
 
 /// Operation of a message.
@@ -36,7 +36,7 @@ pub enum Op {
 #[error("the kernel sent a time-travel message with the unknown code {0}")]
 pub struct UnknownOp(pub u32);
 
-/// One message.
+/// `struct um_timetravel_msg` of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Operation.

@@ -4,7 +4,7 @@
 
 use thiserror::Error;
 
-/// Bytes of a header.
+/// Request, flags and size, 32 bits each.
 pub const HEADER_BYTES: usize = 12;
 /// The longest payload that we take: a memory table of eight regions needs 264.
 pub const LONGEST_PAYLOAD: u32 = 4096;

@@ -1,13 +1,14 @@
 //! Quantities that carry their unit in their type: [`Nanos`] of time, [`Bytes`], [`Lba`] (512-byte
 //! logical blocks) and [`Rate`] in bytes per second; plus the text forms that job files, profiles
 //! and the command line share (`4k`, `32MiB`, `1.5s`), the escaped form of
-//! foreign text, the spelling that was meant, fields of CSV, and the checksum of card registers.
+//! foreign text, the spelling that was meant, fields of CSV, and checksums.
 //!
 //! [`random`] has the generators of random numbers, [`number`] the text forms of numbers with units. This crate does no I/O, and knows nothing of devices or jobs.
 
 mod bytes;
 mod crc7;
 mod csv;
+mod fnv;
 mod nanos;
 mod narrow;
 mod nearest;
@@ -20,6 +21,7 @@ mod text;
 pub use bytes::{Bytes, Lba, SECTOR_BYTES};
 pub use crc7::crc7;
 pub use csv::{csv_field, csv_line};
+pub use fnv::Fnv1a;
 pub use nanos::Nanos;
 pub use narrow::{saturating_u32, saturating_usize};
 pub use nearest::nearest;

@@ -1,7 +1,8 @@
 //! Generators of pseudo-random numbers whose sequences never change: results, snapshots and tests depend on
 //! them bit for bit. Not for secrets.
 //!
-//! [`SplitMix64`] is for short sequences and for seeding, [`Xoshiro256`] for long ones.
+//! [`SplitMix64`] is for short sequences and for seeding, [`Xoshiro256`] for long ones, [`Lcg64`] for benchmarks and golden
+//! tests.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +36,7 @@ impl SplitMix64 {
     /// Uniform in [0, 1) with 53 bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / UNIT_STEPS
+        scale_unit(self.bits())
     }
 
     /// True with this probability: never at 0, always at 1.
@@ -51,6 +52,27 @@ pub const fn mix(state: u64) -> u64 {
     let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+/// Knuth's linear congruential generator of 64 bits (MMIX), for benchmarks and for tests whose streams are part of
+/// golden results: the cheapest, and the worst, whose low bits have short periods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lcg64(pub u64);
+
+impl Lcg64 {
+    /// The next 64 bits, of which the upper ones are good.
+    #[inline]
+    pub fn bits(&mut self) -> u64 {
+        let product = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = product.wrapping_add(1_442_695_040_888_963_407);
+        self.0
+    }
+
+    /// Uniform from 0 to `n − 1`, from the upper 53 bits; 0 where `n` is 0.
+    #[inline]
+    pub fn below(&mut self, n: u64) -> u64 {
+        ((u128::from(self.bits() >> 11) * u128::from(n)) >> 53) as u64
+    }
 }
 
 /// The linear engine of xoshiro256 with both of its output functions (Blackman and Vigna, "Scrambled
@@ -125,6 +147,16 @@ mod tests {
         let mut r = SplitMix64::new(1_234_567);
         assert_eq!(r.bits(), 6_457_827_717_110_365_317);
         assert_eq!(r.bits(), 3_203_168_211_198_807_973);
+    }
+
+    #[test]
+    fn lcg_matches_its_reference() {
+        // Factor and increment are those of The Art of Computer Programming 2, 3.3.4; the second value was calculated without
+        // an upper bound and reduced.
+        let mut r = Lcg64(0);
+        assert_eq!(r.bits(), 1_442_695_040_888_963_407);
+        assert_eq!(r.bits(), 1_876_011_003_808_476_466);
+        assert_eq!((r.below(0), r.below(1)), (0, 0));
     }
 
     #[test]

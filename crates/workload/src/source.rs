@@ -131,11 +131,11 @@ pub struct Pacing {
     pub arrivals: Option<u64>,
     /// Writes are durable on completion (`sync`).
     pub sync: bool,
-    /// Limit on reads.
+    /// Read rate, bytes or operations per second.
     pub read_limit: RateLimit,
-    /// Limit on writes.
+    /// Write rate, bytes or operations per second.
     pub write_limit: RateLimit,
-    /// Limit on trims.
+    /// Trim rate, bytes or operations per second.
     pub trim_limit: RateLimit,
     /// Bursts with idle time between them (an extension of ours).
     pub duty_cycle: Option<DutyCycle>,
@@ -181,7 +181,7 @@ pub enum RateLimit {
     /// No limit.
     #[default]
     Unlimited,
-    /// Bytes per second.
+    /// At most this bandwidth, B/s.
     BytesPerSecond(u64),
     /// Operations per second.
     OpsPerSecond(u64),
@@ -191,7 +191,7 @@ pub enum RateLimit {
 /// 32 MB at 20 % that took 1 s is followed by 4 s of idle time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DutyCycle {
-    /// Bytes in one burst.
+    /// Data transferred between two pauses.
     pub burst_bytes: u64,
     /// Share of the time spent in bursts, percent, 1 to 100.
     pub busy_percent: u32,

@@ -1,6 +1,6 @@
 //! The operations that follow from a job: order, bounds, coverage, shares, repeatability.
 
-use nandscope_units::Bytes;
+use nandscope_units::{Bytes, Fnv1a};
 use nandscope_workload::job::{Job, JobFile};
 use nandscope_workload::pattern::Generator;
 use nandscope_workload::{Op, OpKind, OpSource};
@@ -305,17 +305,17 @@ fn clones_and_jobs_differ_and_repeat() {
 /// FNV-1a over kind, offset and length of the first 10,000 operations.
 fn fingerprint(options: &str) -> u64 {
     let mut g = generator(options, 1 << 33);
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut hash = Fnv1a::new();
     for _ in 0..10_000 {
         let Some(timed) = g.next_op() else { break };
         let op = timed.op;
         for word in [op.kind as u64, op.offset.0, u64::from(op.length)] {
             for byte in word.to_le_bytes() {
-                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+                hash.add(byte.into());
             }
         }
     }
-    hash
+    hash.sum()
 }
 
 /// A change of these numbers changes what every recorded seed means.

@@ -215,7 +215,7 @@ pub fn linux(data: &[u8]) {
     }
     assert_eq!(calls::read(data).len(), data.len() / 32);
     let text = String::from_utf8_lossy(data);
-    guest::marks(&text);
+    guest::phase_starts(&text);
     guest::values(&text);
 }
 

@@ -1,9 +1,9 @@
 //! [`Device`]: a simulated device. Its methods are in files by what they do: [`state`] says who may use it when,
-//! [`commands`] drives it command by command, [`run`] runs jobs on it, [`probe`] infers its inside, [`verify`] checks what it keeps, [`describe`] tells what it is.
+//! [`commands`] drives it command by command, [`run`] runs jobs on it, [`probe`] infers its inside, [`verify`] checks what it keeps, [`properties`] says what it is.
 
 mod commands;
-mod describe;
 mod probe;
+mod properties;
 mod run;
 pub mod state;
 mod verify;
@@ -179,7 +179,7 @@ impl Device {
         let (name, snapshot) = (name.to_string(), snapshot.to_vec());
         let (about, device) = background::run(py, None, move |_| {
             let (kept, snapshot) = Kept::open(&snapshot).map_err(Failure::input)?;
-            let about = describe::of_kept(kept, name)?;
+            let about = properties::of_kept(kept, name)?;
             let device = nandscope_device::Device::load(snapshot).map_err(Failure::input)?;
             Ok((about, device))
         })?;

@@ -5,8 +5,8 @@ use crate::background::{self, Progress};
 use crate::error::Failure;
 use crate::result::RunResult;
 use nandscope_experiment::SimulatedMedium;
-use nandscope_infer::verify::{
-    Finding, Journal, Options, Salt, VerifyError, step, summary, verify,
+use nandscope_infer::authenticity::{
+    Finding, Options, Salt, UndoJournal, VerifyError, step, summary, verify,
 };
 use nandscope_result::{ResultDocument, procedure};
 use pyo3::prelude::*;
@@ -86,8 +86,8 @@ fn examine(
     let file = TemporaryFile::new();
     let mut salt = [0x6e; 16];
     salt[8..].copy_from_slice(&seed.to_le_bytes());
-    let subject = medium.subject("simulated".to_string());
-    let journal = Journal::create(&file.0, subject, Salt(salt));
+    let journaled = medium.journaled("simulated".to_string());
+    let journal = UndoJournal::create(&file.0, journaled, Salt(salt));
     let mut journal = journal.map_err(|e| Failure::File(format!("the journal: {e}")))?;
     let mut tell = |_, share, _| progress(share);
     verify(medium, &mut journal, options, stop, &mut tell).map_err(|error| match error {

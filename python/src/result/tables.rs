@@ -18,7 +18,7 @@ struct Builders {
     counts: Vec<UInt64Builder>,
 }
 
-/// One cell.
+/// A value of a row, before the type of its column is known.
 enum Cell<'a> {
     Text(&'a str),
     NoText,

@@ -36,7 +36,7 @@ pub enum Directory {
 pub enum Slot {
     /// It consists of this byte.
     Uniform(u8),
-    /// It is in memory.
+    /// Bytes in memory, shared with copies of the image.
     Memory(Arc<Resident>),
     /// It is in the temporary file.
     File(Arc<Place>),

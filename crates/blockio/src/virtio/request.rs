@@ -38,9 +38,9 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
-    /// It was done.
+    /// `VIRTIO_BLK_S_OK`: the request succeeded.
     Done = 0,
-    /// It failed.
+    /// `VIRTIO_BLK_S_IOERR`: the device or the driver failed.
     Failed = 1,
     /// It is not offered.
     Unsupported = 2,

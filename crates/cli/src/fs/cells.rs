@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use nandscope_device::{DeviceError, Fill};
 use nandscope_suite::at_once;
 use nandscope_uml::cell::{self, Card, Cell};
-use nandscope_uml::session::SessionError;
+use nandscope_uml::kernel_run::KernelRunError;
 use std::path::Path;
 use std::sync::Mutex;
 use thiserror::Error;
@@ -23,10 +23,10 @@ pub enum CellError {
     Device(#[from] DeviceError),
     /// Its run did not come to its end.
     #[error("{0}{logs}", logs = logs(.0))]
-    Session(#[from] SessionError),
+    KernelRun(#[from] KernelRunError),
 }
 
-fn logs(error: &SessionError) -> String {
+fn logs(error: &KernelRunError) -> String {
     let folder = error.kept.as_ref();
     folder.map_or_else(String::new, |path| format!("\n  logs: {}", path.display()))
 }

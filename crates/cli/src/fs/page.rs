@@ -9,7 +9,7 @@ use super::cells::Measured;
 use super::options::Chosen;
 use super::plan::Plan;
 use super::rows::Rows;
-use super::sweep;
+use super::variants;
 use nandscope_uml::cell::Cell;
 use nandscope_uml::filesystem::FileSystem;
 use nandscope_uml::job::Settings;
@@ -181,7 +181,7 @@ pub fn write(
         },
     );
     comparisons(&mut page, &ratios, measured);
-    sweep::section(&mut page, &mut rows, subjects, measured);
+    variants::section(&mut page, &mut rows, subjects, measured);
     failures(&mut page, measured);
     (page, rows)
 }

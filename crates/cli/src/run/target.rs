@@ -13,7 +13,7 @@ use nandscope_experiment::run::{
 use nandscope_measure::steps::Attachment;
 use nandscope_result::ResultDocument;
 
-/// A target of the command.
+/// What `run` needs beyond running jobs: saving, conditions, and messages.
 pub trait CommandTarget: RunTarget {
     /// Its clock is that of the wall.
     const IN_REAL_TIME: bool;

@@ -12,8 +12,10 @@ use crate::input;
 use crate::target::{Kept, Simulated};
 use nandscope_blockio::store::{Store, StoreError};
 use nandscope_device::Device;
-use nandscope_export::journal::{Journal, JournalError, JournalFile, Journals, Replay};
-use nandscope_files::Access;
+use nandscope_export::command_journal::{
+    CommandJournal, CommandJournalError, CommandJournals, JournalFile, Replay,
+};
+use nandscope_files::{Access, folder_of};
 use nandscope_units::Nanos;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -66,13 +68,6 @@ fn abandoned(store: &Path) -> Vec<PathBuf> {
     })
 }
 
-fn folder_of(store: &Path) -> &Path {
-    match store.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
 fn remove(files: &[PathBuf]) -> Result<(), Failure> {
     files.iter().try_for_each(|file| {
         std::fs::remove_file(file).map_err(|e| Failure::file(format!("{}: {e}", file.display())))
@@ -97,7 +92,7 @@ fn write_state(state: &Path, kept: &Kept, device: &Device) -> Result<(), Failure
     Ok(nandscope_files::write(state, &bytes, Access::Owner)?)
 }
 
-/// The bytes of a journal.
+/// Reads a journal into memory.
 fn journal_bytes(file: &Path) -> Result<Vec<u8>, Failure> {
     let is_plain = std::fs::symlink_metadata(file).is_ok_and(|about| about.is_file());
     if !is_plain {
@@ -170,14 +165,14 @@ pub fn recover(store: &Path, discard: bool, console: &Console) -> Result<(), Fai
 fn play_all(
     replay: &mut Replay<'_, Device>,
     files: &[PathBuf],
-) -> Result<Option<(usize, JournalError)>, Failure> {
+) -> Result<Option<(usize, CommandJournalError)>, Failure> {
     for (place, file) in files.iter().enumerate() {
         let bytes = journal_bytes(file)?;
         // The head is written at once with the file's appearance, or there was nothing to be noted.
         if bytes.is_empty() {
             continue;
         }
-        let (journal, damage) = match Journal::salvage(&bytes) {
+        let (journal, damage) = match CommandJournal::salvage(&bytes) {
             Ok(read) => read,
             Err(what) => return Ok(Some((place, what))),
         };
@@ -187,7 +182,7 @@ fn play_all(
             return Ok(Some((place, what)));
         }
         if let Some(damage) = damage {
-            return Ok(Some((place, JournalError::Damaged(damage))));
+            return Ok(Some((place, CommandJournalError::Damaged(damage))));
         }
     }
     Ok(None)
@@ -237,7 +232,7 @@ impl Keeper {
         simulated: &Simulated,
         device: &Device,
         is_written: bool,
-    ) -> Result<(Keeper, Box<dyn Journals>), Failure> {
+    ) -> Result<(Keeper, Box<dyn CommandJournals>), Failure> {
         remove(&abandoned(store))?;
         let state = state_file(store);
         if !is_written {
@@ -288,7 +283,7 @@ impl Keeper {
 fn follow(state: &Path, closed: &Receiver<PathBuf>, ended: &Mutex<bool>) -> Result<(), Failure> {
     for file in closed {
         let (kept, mut device) = read_state(state)?;
-        let journal = Journal::read(&journal_bytes(&file)?).map_err(Failure::usage)?;
+        let journal = CommandJournal::read(&journal_bytes(&file)?).map_err(Failure::usage)?;
         let mut replay = Replay::new(&mut device);
         replay.play(&journal).map_err(Failure::internal)?;
         drop(replay);
@@ -310,7 +305,7 @@ struct Files {
     closed: Sender<PathBuf>,
 }
 
-impl Journals for Files {
+impl CommandJournals for Files {
     fn next(&mut self, start: Nanos) -> io::Result<JournalFile> {
         let file = JournalFile::create(&journal_file(&self.store, self.next), start)?;
         if let Some(last) = self.next.checked_sub(1) {
@@ -327,7 +322,7 @@ mod tests {
     use super::*;
     use crate::target;
     use nandscope_export::clock::Speed;
-    use nandscope_export::journal::ENTRY;
+    use nandscope_export::command_journal::ENTRY;
     use nandscope_export::request::{Action, Origin, Request};
     use nandscope_export::service::Service;
     use nandscope_units::Bytes;

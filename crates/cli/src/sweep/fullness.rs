@@ -1,7 +1,7 @@
 //! `nandscope sweep fullness`: latency and bandwidth over the fullness of a drive, as curves. Its points are those of a
 //! sweep like any other.
 
-use super::session;
+use super::run_points;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Form};
@@ -35,9 +35,9 @@ pub struct FullnessArguments {
 ///
 /// # Errors
 /// `Exit::Usage` if the device or an option is invalid; `Exit::File` if a point or the report cannot be written; as
-/// [`session::ending`] if points failed.
+/// [`run_points::ending`] if points failed.
 pub fn run(arguments: FullnessArguments, console: &Console) -> Result<Exit, Failure> {
-    let failure = |error| session::plan_failure(&error, console);
+    let failure = |error| run_points::plan_failure(&error, console);
     let sweep = FullnessSweep::new(&arguments.target, arguments.seed);
     let sweep = sweep.map_err(PlanError::Base).map_err(failure)?;
     let plan = Plan::new(&sweep.spec).map_err(failure)?;
@@ -46,8 +46,8 @@ pub fn run(arguments: FullnessArguments, console: &Console) -> Result<Exit, Fail
         .unwrap_or_else(|| PathBuf::from(format!("fullness-{}", sweep.name())));
     let began = Instant::now();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let ran = session::run(&plan, &folder, arguments.threads, console)?;
-    let tables = session::write_tables(&plan, &ran, &folder);
+    let ran = run_points::run(&plan, &folder, arguments.threads, console)?;
+    let tables = run_points::write_tables(&plan, &ran, &folder);
     let mut result = sweep.document(&plan, &ran.outcomes);
     result.wall.started = Some(started);
     result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
@@ -57,6 +57,6 @@ pub fn run(arguments: FullnessArguments, console: &Console) -> Result<Exit, Fail
         tables.map(drop),
         output::present(&result, &folder, form, console),
     ])?;
-    session::note_done(&plan, &ran, console);
-    session::ending(&plan, &ran, &folder)
+    run_points::note_done(&plan, &ran, console);
+    run_points::ending(&plan, &ran, &folder)
 }

@@ -3,7 +3,7 @@
 
 mod fullness;
 mod points;
-mod session;
+mod run_points;
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};

@@ -1,7 +1,7 @@
 //! `nandscope sweep JOB.fio TARGET`: arguments, page and table of a sweep. Points, threads and the store are the business
 //! of the sweep crate.
 
-use super::session;
+use super::run_points;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use crate::input;
@@ -68,7 +68,7 @@ pub struct PointArguments {
 ///
 /// # Errors
 /// `Exit::Usage` if the job, the device or a parameter is invalid; `Exit::File` if a point or a table cannot be
-/// written; as [`session::ending`] if points failed.
+/// written; as [`run_points::ending`] if points failed.
 pub fn run(arguments: &PointArguments, console: &Console) -> Result<Exit, Failure> {
     let (Some(job), Some(target), Some(folder)) =
         (&arguments.job, &arguments.target, &arguments.output)
@@ -76,21 +76,21 @@ pub fn run(arguments: &PointArguments, console: &Console) -> Result<Exit, Failur
         return Err(Failure::internal("the arguments of a sweep are incomplete"));
     };
     let spec = spec(arguments, job, target)?;
-    let plan = Plan::new(&spec).map_err(|error| session::plan_failure(&error, console))?;
-    let ran = session::run(&plan, folder, arguments.threads, console)?;
-    if session::done(&ran) > 0 {
+    let plan = Plan::new(&spec).map_err(|error| run_points::plan_failure(&error, console))?;
+    let ran = run_points::run(&plan, folder, arguments.threads, console)?;
+    if run_points::done(&ran) > 0 {
         let table = SweepTable::new(&plan, &ran.outcomes);
-        let json = session::write_tables(&plan, &ran, folder)?;
+        let json = run_points::write_tables(&plan, &ran, folder)?;
         let page = page(&spec, &plan, &table)?;
         output::write_in(folder, "report.html", page.as_bytes())?;
         match Form::of(arguments.json) {
             Form::Json => console.print_json(json.trim_end())?,
             Form::Text | Form::Silent => console.print(&shown(&table, console))?,
         }
-        session::note_done(&plan, &ran, console);
+        run_points::note_done(&plan, &ran, console);
         console.note(&format!("report: {}", folder.join("report.html").display()));
     }
-    session::ending(&plan, &ran, folder)
+    run_points::ending(&plan, &ran, folder)
 }
 
 fn spec(arguments: &PointArguments, job: &Path, target: &str) -> Result<SweepSpec, Failure> {

@@ -7,7 +7,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use nandscope_files::Access;
-use nandscope_infer::verify::{Full, Medium, Pass, Verdict, VerifyError, full_step};
+use nandscope_infer::authenticity::{Full, Medium, Pass, Verdict, VerifyError, full_step};
 use nandscope_result::Notice;
 use std::path::Path;
 use std::time::SystemTime;
@@ -20,9 +20,9 @@ use std::time::SystemTime;
 pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut target = open::open(arguments, console)?;
-    let place = store::full_place(arguments.journal.as_deref(), &target.subject)?;
+    let place = store::full_place(arguments.journal.as_deref(), &target.journaled)?;
     let mut full = match saved(&place)? {
-        Some(full) if full.identity == target.subject.identity => {
+        Some(full) if full.identity == target.journaled.identity => {
             let share = 100.0 * full.share();
             console.note(&format!(
                 "going on where an earlier run was, at {share:.0} %"
@@ -37,7 +37,7 @@ pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
             )));
         }
         None => Full::new(
-            target.subject.identity.clone(),
+            target.journaled.identity.clone(),
             target.medium.blocks(),
             target.medium.block_bytes(),
             target.salt()?,

@@ -1,12 +1,12 @@
 //! Checks the tags that were left on a device over a power cycle, and puts the data back.
 
 use super::target::Target;
-use super::{Arguments, document, exit, journal, store, written_down};
+use super::{Arguments, document, exit, store, undo_journal, written_down};
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
-use nandscope_infer::verify::{VerifyError, check_left, kept_step, kept_summary};
+use nandscope_infer::authenticity::{VerifyError, check_left, kept_step, kept_summary};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -24,7 +24,7 @@ pub fn check(
 ) -> Result<Exit, Failure> {
     let started = SystemTime::now();
     let left = written_down::read(place)?;
-    let mut journal = journal::open(target, place)?;
+    let mut journal = undo_journal::open(target, place)?;
     if left.salt != format!("{:?}", journal.salt()) {
         return Err(Failure::usage(format!(
             "{} lists the tagged blocks of another run than {}; put the data back with --restore",
@@ -46,14 +46,14 @@ pub fn check(
         Ok(kept) => kept,
         Err(VerifyError::Stopped) => {
             let why = "interrupted; the tagged blocks are still on the device";
-            return Err(journal::not_back(arguments, place, why));
+            return Err(undo_journal::not_back(arguments, place, why));
         }
-        Err(error) => return Err(journal::ended(arguments, error, journal)),
+        Err(error) => return Err(undo_journal::ended(arguments, error, journal)),
     };
-    let restored = journal::restore_left(arguments, target, &mut journal)?;
+    let restored = undo_journal::restore_left(arguments, target, &mut journal)?;
     let doubted = restored.unrecognized.as_ref();
     let another = doubted.is_some_and(|evidence| !evidence.testimony.is_convincing());
-    let closed = journal::close(arguments, journal, &restored);
+    let closed = undo_journal::close(arguments, journal, &restored);
     if let (Ok(Some(failure)), true) = (&closed, another) {
         // What another device holds is not a verdict on this one.
         return Err(failure.clone());
@@ -63,10 +63,10 @@ pub fn check(
     let mut document = document(arguments, target, started);
     document
         .steps
-        .push(kept_step(&kept, &summary, target.subject.block_bytes));
+        .push(kept_step(&kept, &summary, target.journaled.block_bytes));
     let told = serde_json::to_string_pretty(&summary)
         .map_err(Failure::internal)
         .and_then(|json| super::write(arguments, &document, &json, console))
         .map(|()| exit(summary.verdict));
-    journal::first(closed, told)
+    undo_journal::first(closed, told)
 }

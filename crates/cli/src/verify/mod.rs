@@ -2,12 +2,12 @@
 //! the business of the infer crate; here are the arguments, the journal's place, and the words.
 
 mod full;
-mod journal;
 mod left;
 mod open;
 mod simulated;
 mod store;
 mod target;
+mod undo_journal;
 mod written_down;
 
 use crate::console::Console;
@@ -16,8 +16,10 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::run::progress::Line;
 use clap::Args;
-use nandscope_infer::registers::{Mark, marks};
-use nandscope_infer::verify::{Finding, Medium, Options, Stage, Verdict, step, summary, verify};
+use nandscope_infer::authenticity::{
+    Finding, Medium, Options, Stage, Verdict, step, summary, verify,
+};
+use nandscope_infer::registers::{Sign, signs};
 use nandscope_result::{ResultDocument, TargetInfo, TargetKind, WallClock, procedure};
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -107,7 +109,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let mut target = open::open(&arguments, console)?;
-    let place = journal::find(&arguments, &mut target)?;
+    let place = undo_journal::find(&arguments, &mut target)?;
     if arguments.after_power_cycle {
         return left::check(&arguments, &mut target, &place, &interrupt, console);
     }
@@ -116,7 +118,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             "the contents of a simulated device are gone when the program ends; serve it (nandscope serve) and name the block device",
         ));
     }
-    journal::put_back(&arguments, &mut target, &place, console)?;
+    undo_journal::put_back(&arguments, &mut target, &place, console)?;
     if arguments.restore.is_some() {
         return Ok(Exit::Done);
     }
@@ -124,7 +126,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         written_down::check_free(&place)?;
     }
     let started = SystemTime::now();
-    let mut journal = journal::begin(&target, &place)?;
+    let mut journal = undo_journal::begin(&target, &place)?;
     let options = Options {
         budget: arguments.budget,
         cache: arguments.cache,
@@ -142,22 +144,22 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     line.clear();
     let finding = match verified {
         Ok(finding) => finding,
-        Err(error) => return Err(journal::ended(&arguments, error, journal)),
+        Err(error) => return Err(undo_journal::ended(&arguments, error, journal)),
     };
     let closed = if finding.left.is_empty() {
-        journal::close(&arguments, journal, &finding.restored)
+        undo_journal::close(&arguments, journal, &finding.restored)
     } else {
         written_down::write_down(&journal, &finding.left, console).map(|()| None)
     };
-    let marks = target.registers.as_ref();
-    let marks = marks.map(|r| marks_of(r, &target)).unwrap_or_default();
-    let told = tell(&arguments, &target, &finding, &marks, started, console);
-    journal::first(closed, told)
+    let signs = target.registers.as_ref();
+    let signs = signs.map(|r| signs_of(r, &target)).unwrap_or_default();
+    let told = tell(&arguments, &target, &finding, &signs, started, console);
+    undo_journal::first(closed, told)
 }
 
-fn marks_of(registers: &nandscope_inspect::registers::Registers, target: &Target) -> Vec<Mark> {
+fn signs_of(registers: &nandscope_inspect::registers::Registers, target: &Target) -> Vec<Sign> {
     let bytes = target.medium.blocks() * target.medium.block_bytes() as u64;
-    marks(
+    signs(
         registers,
         Some(nandscope_units::Bytes(bytes)),
         store::this_year(),
@@ -179,11 +181,11 @@ fn tell(
     arguments: &Arguments,
     target: &Target,
     finding: &Finding,
-    marks: &[Mark],
+    signs: &[Sign],
     started: SystemTime,
     console: &Console,
 ) -> Result<Exit, Failure> {
-    let summary = summary(finding, marks);
+    let summary = summary(finding, signs);
     let mut document = document(arguments, target, started);
     document.steps.push(step(finding, &summary));
     let json = serde_json::to_string_pretty(&summary).map_err(Failure::internal)?;

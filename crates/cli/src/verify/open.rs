@@ -6,7 +6,7 @@ use super::{Arguments, Restore};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::target::real::{confirm, refused};
-use nandscope_infer::verify::{DirectMedium, Subject};
+use nandscope_infer::authenticity::{DirectMedium, JournaledDevice};
 use nandscope_inspect::Roots;
 use nandscope_inspect::guard::{DestroyData, Guard, Opened};
 use nandscope_inspect::registers::Registers;
@@ -67,7 +67,7 @@ fn target(opened: Opened) -> Result<Target, Failure> {
     let model = model.unwrap_or_else(|| opened.path.display().to_string());
     let serial = identity.and_then(|i| i.serial.clone()).unwrap_or_default();
     let registers = identity.and_then(|i| Registers::read(&Roots::default(), i.number));
-    let subject = Subject {
+    let journaled = JournaledDevice {
         identity: format!("{model} {serial}").trim().to_string(),
         blocks: opened.size.0 / block.0,
         block_bytes: block.0 as usize,
@@ -81,7 +81,7 @@ fn target(opened: Opened) -> Result<Target, Failure> {
         .map_err(|e| Failure::file(format!("{}: {e}", opened.path.display())))?;
     Ok(Target {
         medium: Box::new(medium),
-        subject,
+        journaled,
         model,
         kind,
         registers,

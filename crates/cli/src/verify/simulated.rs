@@ -20,7 +20,7 @@ pub fn open(name: &str, commands: &[String], console: &Console) -> Result<Target
     }
     Ok(Target {
         // Its contents are gone when the program ends: each one is another device.
-        subject: medium.subject(format!("{name} {}", std::process::id())),
+        journaled: medium.journaled(format!("{name} {}", std::process::id())),
         medium: Box::new(medium),
         model: simulated.device_source.profile.device.title,
         kind: TargetKind::Simulated,

@@ -1,7 +1,8 @@
 //! Where journals and the states of full runs are kept between two runs, and where salts come from.
 
 use crate::failure::Failure;
-use nandscope_infer::verify::{Salt, Subject};
+use nandscope_infer::authenticity::{JournaledDevice, Salt};
+use nandscope_units::Fnv1a;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,10 +13,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 ///
 /// # Errors
 /// `Exit::File` if the folder cannot be made.
-pub fn journal_place(given: Option<&Path>, subject: &Subject) -> Result<PathBuf, Failure> {
+pub fn journal_place(
+    given: Option<&Path>,
+    journaled: &JournaledDevice,
+) -> Result<PathBuf, Failure> {
     match given {
         Some(path) => Ok(path.to_path_buf()),
-        None => Ok(folder()?.join(format!("{}.journal", name(subject)))),
+        None => Ok(folder()?.join(format!("{}.journal", name(journaled)))),
     }
 }
 
@@ -23,10 +27,10 @@ pub fn journal_place(given: Option<&Path>, subject: &Subject) -> Result<PathBuf,
 ///
 /// # Errors
 /// As [`journal_place`].
-pub fn full_place(given: Option<&Path>, subject: &Subject) -> Result<PathBuf, Failure> {
+pub fn full_place(given: Option<&Path>, journaled: &JournaledDevice) -> Result<PathBuf, Failure> {
     match given {
         Some(path) => Ok(path.to_path_buf()),
-        None => Ok(folder()?.join(format!("{}.full", name(subject)))),
+        None => Ok(folder()?.join(format!("{}.full", name(journaled)))),
     }
 }
 
@@ -86,10 +90,7 @@ pub fn seconds_now() -> u64 {
 /// The folder that the journal of a target is in, for the guard: it must not be on the device.
 pub fn journal_folder(given: Option<&Path>) -> Option<PathBuf> {
     let folder = match given {
-        Some(path) => match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-            _ => PathBuf::from("."),
-        },
+        Some(path) => nandscope_files::folder_of(path).to_path_buf(),
         None => folder().ok()?,
     };
     folder.canonicalize().ok()
@@ -104,19 +105,13 @@ fn folder() -> Result<PathBuf, Failure> {
 }
 
 /// Letters and digits of the identity, and its checksum where others were left out.
-fn name(subject: &Subject) -> String {
-    let plain = subject
+fn name(journaled: &JournaledDevice) -> String {
+    let plain = journaled
         .identity
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
     let plain: String = plain.take(80).collect();
-    let sum = subject
-        .identity
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-            // FNV-1a.
-            (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+    let sum = Fnv1a::of_bytes(journaled.identity.bytes());
     format!("verify-{plain}-{:08x}", sum as u32)
 }
 

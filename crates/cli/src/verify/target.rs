@@ -2,7 +2,7 @@
 
 use super::store;
 use crate::failure::Failure;
-use nandscope_infer::verify::{Medium, Salt, Subject};
+use nandscope_infer::authenticity::{JournaledDevice, Medium, Salt};
 use nandscope_inspect::registers::Registers;
 use nandscope_result::TargetKind;
 
@@ -11,7 +11,7 @@ pub struct Target {
     /// Device, file or simulated device.
     pub medium: Box<dyn Medium>,
     /// Identity and size, for the journal.
-    pub subject: Subject,
+    pub journaled: JournaledDevice,
     /// For the title.
     pub model: String,
     /// `block device`, `file`.

@@ -4,7 +4,7 @@ use super::store;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use nandscope_files::Access;
-use nandscope_infer::verify::{Journal, LeftTag, Salt};
+use nandscope_infer::authenticity::{LeftTag, Salt, UndoJournal};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -43,7 +43,11 @@ pub fn check_free(journal: &Path) -> Result<(), Failure> {
 ///
 /// # Errors
 /// `Exit::Unrestored` if the file cannot be written; --restore then restores the data.
-pub fn write_down(journal: &Journal, tags: &[LeftTag], console: &Console) -> Result<(), Failure> {
+pub fn write_down(
+    journal: &UndoJournal,
+    tags: &[LeftTag],
+    console: &Console,
+) -> Result<(), Failure> {
     let left = Left {
         at: store::seconds_now(),
         salt: format!("{:?}", journal.salt()),

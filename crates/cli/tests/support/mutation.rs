@@ -4,6 +4,7 @@
 
 use nandscope_device::Device;
 use nandscope_device::profile::{library, parse_profile};
+use nandscope_units::Fnv1a;
 use nandscope_units::random::SplitMix64;
 use nandscope_workload::trace::{Trace, read_nstrace, write_nstrace};
 use std::path::{Path, PathBuf};
@@ -118,9 +119,7 @@ pub fn seeds(body: &str) -> Vec<Vec<u8>> {
 
 /// Input number `number` of a body.
 pub fn input(body: &str, seeds: &[Vec<u8>], number: u64) -> Vec<u8> {
-    let name = body.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let name = Fnv1a::of_bytes(body.bytes());
     // The first draw separates numbers that follow one another.
     let mut random = Random::new(name ^ SplitMix64::new(number).bits());
     mutate(seeds, &mut random)

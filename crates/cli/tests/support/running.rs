@@ -4,7 +4,7 @@
 
 use super::Folder;
 use super::loops::tool;
-use super::signals::start;
+use super::signals::{start, wait_for};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -22,25 +22,71 @@ pub fn operations(document: &serde_json::Value, step: usize) -> u64 {
     directions.map(|d| d["operations"].as_u64().unwrap()).sum()
 }
 
-/// Starts a run, lets it measure for a while, does something to it, and waits for its end.
+/// Starts a run, waits until one of its jobs does I/O, does something to it, and waits for its end.
 pub fn disturbed(
     folder: &Folder,
     arguments: &[&str],
     disturb: impl FnOnce(u32),
 ) -> (Option<i32>, String) {
-    disturbed_after(Duration::from_millis(1200), folder, arguments, disturb)
+    /// Of a hundredth of a second each; preparing its buffers takes a thread less.
+    const TICKS: u64 = 3;
+    disturbed_when(
+        |process| job_ticks(process) >= TICKS,
+        folder,
+        arguments,
+        disturb,
+    )
 }
 
-/// The same after a time of the caller's choice, counted from when the process listens to signals.
+/// The same as soon as `is_ready` says so of the process.
+pub fn disturbed_when(
+    mut is_ready: impl FnMut(u32) -> bool,
+    folder: &Folder,
+    arguments: &[&str],
+    disturb: impl FnOnce(u32),
+) -> (Option<i32>, String) {
+    let mut child = start(folder, arguments);
+    wait_for("I/O", || {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before");
+        is_ready(child.id()).then_some(())
+    });
+    disturb(child.id());
+    ended(child)
+}
+
+/// The same after a time, counted from when the process listens to signals: at any moment of a run.
 pub fn disturbed_after(
     time: Duration,
     folder: &Folder,
     arguments: &[&str],
     disturb: impl FnOnce(u32),
 ) -> (Option<i32>, String) {
-    let mut child = start(folder, arguments);
+    let child = start(folder, arguments);
     sleep(time);
     disturb(child.id());
+    ended(child)
+}
+
+/// The processor time of the busiest thread of a job, in hundredths of a second.
+fn job_ticks(process: u32) -> u64 {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
+        return 0;
+    };
+    let ticks = threads.flatten().filter_map(|thread| {
+        let stat = std::fs::read_to_string(thread.path().join("stat")).ok()?;
+        let (_, fields) = stat
+            .rsplit_once(')')
+            .filter(|(name, _)| name.contains("(job "))?;
+        // User and system time are the twelfth and thirteenth field after the name.
+        let times = fields.split_whitespace().skip(11).take(2);
+        times
+            .map(|time| time.parse::<u64>().ok())
+            .sum::<Option<u64>>()
+    });
+    ticks.max().unwrap_or(0)
+}
+
+fn ended(mut child: std::process::Child) -> (Option<i32>, String) {
     let begin = Instant::now();
     while child.try_wait().unwrap().is_none() {
         assert!(begin.elapsed() < Duration::from_secs(30), "it hangs");

@@ -204,15 +204,4 @@ pub fn closed_loop(
     run
 }
 
-/// A small generator for tests, so that they depend on nothing else.
-pub struct Draw(pub u64);
-
-impl Draw {
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        ((u128::from(self.0 >> 11) * u128::from(bound)) >> 53) as u64
-    }
-}
+pub use nandscope_units::random::Lcg64 as Draw;

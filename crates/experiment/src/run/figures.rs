@@ -1,7 +1,7 @@
 //! The figures of a run, so that results of the same job file can be compared: bandwidth, IOPS
 //! and latency of each job and direction, and the energy that each gigabyte took.
 
-use nandscope_result::{DirectionResult, Figure, Operation, StepResult, counter};
+use nandscope_result::{DirectionResult, Figure, Operation, StepResult, counter, run_figure};
 
 /// Adds the figures of each job to its step. Jobs with the same name are numbered.
 pub fn add(step: &mut StepResult) {
@@ -27,7 +27,7 @@ fn energy(step: &StepResult) -> Option<Figure> {
     let joules = *step.counters.get(counter::ENERGY)?;
     let bytes = step.bytes_read_and_written();
     (bytes > 0).then(|| Figure {
-        id: format!("{}.energy-per-gb", step.id),
+        id: run_figure::energy_per_gb(&step.id),
         title: format!("{}: energy per GB", step.title),
         value: joules / (bytes as f64 / 1e9),
         unit: "J/GB".to_string(),
@@ -38,7 +38,7 @@ fn energy(step: &StepResult) -> Option<Figure> {
 fn of_direction(step: &str, job: &str, d: &DirectionResult, figures: &mut Vec<Figure>) {
     let mut add = |what: &str, title: &str, value: f64, unit: &str| {
         figures.push(Figure {
-            id: format!("{step}.{job}.{}.{what}", d.kind),
+            id: run_figure::of(step, job, &d.kind, what),
             title: format!("{job}: {} {title}", d.kind),
             value,
             unit: unit.to_string(),
@@ -47,27 +47,30 @@ fn of_direction(step: &str, job: &str, d: &DirectionResult, figures: &mut Vec<Fi
     };
     if d.kind != Operation::Flush {
         add(
-            "bandwidth",
+            run_figure::BANDWIDTH,
             "bandwidth",
             d.bandwidth_bytes_per_s / 1e6,
             "MB/s",
         );
     }
-    add("iops", "IOPS", d.iops, "IOPS");
+    add(run_figure::IOPS, "IOPS", d.iops, "IOPS");
     // As in fio, `latency` counts from the submission; with a schedule that may be later than an operation was due.
     let due = d
         .service
         .is_some()
-        .then_some(("due-latency", "due latency", &d.latency));
-    for (id, name, latency) in [("latency", "latency", d.since_issue())]
+        .then_some((run_figure::DUE_LATENCY, "due latency", &d.latency));
+    for (id, name, latency) in [(run_figure::LATENCY, "latency", d.since_issue())]
         .into_iter()
         .chain(due)
     {
         let tail = latency.percentiles.iter().find(|p| p.0 == 99.0);
-        let tail = tail.map(|(_, ns)| ("p99", *ns as f64));
-        for (what, ns) in [("mean", latency.mean_ns)].into_iter().chain(tail) {
+        let tail = tail.map(|(_, ns)| (run_figure::P99, *ns as f64));
+        for (what, ns) in [(run_figure::MEAN, latency.mean_ns)]
+            .into_iter()
+            .chain(tail)
+        {
             add(
-                &format!("{id}.{what}"),
+                &run_figure::latency(id, what),
                 &format!("{name}, {what}"),
                 ns / 1e3,
                 "µs",

@@ -43,7 +43,7 @@ pub enum Value {
     Operations,
 }
 
-/// The file of a log.
+/// A log of single operations, in the form of fio's `write_…_log`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFile {
     /// The option that asked for it.

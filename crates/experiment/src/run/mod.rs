@@ -5,12 +5,12 @@ mod contents;
 mod dumps;
 mod fault;
 pub mod figures;
+mod in_progress;
 mod log_names;
 mod logs;
 mod overlap;
 pub mod plan;
 mod replay;
-mod session;
 mod simulated;
 mod target;
 mod unwritten;
@@ -27,6 +27,7 @@ pub use target::{RunTarget, TargetAbilities, group_data};
 use crate::error::ErrorClass;
 use crate::jobs::Jobs;
 use crate::precondition::{Precondition, PreconditionError};
+use in_progress::RunInProgress;
 use nandscope_measure::steps::Attachment;
 use nandscope_measure::target::Target;
 use nandscope_result::ResultDocument;
@@ -34,10 +35,9 @@ use nandscope_units::Bytes;
 use nandscope_workload::job::JobError;
 use nandscope_workload::trace::Fit;
 use plan::PlanContext;
-use session::Session;
 use thiserror::Error;
 
-/// Options of a run.
+/// Choices that are not in the job file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunOptions {
     /// Name of the jobs in the title of the result, such as the name of their file.
@@ -240,11 +240,11 @@ impl<'a> Prepared<'a> {
         observer: &mut dyn RunObserver,
         stop: &dyn Fn() -> bool,
     ) -> Result<Run, RunError> {
-        let mut session = Session::begin(*self, target, earlier, observer, stop)?;
-        if let Err(error) = session.run() {
-            session.break_off(error)?;
+        let mut run = RunInProgress::begin(*self, target, earlier, observer, stop)?;
+        if let Err(error) = run.run() {
+            run.break_off(error)?;
         }
-        Ok(session.finish())
+        Ok(run.finish())
     }
 }
 

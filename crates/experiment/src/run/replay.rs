@@ -85,7 +85,7 @@ pub fn of_job(
     };
     let notice = (!trace.is_timed() && !reference.no_stall).then(|| {
         format!(
-            "the trace {} carries no times: job `{}` replays it as fast as its queue depth allows",
+            "the trace {} has no times: job `{}` replays it as fast as its queue depth allows",
             reference.path, job.name
         )
     });

@@ -85,25 +85,25 @@ pub mod flag {
     pub const SEND_FAST_ZERO: u16 = 1 << 11;
 }
 
-/// Commands.
+/// Values of the type field of a request.
 pub mod command {
-    /// Read.
+    /// `NBD_CMD_READ`.
     pub const READ: u16 = 0;
-    /// Write.
+    /// `NBD_CMD_WRITE`.
     pub const WRITE: u16 = 1;
     /// The client goes.
     pub const DISCONNECT: u16 = 2;
-    /// Flush.
+    /// `NBD_CMD_FLUSH`.
     pub const FLUSH: u16 = 3;
     /// Discard.
     pub const TRIM: u16 = 4;
     /// Read into the cache.
     pub const CACHE: u16 = 5;
-    /// Zeroes.
+    /// `NBD_CMD_WRITE_ZEROES`.
     pub const WRITE_ZEROES: u16 = 6;
 }
 
-/// Flags of a command.
+/// Bits of the flags field of a request.
 pub mod command_flag {
     /// On the medium when it completes.
     pub const FUA: u16 = 1;
@@ -134,7 +134,7 @@ pub const REQUEST_BYTES: usize = 28;
 /// Bytes of an option before its data.
 pub const OPTION_BYTES: usize = 16;
 
-/// The head of a request.
+/// The fixed part of a request, before the data of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHead {
     /// See [`command_flag`].

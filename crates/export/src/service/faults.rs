@@ -18,7 +18,7 @@ pub enum Effect {
     Done,
     /// There was no power to cut.
     NoPower,
-    /// The power was cut.
+    /// The supply is off, and this data is lost.
     PowerCut(Loss),
     /// The power was cut and restored.
     PowerCycled(Loss),

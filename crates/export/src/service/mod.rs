@@ -8,10 +8,10 @@
 //! the latencies and the rate of the model; one that keeps the device saturated does so anyway.
 
 pub mod faults;
-mod journal;
+mod journaling;
 
 use crate::clock::{Clock, Speed};
-use crate::journal::keeping::Keeping;
+use crate::command_journal::keeping::Keeping;
 use crate::overhead::Overhead;
 use crate::record::Recording;
 use crate::request::{Action, Done, LARGEST_COMMAND, Origin, Refusal, Request};

@@ -110,7 +110,7 @@ pub fn every_one<T: Target>(
         return Ok(None);
     }
     let all: Vec<u64> = at.iter().chain(&beside).copied().collect();
-    let times = sweep(probe, &all, TRIES[1], seed)?;
+    let times = quickest_reads(probe, &all, TRIES[1], seed)?;
     let (on, off) = times.split_at(at.len());
     let (low, scatter) = level(off);
     // Of some boundaries only the highest tell what one costs.
@@ -129,7 +129,7 @@ pub fn every_one<T: Target>(
 }
 
 /// The quickest of some reads across each place, µs. All places in turn, so that a stall meets each but once.
-fn sweep<T: Target>(
+fn quickest_reads<T: Target>(
     probe: &mut Probe<'_, T>,
     places: &[u64],
     tries: u32,
@@ -162,7 +162,7 @@ fn period_among<T: Target>(
     if places.len() < 4 * LEAST {
         return Ok(None);
     }
-    let first = sweep(probe, places, TRIES[0], seed)?;
+    let first = quickest_reads(probe, places, TRIES[0], seed)?;
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_by(|a, b| first[*b].total_cmp(&first[*a]));
     let (again, rest) = order.split_at(AGAIN.min(places.len() / 2));
@@ -170,7 +170,7 @@ fn period_among<T: Target>(
     let every = (rest.len() / CONTROLS).max(1);
     let controls = rest.iter().step_by(every);
     let looked: Vec<u64> = again.iter().chain(controls).map(|i| places[*i]).collect();
-    let second = sweep(probe, &looked, TRIES[1], seed ^ 0xc0)?;
+    let second = quickest_reads(probe, &looked, TRIES[1], seed ^ 0xc0)?;
     let (low, scatter) = level(&second[again.len()..]);
     let bar = low + (SCATTER * scatter).max(SHARE * low).max(1.0);
     let all = looked.iter().copied().zip(second);

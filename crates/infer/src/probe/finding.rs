@@ -9,13 +9,13 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "unit", content = "value")]
 pub enum Value {
-    /// Bytes.
+    /// A size, bytes.
     Bytes(u64),
     /// A number of things.
     Count(u32),
     /// Bytes per second.
     BytesPerS(f64),
-    /// Seconds.
+    /// A time, s.
     Seconds(f64),
     /// Yes or no.
     Flag(bool),

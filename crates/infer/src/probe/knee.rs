@@ -33,7 +33,7 @@ const MERGE_OF_ONE: f64 = 0.2;
 
 /// Measurement of one order.
 pub(super) struct Measured {
-    /// All rates.
+    /// A rate for each number of interleaved AUs.
     pub(super) rates: Vec<Rate>,
     /// Rates of the last number of units before the fall, and of one more.
     pub(super) beside: (Vec<f64>, Vec<f64>),

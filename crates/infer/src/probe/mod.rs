@@ -8,10 +8,10 @@ pub mod advice;
 mod bench;
 mod clock;
 mod confidence;
-mod describe;
 mod dies;
 mod discard;
 mod discarded;
+mod document;
 mod fat;
 mod filled;
 mod finding;
@@ -32,7 +32,7 @@ mod writes;
 
 pub use bench::{Metered, Refused};
 pub use confidence::{COUNTED, FAIR, LIKELY, SURE, Strength, level};
-pub use describe::{from_document, step};
+pub use document::{from_document, step};
 pub use finding::{Finding, Value, size};
 pub use recorded::from_flashbench;
 

@@ -4,9 +4,9 @@
 
 pub mod troubled;
 
-use nandscope_infer::verify::{Medium, MediumError};
+use nandscope_infer::authenticity::{Medium, MediumError, Salt};
 use nandscope_units::Nanos;
-use nandscope_units::random::mix;
+use nandscope_units::random::{SplitMix64, mix};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -92,6 +92,16 @@ pub struct Device {
     /// What was never written is zeros instead of noise.
     pub blank: bool,
     dead: bool,
+}
+
+/// A salt that follows from a number.
+pub fn salt(number: u64) -> Salt {
+    let mut random = SplitMix64::new(number);
+    let mut salt = [0; 16];
+    for half in salt.chunks_mut(8) {
+        half.copy_from_slice(&random.bits().to_le_bytes());
+    }
+    Salt(salt)
 }
 
 fn noise(seed: u64, place: u64) -> u64 {

@@ -1,7 +1,7 @@
 //! A device with a contact, a cable or a power supply that fails for a while.
 
 use super::Device;
-use nandscope_infer::verify::{Medium, MediumError};
+use nandscope_infer::authenticity::{Medium, MediumError};
 use nandscope_units::Nanos;
 use nandscope_units::random::SplitMix64;
 

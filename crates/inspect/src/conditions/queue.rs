@@ -19,9 +19,9 @@ pub struct Queue {
     pub largest_request: Option<Bytes>,
     /// The largest that the device takes.
     pub largest_possible: Option<Bytes>,
-    /// Logical block.
+    /// Smallest addressable unit (`queue/logical_block_size`).
     pub logical_block: Option<Bytes>,
-    /// Physical block.
+    /// Smallest unit without a read-modify-write (`queue/physical_block_size`).
     pub physical_block: Option<Bytes>,
     /// Preferred request size; zero if the device reports none.
     pub optimal_request: Option<Bytes>,

@@ -35,7 +35,7 @@ const MOUNT_OPTIONS: [(&str, &str); 4] = [
     ("data=journal", "data is written twice"),
 ];
 
-/// One warning.
+/// A condition that limits the use of a measurement, with its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Warning {
     /// A word that stays the same.

@@ -1,7 +1,7 @@
 //! Files to measure on: made in free space, with a margin left, and never over a file that
 //! somebody else made. A file that nandscope made before is taken again.
 
-use super::marker::{self, Mark};
+use super::marker::{self, MarkerCheck};
 use super::pin::{Pinned, READ, WRITE};
 use super::{Opened, Reason};
 use crate::layers::Machine;
@@ -146,7 +146,7 @@ fn examine(roots: &Roots, spot: &Spot) -> Result<Examined, Reasons> {
     let file = pinned.reopen(READ).map_err(system)?;
     let mut reasons = Reasons::new();
     match marker::read(&file, spot.folder.as_fd(), &spot.last) {
-        Mark::Own => {}
+        MarkerCheck::Own => {}
         mark => reasons.push(Reason::ForeignFile(mark)),
     }
     let about = rustix::fs::fstat(&file).map_err(|e| system(e.into()))?;
@@ -180,7 +180,7 @@ fn reopen(roots: &Roots, spot: &Spot) -> Result<File, Reasons> {
     lock_alone(&file)?;
     // Held from here on: what was true of the size is true now.
     match marker::read(&file, spot.folder.as_fd(), &spot.last) {
-        Mark::Own => Ok(file),
+        MarkerCheck::Own => Ok(file),
         mark => Err(vec![Reason::ForeignFile(mark)]),
     }
 }

@@ -18,7 +18,7 @@ mod refusal;
 
 pub use confirm::{Answer, Unconfirmed};
 pub use file::margin;
-pub use marker::Mark;
+pub use marker::MarkerCheck;
 pub use refusal::{Reason, Refusal};
 
 use crate::identity::Identity;

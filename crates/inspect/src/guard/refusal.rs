@@ -1,6 +1,6 @@
 //! Reasons of a refusal: the finding and its remedy. All reasons are reported at once.
 
-use super::marker::Mark;
+use super::marker::MarkerCheck;
 use crate::signature::Signature;
 use nandscope_units::Bytes;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -37,7 +37,7 @@ pub enum Reason {
     /// It has no size: no medium, or a loop device that is not set up.
     Empty,
     /// A file that nandscope did not make, by what its mark says.
-    ForeignFile(Mark),
+    ForeignFile(MarkerCheck),
     /// A file with several names.
     ManyNames(u64),
     /// A loop device uses the file, or the same backing file as this device.
@@ -134,7 +134,7 @@ impl Reason {
             }
             Reason::ReadOnly => "check its lock switch, or run `blockdev --setrw`".into(),
             Reason::Empty => "insert a medium".into(),
-            Reason::ForeignFile(Mark::None) => "name a file that does not exist yet".into(),
+            Reason::ForeignFile(MarkerCheck::None) => "name a file that does not exist yet".into(),
             Reason::ForeignFile(_) => {
                 "delete it if it is not needed, or name a file that does not exist yet".into()
             }

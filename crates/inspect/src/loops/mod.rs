@@ -34,7 +34,7 @@ impl FileId {
 pub(crate) enum Behind {
     /// A block device.
     Device(DeviceNumber),
-    /// A file.
+    /// Backing file, by device and inode.
     File(FileId),
 }
 

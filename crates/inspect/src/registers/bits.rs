@@ -57,7 +57,7 @@ impl<const N: usize> Register<N> {
             .fold(0, |value, bit| value << 1 | u64::from(self.bit(bit)))
     }
 
-    /// One bit.
+    /// Whether the bit of this number is set; bit 0 is the last of the register.
     pub fn bit(&self, bit: usize) -> bool {
         let byte = N.checked_sub(1 + bit / 8).and_then(|at| self.0.get(at));
         byte.is_some_and(|byte| byte >> (bit % 8) & 1 == 1)

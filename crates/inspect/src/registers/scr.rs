@@ -10,7 +10,7 @@ pub struct Scr {
     pub version: Option<&'static str>,
     /// Value of erased bytes.
     pub erased_byte: u8,
-    /// Widths of the bus.
+    /// Supported numbers of data lines: 1 and 4.
     pub bus_widths: Vec<u8>,
     /// Speed class control (CMD20).
     pub speed_class_control: bool,

@@ -24,7 +24,7 @@ pub struct Ssr {
     pub video_class: Option<u8>,
     /// Application performance class: 1 or 2.
     pub application_class: Option<u8>,
-    /// Allocation unit.
+    /// Size of an AU (`AU_SIZE`), if the card states one.
     pub allocation_unit: Option<Bytes>,
     /// Allocation unit in UHS modes, if different.
     pub uhs_allocation_unit: Option<Bytes>,

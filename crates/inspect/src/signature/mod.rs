@@ -27,7 +27,7 @@ use std::os::unix::fs::FileExt;
 pub enum Usage {
     /// A partition table.
     Partitions,
-    /// A file system.
+    /// Magic number of a file system.
     FileSystem,
     /// Swap or a hibernated system.
     Swap,

@@ -10,7 +10,7 @@ const CHIPS: [&str; 8] = [
     "ina209", "ina219", "ina220", "ina226", "ina230", "ina231", "ina260", "sy24655",
 ];
 
-/// One power sensor.
+/// An INA2xx, as hwmon shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PowerSensor {
     /// The chip and its monitor, such as `ina226 (hwmon3)`.
@@ -21,7 +21,7 @@ pub struct PowerSensor {
 /// One reading of a power sensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Supply {
-    /// Watts.
+    /// Power, W.
     pub watts: f64,
     /// Volts, if available.
     pub volts: Option<f64>,

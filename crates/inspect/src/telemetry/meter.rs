@@ -22,7 +22,7 @@ const LONGEST_LINE: usize = 64 << 10;
 pub struct MeterSample {
     /// Seconds on the meter's clock, if the table has such a column.
     pub seconds: Option<f64>,
-    /// Watts.
+    /// Power, W.
     pub watts: f64,
     /// Volts, if available.
     pub volts: Option<f64>,

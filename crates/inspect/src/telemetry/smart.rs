@@ -22,7 +22,7 @@ pub struct Smart {
     pub model: Option<String>,
     /// Serial number.
     pub serial: Option<String>,
-    /// Firmware.
+    /// Revision, as the device states it.
     pub firmware: Option<String>,
     /// `NVMe`, `ATA` or `SCSI`.
     pub protocol: Option<String>,

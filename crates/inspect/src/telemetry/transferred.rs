@@ -17,9 +17,9 @@ pub struct Transfers {
 /// Transfers since the device was added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transferred {
-    /// Read.
+    /// Since the device was attached.
     pub read: Bytes,
-    /// Written.
+    /// Since the device was attached.
     pub written: Bytes,
     /// Reads that were completed.
     pub reads: u64,

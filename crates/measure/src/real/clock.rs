@@ -1,4 +1,4 @@
-//! The clock of real targets: monotonic, from zero, the same for all lanes of a target.
+//! The clock of real targets: monotonic, from zero, the same for all queues of a target.
 
 use nandscope_units::Nanos;
 use std::time::{Duration, Instant};
@@ -31,6 +31,13 @@ impl Clock {
     pub(super) fn now(&self) -> Nanos {
         // 2^64 ns are 584 years.
         self.start + Nanos(self.epoch.elapsed().as_nanos() as u64)
+    }
+
+    /// Does nothing until then; with [`Nanos::MAX`], which means that nothing is awaited, not at all.
+    pub(super) fn idle_until(&self, until: Nanos) {
+        if until != Nanos::MAX {
+            self.sleep_until(until);
+        }
     }
 
     /// Does nothing until then.

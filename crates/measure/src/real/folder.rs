@@ -3,7 +3,7 @@
 //! blocks of [`BLOCK`]; the first operation of a file creates or opens it, the last one closes it, a
 //! discard at its beginning deletes it. The time of all of that is in those operations.
 //!
-//! Each lane does one operation after the other with pread and pwrite, as a program that copies
+//! Each queue does one operation after the other with pread and pwrite, as a program that copies
 //! folders does. Whether the folder may be written to is decided by whoever made it; nothing outside
 //! of it is touched.
 
@@ -13,7 +13,7 @@ use super::errno;
 use super::instruments::Instruments;
 use crate::payload::tag;
 use crate::target::{
-    LaneRequest, Lanes, Load, Outcome, Reading, Reply, Request, Target, TargetError,
+    Load, Outcome, QueueRequest, Reading, Reply, Request, Target, TargetError, ThreadQueues,
 };
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
@@ -47,7 +47,7 @@ impl FileSlot {
     }
 }
 
-/// State that all lanes share.
+/// State that all queues share.
 struct Shared {
     folder: OwnedFd,
     clock: Clock,
@@ -62,7 +62,7 @@ struct Shared {
 pub struct FolderTarget {
     shared: Arc<Shared>,
     instruments: Option<Arc<dyn Instruments>>,
-    lane: FolderLane,
+    queue: FolderQueue,
 }
 
 impl FolderTarget {
@@ -86,7 +86,7 @@ impl FolderTarget {
             sync_each,
         });
         Ok(FolderTarget {
-            lane: FolderLane::new(shared.clone()),
+            queue: FolderQueue::new(shared.clone()),
             shared,
             instruments: None,
         })
@@ -105,7 +105,7 @@ impl FolderTarget {
             folders: Vec::new(),
             ..*self.shared
         });
-        self.lane = FolderLane::new(self.shared.clone());
+        self.queue = FolderQueue::new(self.shared.clone());
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl FolderTarget {
             folders,
             ..*self.shared
         });
-        self.lane = FolderLane::new(self.shared.clone());
+        self.queue = FolderQueue::new(self.shared.clone());
         Ok(())
     }
 
@@ -159,7 +159,7 @@ impl FolderTarget {
 
     /// Removes what is left of the tree.
     pub fn clear(&mut self) {
-        self.lane.open = None;
+        self.queue.open = None;
         let shared = &self.shared;
         // What is not there need not go; what cannot go stays for the user to see.
         for file in &shared.files {
@@ -223,16 +223,16 @@ impl Target for FolderTarget {
         Bytes(last.map_or(0, |file| file.begin + file.room()))
     }
 
-    fn lanes(&self) -> Option<Box<dyn Lanes>> {
-        Some(Box::new(FolderLanes(self.shared.clone())))
+    fn thread_queues(&self) -> Option<Box<dyn ThreadQueues>> {
+        Some(Box::new(FolderQueues(self.shared.clone())))
     }
 
     fn submit(&mut self, request: Request) -> Result<(), TargetError> {
-        self.lane.submit(request)
+        self.queue.submit(request)
     }
 
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
-        self.lane.wait(until, replies)
+        self.queue.wait(until, replies)
     }
 
     fn reading(&mut self) -> Reading {
@@ -241,16 +241,16 @@ impl Target for FolderTarget {
     }
 }
 
-struct FolderLanes(Arc<Shared>);
+struct FolderQueues(Arc<Shared>);
 
-impl Lanes for FolderLanes {
-    fn open(&self, _: &LaneRequest) -> Result<Box<dyn Target>, TargetError> {
-        Ok(Box::new(FolderLane::new(self.0.clone())))
+impl ThreadQueues for FolderQueues {
+    fn open(&self, _: &QueueRequest) -> Result<Box<dyn Target>, TargetError> {
+        Ok(Box::new(FolderQueue::new(self.0.clone())))
     }
 }
 
 /// One thread's way to the files.
-struct FolderLane {
+struct FolderQueue {
     shared: Arc<Shared>,
     buffer: Buffer,
     /// The file that is open: its number, whether it is being written, and it.
@@ -259,9 +259,9 @@ struct FolderLane {
     operations: u64,
 }
 
-impl FolderLane {
+impl FolderQueue {
     fn new(shared: Arc<Shared>) -> Self {
-        FolderLane {
+        FolderQueue {
             shared,
             buffer: Buffer::random(0, 0),
             open: None,
@@ -408,7 +408,7 @@ fn make_folders(shared: &Shared, path: &str) -> Result<(), Errno> {
     Ok(())
 }
 
-impl Target for FolderLane {
+impl Target for FolderQueue {
     fn now(&self) -> Nanos {
         self.shared.clock.now()
     }
@@ -445,8 +445,8 @@ impl Target for FolderLane {
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
         if !self.done.is_empty() {
             replies.append(&mut self.done);
-        } else if until != Nanos::MAX {
-            self.shared.clock.sleep_until(until);
+        } else {
+            self.shared.clock.idle_until(until);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! A [`Volume`] is what is open; a [`RealTarget`] drives it, through io_uring (`ring`) or, where the
 //! system does not allow that, through threads of pread and pwrite (`pool`). Each thread of a run
-//! gets a lane of its own with its own ring. [`RealNull`] and [`generator_cost_ns`] say what the
+//! gets a queue of its own with its own ring. [`RealNull`] and [`generator_cost_ns`] say what the
 //! instrument itself costs.
 //!
 //! Nothing is opened here by its name: whether a device may be opened at all is decided elsewhere, and
@@ -14,7 +14,7 @@ mod buffer;
 mod clock;
 mod cost;
 mod errno;
-mod fill;
+mod fill_holes;
 mod folder;
 mod instruments;
 mod null;
@@ -27,7 +27,7 @@ mod volume;
 mod zeros;
 
 pub use cost::generator_cost_ns;
-pub use fill::{fill_holes, holes};
+pub use fill_holes::{fill_holes, holes};
 pub use folder::{BLOCK, FileSlot, FolderTarget};
 pub use instruments::Instruments;
 pub use null::RealNull;

@@ -60,9 +60,7 @@ impl Target for RealNull {
 
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
         if self.queued.is_empty() {
-            if until != Nanos::MAX {
-                self.clock.sleep_until(until);
-            }
+            self.clock.idle_until(until);
             return Ok(());
         }
         let submitted = self.clock.now();

@@ -147,16 +147,14 @@ impl Pool {
         Ok(())
     }
 
-    /// See [`crate::target::Target::wait`].
+    /// [`crate::target::Target::wait`] of this engine.
     pub(super) fn wait(
         &mut self,
         until: Nanos,
         replies: &mut Vec<Reply>,
     ) -> Result<(), TargetError> {
         if self.outstanding == 0 {
-            if until != Nanos::MAX {
-                self.clock.sleep_until(until);
-            }
+            self.clock.idle_until(until);
             return Ok(());
         }
         if self.workers.is_empty() {

@@ -278,9 +278,7 @@ impl Ring {
         replies: &mut Vec<Reply>,
     ) -> Result<(), TargetError> {
         if self.outstanding == 0 {
-            if until != Nanos::MAX {
-                self.clock.sleep_until(until);
-            }
+            self.clock.idle_until(until);
             return Ok(());
         }
         let before = replies.len();

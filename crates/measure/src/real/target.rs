@@ -1,16 +1,18 @@
-//! A file or block device as a target: which engine drives it, and lanes for its threads.
+//! A file or block device as a target: which engine drives it, and queues for its threads.
 
 use super::affinity::pin;
 use super::buffer::Buffer;
 use super::clock::Clock;
-use super::fill::hole_ranges;
+use super::fill_holes::hole_ranges;
 use super::instruments::Instruments;
 use super::pool::Pool;
 use super::ring::{self, Ring};
 use super::volume::{Volume, VolumeKind};
 use super::zeros;
 use crate::data_source::DataSource;
-use crate::target::{LaneRequest, Lanes, Load, Reading, Reply, Request, Target, TargetError};
+use crate::target::{
+    Load, QueueRequest, Reading, Reply, Request, Target, TargetError, ThreadQueues,
+};
 use crate::unwritten::Unwritten;
 use nandscope_units::{Bytes, Nanos};
 use std::os::unix::fs::FileExt;
@@ -47,7 +49,7 @@ pub enum Engine {
     Blocking,
 }
 
-/// State that all lanes of a target share.
+/// State that all queues of a target share.
 #[derive(Clone, Debug)]
 struct Shared {
     volume: Arc<Volume>,
@@ -58,7 +60,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn lane(&self) -> RealTarget {
+    fn queue(&self) -> RealTarget {
         RealTarget {
             shared: self.clone(),
             fallback: None,
@@ -73,14 +75,14 @@ pub struct RealTarget {
     shared: Shared,
     /// Why the engine is not the first choice.
     fallback: Option<String>,
-    /// A lane has none: one thread reads them for all.
+    /// A queue has none: one thread reads them for all.
     instruments: Option<Arc<dyn Instruments>>,
     way: Way,
 }
 
 /// Engine that takes the operations.
 enum Way {
-    /// Nothing yet, or each lane has its own.
+    /// Nothing yet, or each queue has its own.
     Unprepared,
     Ring(Box<Ring>),
     Pool(Box<Pool>),
@@ -213,8 +215,8 @@ impl Target for RealTarget {
         Ok(())
     }
 
-    fn lanes(&self) -> Option<Box<dyn Lanes>> {
-        Some(Box::new(RealLanes(self.shared.clone())))
+    fn thread_queues(&self) -> Option<Box<dyn ThreadQueues>> {
+        Some(Box::new(RealQueues(self.shared.clone())))
     }
 
     #[inline]
@@ -235,9 +237,7 @@ impl Target for RealTarget {
             Way::Ring(ring) => ring.wait(until, replies),
             Way::Pool(pool) => pool.wait(until, replies),
             Way::Unprepared => {
-                if until != Nanos::MAX {
-                    self.shared.clock.sleep_until(until);
-                }
+                self.shared.clock.idle_until(until);
                 Ok(())
             }
         }
@@ -261,12 +261,12 @@ impl Target for RealTarget {
     }
 }
 
-/// Opens a lane per thread: the same volume and clock, a ring of its own.
-struct RealLanes(Shared);
+/// Opens a queue per thread: the same volume and clock, a ring of its own.
+struct RealQueues(Shared);
 
-impl Lanes for RealLanes {
-    fn open(&self, request: &LaneRequest) -> Result<Box<dyn Target>, TargetError> {
+impl ThreadQueues for RealQueues {
+    fn open(&self, request: &QueueRequest) -> Result<Box<dyn Target>, TargetError> {
         pin(&request.cpus)?;
-        Ok(Box::new(self.0.lane()))
+        Ok(Box::new(self.0.queue()))
     }
 }

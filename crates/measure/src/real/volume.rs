@@ -22,12 +22,12 @@ pub enum Access {
     Write,
 }
 
-/// Kind of a volume.
+/// Decides how discards are done and how the size is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VolumeKind {
     /// A regular file.
     File,
-    /// A block device.
+    /// Discards are `BLKDISCARD`.
     BlockDevice,
 }
 

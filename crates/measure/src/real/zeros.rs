@@ -2,7 +2,7 @@
 //! it; other devices are sampled, and parts that read as zeros may never have been written.
 
 use super::buffer::Buffer;
-use super::fill::hole_ranges;
+use super::fill_holes::hole_ranges;
 use crate::unwritten::Unwritten;
 use nandscope_units::Bytes;
 use std::fs::File;

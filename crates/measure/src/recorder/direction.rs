@@ -6,9 +6,9 @@ use nandscope_workload::OpKind;
 /// A kind of operation, as an index into per-kind arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
-    /// Reads.
+    /// Operations that transfer data from the target.
     Read,
-    /// Writes.
+    /// Operations that transfer data to the target.
     Write,
     /// Discards.
     Trim,

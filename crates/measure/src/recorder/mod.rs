@@ -203,7 +203,7 @@ impl Recorder {
         self.timeline.sample(at, reading);
     }
 
-    /// Ends the run at `end` and gives up what was collected.
+    /// Ends the run at `end` and returns the records.
     pub fn finish(mut self, end: Nanos) -> (Vec<GroupRecord>, Timeline) {
         self.timeline.finish(end);
         (self.groups, self.timeline)

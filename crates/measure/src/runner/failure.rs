@@ -18,7 +18,7 @@ pub enum OnError {
 /// Numbers of the errors after which a thread continues, by what failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failing {
-    /// Of reads.
+    /// Error numbers of reads that do not end the job.
     pub read: Vec<u32>,
     /// Of writes, trims and flushes.
     pub write: Vec<u32>,

@@ -6,7 +6,7 @@
 //! threads). The loop here only issues, waits and hands finished operations to the
 //! recorder; it knows nothing of devices or files.
 //!
-//! In real time one loop would make its threads wait for each other: a target that has lanes gets
+//! In real time one loop would make its threads wait for each other: a target that has queues gets
 //! a loop per thread (`parallel`), and what they recorded is added up, exactly.
 //!
 //! **Latency counts from when an operation was due.** In a closed loop that is the instant of
@@ -94,7 +94,7 @@ fn tied(threads: Vec<Thread>, board: Option<&Arc<Board>>) -> Vec<Tied> {
     threads.map(tie).collect()
 }
 
-/// Runs all threads side by side, each on a thread of the system where the target has lanes, until each has come to its end, `stop` answers true, or the
+/// Runs all threads side by side, each on a thread of the system where the target has queues, until each has come to its end, `stop` answers true, or the
 /// target fails; what was measured up to then is in the outcome in any case.
 ///
 /// `plan` says how the time line is divided; `None` chooses by the longest runtime.
@@ -121,9 +121,9 @@ pub fn run_group<T: Target + ?Sized>(
         }
         thread::check(thread).map_err(refuse)?;
     }
-    if let Some(lanes) = target.lanes() {
+    if let Some(queues) = target.thread_queues() {
         return Ok(parallel::run(
-            target, &*lanes, threads, plan, observer, stop,
+            target, &*queues, threads, plan, observer, stop,
         ));
     }
     let prepared = target.prepare(&drive::load(&threads)).err();

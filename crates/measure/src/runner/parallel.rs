@@ -1,4 +1,4 @@
-//! A run in real time: each thread has its own loop, its own lane to the target and its own thread
+//! A run in real time: each thread has its own loop, its own queue to the target and its own thread
 //! of the system, so that none waits for another. The one that calls reads the instruments, tells
 //! the observer, passes a stop on, and adds the parts up.
 //!
@@ -10,7 +10,7 @@ use super::drive::{self, Run, Span};
 use super::ties::Board;
 use super::{GroupOutcome, Observer, Progress, Thread, Tied, tied};
 use crate::recorder::IntervalPlan;
-use crate::target::{LaneRequest, Lanes, Target, TargetError};
+use crate::target::{QueueRequest, Target, TargetError, ThreadQueues};
 use nandscope_units::{Bytes, Nanos};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -43,18 +43,18 @@ impl Observer for &Gauge {
 
 /// Message of a thread to the one that watches.
 enum News {
-    /// It has its lane and waits for the start.
+    /// It has its queue and waits for the start.
     Ready,
     /// It has ended; nothing where it never began.
     Ended(Option<Box<Part>>),
-    /// It did not get its lane.
+    /// It did not get its queue.
     Refused(TargetError),
 }
 
-/// Runs every thread in a loop of its own, over its own lane.
+/// Runs every thread in a loop of its own, over its own queue.
 pub(super) fn run<T: Target + ?Sized>(
     target: &mut T,
-    lanes: &dyn Lanes,
+    queues: &dyn ThreadQueues,
     threads: Vec<Thread>,
     plan: Option<IntervalPlan>,
     observer: &mut dyn Observer,
@@ -63,7 +63,7 @@ pub(super) fn run<T: Target + ?Sized>(
     let first_reading = target.reading();
     let gauges: Vec<Gauge> = threads.iter().map(|_| Gauge::default()).collect();
     let cancelled = AtomicBool::new(false);
-    // The start is put in when the last lane is open.
+    // The start is put in when the last queue is open.
     let shape = Span::new(&threads, Nanos::ZERO, plan);
     let board = Board::new(&threads);
     let threads = tied(threads, board.as_ref());
@@ -82,7 +82,7 @@ pub(super) fn run<T: Target + ?Sized>(
             let worker = Worker {
                 number,
                 thread,
-                lanes,
+                queues,
                 gauge,
                 cancelled: &cancelled,
                 begin,
@@ -112,7 +112,7 @@ pub(super) fn run<T: Target + ?Sized>(
 struct Worker<'a> {
     number: usize,
     thread: Tied,
-    lanes: &'a dyn Lanes,
+    queues: &'a dyn ThreadQueues,
     gauge: &'a Gauge,
     cancelled: &'a AtomicBool,
     begin: Receiver<Span>,
@@ -122,18 +122,18 @@ impl Worker<'_> {
     /// The watcher may have gone only because another thread panicked; then nobody listens, and
     /// what is sent is lost.
     fn work(self, said: &Sender<News>) {
-        let request = LaneRequest {
+        let request = QueueRequest {
             number: self.number,
             cpus: self.thread.thread.cpus.clone(),
         };
         let load = drive::load(std::slice::from_ref(&self.thread.thread));
         let threads = vec![self.thread];
-        let opened = self.lanes.open(&request).and_then(|mut lane| {
-            lane.prepare(&load)?;
-            Ok(lane)
+        let opened = self.queues.open(&request).and_then(|mut queue| {
+            queue.prepare(&load)?;
+            Ok(queue)
         });
-        let mut lane = match opened {
-            Ok(lane) => lane,
+        let mut queue = match opened {
+            Ok(queue) => queue,
             Err(error) => {
                 let _ = said.send(News::Refused(error));
                 return;
@@ -145,7 +145,7 @@ impl Worker<'_> {
             return;
         };
         let (cancelled, mut gauge) = (self.cancelled, self.gauge);
-        let mut run = Run::new(&mut *lane, threads, &span, self.number).among_others();
+        let mut run = Run::new(&mut *queue, threads, &span, self.number).among_others();
         let failure = run
             .drive(&mut gauge, &|| cancelled.load(Ordering::Relaxed))
             .err();

@@ -36,7 +36,7 @@ impl Schedule {
             spent: [0; 3],
             arrivals: pacing
                 .arrivals
-                .map(|seed| [0, 1, 2].map(|lane| (Arrivals::new(seed, lane), base))),
+                .map(|seed| [0, 1, 2].map(|direction| (Arrivals::new(seed, direction), base))),
             idle_cap: pacing.idle_cap,
             trace_raw: Nanos::ZERO,
             trace_due: base,
@@ -73,38 +73,39 @@ impl Schedule {
 
     /// The next place in the schedule of a direction; `None` without a limit.
     #[inline]
-    fn place(&self, lane: usize) -> Option<Nanos> {
-        let per_second = match self.limits[lane] {
+    fn place(&self, direction: usize) -> Option<Nanos> {
+        let per_second = match self.limits[direction] {
             RateLimit::Unlimited => return None,
             RateLimit::BytesPerSecond(rate) | RateLimit::OpsPerSecond(rate) => rate,
         };
         if let Some(arrivals) = &self.arrivals {
-            return Some(arrivals[lane].1);
+            return Some(arrivals[direction].1);
         }
         // A rate of zero is refused before the run.
-        let after = u128::from(self.spent[lane]) * NANOS_PER_SECOND / u128::from(per_second.max(1));
+        let after =
+            u128::from(self.spent[direction]) * NANOS_PER_SECOND / u128::from(per_second.max(1));
         Some(self.base + Nanos(u64::try_from(after).unwrap_or(u64::MAX)))
     }
 
     #[inline]
     fn rated(&mut self, next: &TimedOp) -> Option<Nanos> {
-        let lane = match next.op.kind {
+        let direction = match next.op.kind {
             OpKind::Read => READ,
             OpKind::Write => WRITE,
             OpKind::Trim => TRIM,
             OpKind::Flush => return None,
         };
-        let place = self.place(lane)?;
-        let cost = match self.limits[lane] {
+        let place = self.place(direction)?;
+        let cost = match self.limits[direction] {
             RateLimit::BytesPerSecond(_) => u64::from(next.op.length),
             RateLimit::OpsPerSecond(_) | RateLimit::Unlimited => 1,
         };
-        self.spent[lane] = self.spent[lane].saturating_add(cost);
+        self.spent[direction] = self.spent[direction].saturating_add(cost);
         if let (Some(arrivals), RateLimit::BytesPerSecond(rate) | RateLimit::OpsPerSecond(rate)) =
-            (&mut self.arrivals, self.limits[lane])
+            (&mut self.arrivals, self.limits[direction])
         {
             let mean = u128::from(cost) * NANOS_PER_SECOND / u128::from(rate.max(1));
-            let (process, next) = &mut arrivals[lane];
+            let (process, next) = &mut arrivals[direction];
             *next += process.gap(Nanos(u64::try_from(mean).unwrap_or(u64::MAX)));
         }
         Some(place)

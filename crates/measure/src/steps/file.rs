@@ -5,6 +5,7 @@ use super::{
     ATTACHMENT, Attachment, Contents, ENTRY, Entry, HEAD, Head, ReadError, Record, WRITTEN, frame,
     read, sealed,
 };
+use nandscope_files::sync_folder_of;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -13,7 +14,7 @@ use thiserror::Error;
 
 /// Why a journal cannot be used.
 #[derive(Debug, Error)]
-pub enum JournalError {
+pub enum StepJournalError {
     /// The file system said no.
     #[error("cannot {action} the step journal {path}: {source}", path = .path.display())]
     Io {
@@ -48,7 +49,7 @@ pub enum JournalError {
 
 /// A journal that is open for appending. No other process can open it meanwhile.
 #[derive(Debug)]
-pub struct Journal {
+pub struct StepJournal {
     path: PathBuf,
     file: File,
     /// Number of the next frame.
@@ -59,15 +60,15 @@ pub struct Journal {
     expected: VecDeque<(u64, u32)>,
 }
 
-impl Journal {
+impl StepJournal {
     /// Creates the journal; a file, link or anything else of that name stays as it is.
     ///
     /// # Errors
-    /// [`JournalError::Io`] if the name is taken or the file system refuses.
-    pub fn create(path: &Path, head: &Head) -> Result<Journal, JournalError> {
+    /// [`StepJournalError::Io`] if the name is taken or the file system refuses.
+    pub fn create(path: &Path, head: &Head) -> Result<StepJournal, StepJournalError> {
         let failed = |action| move |source| io_error(action, path, source);
         let file = options().create_new(true).open(path);
-        let mut journal = Journal {
+        let mut journal = StepJournal {
             path: path.to_path_buf(),
             file: file.map_err(failed("create"))?,
             next: 0,
@@ -85,26 +86,26 @@ impl Journal {
     }
 
     /// Writes the head.
-    fn begin(&mut self, head: &Head) -> Result<(), JournalError> {
+    fn begin(&mut self, head: &Head) -> Result<(), StepJournalError> {
         let text = serde_json::to_vec(head).map_err(io::Error::from);
         let written = text.and_then(|text| {
             self.next = 2;
             self.put(&sealed([(HEAD, &text[..]); 2]))
         });
         written.map_err(|source| io_error("write", &self.path, source))?;
-        let synced = sync_folder(&self.path);
+        let synced = sync_folder_of(&self.path);
         synced.map_err(|source| io_error("sync the folder of", &self.path, source))
     }
 
     /// Opens a journal that is there, and reads it.
     ///
     /// # Errors
-    /// [`JournalError`] if it is not a journal, is in use, or the file system refuses.
-    pub fn open(path: &Path) -> Result<(Journal, Contents), JournalError> {
+    /// [`StepJournalError`] if it is not a journal, is in use, or the file system refuses.
+    pub fn open(path: &Path) -> Result<(StepJournal, Contents), StepJournalError> {
         let failed = |action| move |source| io_error(action, path, source);
         let about = std::fs::symlink_metadata(path).map_err(failed("open"))?;
         if !about.is_file() {
-            return Err(JournalError::NotRegular {
+            return Err(StepJournalError::NotRegular {
                 path: path.to_path_buf(),
             });
         }
@@ -112,11 +113,11 @@ impl Journal {
         lock(&file, path)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed("read"))?;
-        let contents = read(&bytes).map_err(|source| JournalError::Foreign {
+        let contents = read(&bytes).map_err(|source| StepJournalError::Foreign {
             path: path.to_path_buf(),
             source,
         })?;
-        let journal = Journal {
+        let journal = StepJournal {
             path: path.to_path_buf(),
             file,
             next: contents.next,
@@ -136,12 +137,12 @@ impl Journal {
     /// Appends an entry and its attachments, and syncs them to the disk.
     ///
     /// # Errors
-    /// [`JournalError::Io`] if the file system refuses.
+    /// [`StepJournalError::Io`] if the file system refuses.
     pub fn append(
         &mut self,
         attachments: &[Attachment],
         entry: &Entry,
-    ) -> Result<(), JournalError> {
+    ) -> Result<(), StepJournalError> {
         let path = self.path.clone();
         let failed = |action| move |source| io_error(action, &path, source);
         let text = serde_json::to_vec(entry).map_err(io::Error::from);
@@ -170,8 +171,8 @@ impl Journal {
     /// Notes that all of it is in a result that was written, so that nothing is lost with it.
     ///
     /// # Errors
-    /// [`JournalError::Io`] if the file system refuses.
-    pub fn mark_written(&mut self) -> Result<(), JournalError> {
+    /// [`StepJournalError::Io`] if the file system refuses.
+    pub fn mark_written(&mut self) -> Result<(), StepJournalError> {
         let mut bytes = Vec::new();
         frame::put(&mut bytes, WRITTEN, self.take(), &[]);
         let path = self.path.clone();
@@ -182,10 +183,10 @@ impl Journal {
     /// Removes it.
     ///
     /// # Errors
-    /// [`JournalError::Io`] if the file system refuses.
-    pub fn remove(self) -> Result<(), JournalError> {
+    /// [`StepJournalError::Io`] if the file system refuses.
+    pub fn remove(self) -> Result<(), StepJournalError> {
         std::fs::remove_file(&self.path)
-            .and_then(|()| sync_folder(&self.path))
+            .and_then(|()| sync_folder_of(&self.path))
             .map_err(|source| io_error("remove", &self.path, source))
     }
 
@@ -212,8 +213,8 @@ impl Journal {
     }
 }
 
-fn io_error(action: &'static str, path: &Path, source: io::Error) -> JournalError {
-    JournalError::Io {
+fn io_error(action: &'static str, path: &Path, source: io::Error) -> StepJournalError {
+    StepJournalError::Io {
         action,
         path: path.to_path_buf(),
         source,
@@ -234,10 +235,10 @@ fn options() -> OpenOptions {
 
 /// Keeps other processes out as long as the file is open.
 #[cfg(target_os = "linux")]
-fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
+fn lock(file: &File, path: &Path) -> Result<(), StepJournalError> {
     use rustix::fs::{FlockOperation, flock};
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(JournalError::InUse {
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(StepJournalError::InUse {
             path: path.to_path_buf(),
         }),
         // Some file systems know no locks.
@@ -246,19 +247,6 @@ fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn lock(_: &File, _: &Path) -> Result<(), JournalError> {
+fn lock(_: &File, _: &Path) -> Result<(), StepJournalError> {
     Ok(())
-}
-
-/// Makes a new name durable; elsewhere than on Unix a folder cannot be opened.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    if cfg!(unix) {
-        File::open(folder)?.sync_all()
-    } else {
-        Ok(())
-    }
 }

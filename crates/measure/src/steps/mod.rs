@@ -13,7 +13,7 @@
 mod file;
 mod frame;
 
-pub use file::{Journal, JournalError};
+pub use file::{StepJournal, StepJournalError};
 pub use frame::Damage;
 
 use nandscope_result::{
@@ -47,7 +47,7 @@ pub struct Entry {
     /// Finished steps.
     #[serde(default)]
     pub steps: Vec<StepResult>,
-    /// Notices.
+    /// Those that the step appended to the document.
     #[serde(default)]
     pub notices: Vec<Notice>,
     /// Figures of the document.

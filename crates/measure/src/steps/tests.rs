@@ -42,8 +42,8 @@ fn logs(number: usize) -> Vec<Attachment> {
 }
 
 /// A journal of so many steps, each a place to go on from.
-fn journal(path: &Path, steps: usize) -> Journal {
-    let mut journal = Journal::create(path, &Head::new(asked(), &document(0))).unwrap();
+fn journal(path: &Path, steps: usize) -> StepJournal {
+    let mut journal = StepJournal::create(path, &Head::new(asked(), &document(0))).unwrap();
     let mut cursor = Cursor::default();
     for number in 1..=steps {
         let entry = cursor.advance(&document(number), Some(number as u64));
@@ -85,7 +85,7 @@ fn a_journal_torn_anywhere_keeps_what_was_synced_and_goes_on() {
     // Each place costs two syncs.
     for length in (first..whole.len()).step_by(37).chain([whole.len()]) {
         std::fs::write(&path, &whole[..length]).unwrap();
-        let (mut journal, contents) = Journal::open(&path).unwrap();
+        let (mut journal, contents) = StepJournal::open(&path).unwrap();
         let steps = ends.iter().filter(|end| **end <= length as u64).count();
         assert_eq!(contents.steps(), steps, "{length}");
         assert!(contents.holes().next().is_none(), "{length}");
@@ -141,7 +141,7 @@ fn what_comes_out_as_before_is_not_written_again() {
     let path = folder.join("r.steps");
     drop(journal(&path, 3));
     let before = std::fs::read(&path).unwrap();
-    let (mut journal, contents) = Journal::open(&path).unwrap();
+    let (mut journal, contents) = StepJournal::open(&path).unwrap();
     journal.rewind(&contents, 0);
     let mut cursor = Cursor::default();
     for number in 1..=2 {
@@ -165,8 +165,8 @@ fn nothing_that_is_there_is_overwritten_or_followed() {
     let path = folder.join("r.steps");
     let head = Head::new(asked(), &document(0));
     std::fs::write(&path, "a letter").unwrap();
-    assert!(Journal::create(&path, &head).is_err());
-    let error = Journal::open(&path).unwrap_err().to_string();
+    assert!(StepJournal::create(&path, &head).is_err());
+    let error = StepJournal::open(&path).unwrap_err().to_string();
     assert!(
         error.ends_with("is not a step journal of nandscope"),
         "{error}"
@@ -176,10 +176,10 @@ fn nothing_that_is_there_is_overwritten_or_followed() {
     {
         let link = folder.join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        assert!(Journal::create(&link, &head).is_err());
+        assert!(StepJournal::create(&link, &head).is_err());
         assert!(matches!(
-            Journal::open(&link),
-            Err(JournalError::NotRegular { .. })
+            StepJournal::open(&link),
+            Err(StepJournalError::NotRegular { .. })
         ));
     }
     std::fs::remove_dir_all(&folder).unwrap();
@@ -192,14 +192,14 @@ fn two_cannot_write_one_journal() {
     let path = folder.join("r.steps");
     let first = journal(&path, 1);
     assert!(matches!(
-        Journal::open(&path),
-        Err(JournalError::InUse { .. })
+        StepJournal::open(&path),
+        Err(StepJournalError::InUse { .. })
     ));
     drop(first);
-    let (mut second, _) = Journal::open(&path).unwrap();
+    let (mut second, _) = StepJournal::open(&path).unwrap();
     second.mark_written().unwrap();
     drop(second);
-    let (third, contents) = Journal::open(&path).unwrap();
+    let (third, contents) = StepJournal::open(&path).unwrap();
     assert!(contents.written && contents.steps() == 1);
     third.remove().unwrap();
     assert!(!path.exists());
@@ -234,10 +234,10 @@ fn a_journal_whose_head_finds_no_room_is_not_left_in_the_way() {
     let (path, filler) = (folder.join("r.steps"), folder.join("filler"));
     std::fs::write(&filler, [0; 4096]).unwrap();
     let head = Head::new(asked(), &document(0));
-    let refused = Journal::create(&path, &head).map(drop);
+    let refused = StepJournal::create(&path, &head).map(drop);
     let left = path.exists();
     std::fs::remove_file(&filler).unwrap();
-    let begun = Journal::create(&path, &head).map(drop);
+    let begun = StepJournal::create(&path, &head).map(drop);
     let unmounted = std::process::Command::new("umount").arg(at).status();
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(refused.is_err() && !left, "{refused:?}");

@@ -5,7 +5,7 @@ use super::rows::Alignment;
 use crate::names::{Unique, capital};
 use crate::view::plot::{Axis, Kind, Line, Plot};
 use crate::view::table::{Samples, Table};
-use nandscope_result::{ResultDocument, Series, StepResult};
+use nandscope_result::{Operation, ResultDocument, Series, StepResult, series};
 
 /// Tests that are drawn; a reader looks for random and sequential writing first.
 const MOST_PLOTS: usize = 3;
@@ -13,12 +13,12 @@ const MOST_PLOTS: usize = 3;
 const FEWEST: usize = 20;
 /// Points of a document; of more, the least and the greatest of each stretch of time are drawn.
 const MOST_POINTS: usize = 600;
-/// Rates of which points are drawn, by the name of their series and the name of their axis; the first that a step has.
-const RATES: [(&str, &str); 4] = [
-    ("write IOPS", "Operations"),
-    ("write bandwidth", "Speed"),
-    ("read IOPS", "Operations"),
-    ("read bandwidth", "Speed"),
+/// Rates of which points are drawn, by operation and quantity, and the name of their axis; the first that a step has.
+static RATES: [(Operation, &str, &str); 4] = [
+    (Operation::Write, series::IOPS, "Operations"),
+    (Operation::Write, series::BANDWIDTH, "Speed"),
+    (Operation::Read, series::IOPS, "Operations"),
+    (Operation::Read, series::BANDWIDTH, "Speed"),
 ];
 
 /// A test of a document with the rate of its intervals.
@@ -72,9 +72,12 @@ fn run(step: &StepResult) -> Option<Run<'_>> {
     let random = rw.starts_with("rand");
     // Of sequential access a reader knows the rate, of random access the operations.
     let wanted = |axis: &str| (axis == "Operations") == random;
-    let found = RATES.iter().filter(|(_, axis)| wanted(axis));
+    let found = RATES.iter().filter(|(_, _, axis)| wanted(axis));
     let (series, axis) = found
-        .filter_map(|(name, axis)| Some((step.find_series(name)?, *axis)))
+        .filter_map(|(operation, quantity, axis)| {
+            let name = series::of(operation, quantity);
+            Some((step.find_series(&name)?, *axis))
+        })
         .next()?;
     (series.v.len() >= FEWEST).then_some(Run {
         step,

@@ -5,7 +5,7 @@ use nandscope_result::{ResultDocument, StepResult, series};
 
 /// Identifier of the figure in a comparison.
 pub const ID: &str = "efficiency.sequential-write";
-/// Its title.
+/// Heading of the row and the chart.
 pub const TITLE: &str = "Sequential write, power efficiency";
 /// Its unit; 1 MB/s/W is 1 MB/J.
 pub const UNIT: &str = "MB/s/W";

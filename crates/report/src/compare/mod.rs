@@ -3,6 +3,7 @@
 //! depth, their latencies and the consistency of their rates in the same plots.
 
 mod consistency;
+mod document_names;
 mod efficiency;
 mod page;
 pub(crate) mod plots;
@@ -10,7 +11,6 @@ mod price;
 mod row;
 pub(crate) mod rows;
 pub(crate) mod selection;
-mod subjects;
 mod text;
 
 pub use page::html;

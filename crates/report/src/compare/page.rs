@@ -1,17 +1,17 @@
 //! The comparison as a page: bar charts sorted with the best first, plots of all documents together, and the table.
 
+use super::document_names;
 use super::plots;
 use super::price::Price;
 use super::row::{PRICE, Row};
 use super::rows::{Alignment, rows};
 use super::selection::charted;
-use super::subjects;
 use super::{consistency, efficiency, letter};
 use crate::encode;
 use crate::error::Result;
 use crate::html::{SCRIPT, STYLE, THEME_SCRIPT};
 use crate::names::Unique;
-use crate::view::bars::{self, BarChart, Subject};
+use crate::view::bars::{self, BarChart, DriveValue};
 use crate::view::plot::Plot;
 use askama::Template;
 use nandscope_result::ResultDocument;
@@ -76,7 +76,7 @@ pub fn html(
 ) -> Result<String> {
     let rows = rows(documents, prices, baseline)?;
     let alignment = Alignment::of(documents);
-    let names = subjects::names(documents, &alignment.named());
+    let names = document_names::names(documents, &alignment.named());
     let lettered: Vec<String> = names
         .iter()
         .enumerate()
@@ -160,17 +160,17 @@ fn charts(rows: &[Row], names: &[String]) -> Vec<BarSection> {
 fn bar_charts(rows: &[&Row], names: &[String]) -> Vec<BarChart> {
     rows.iter()
         .map(|row| {
-            let subjects: Vec<Subject> = row
+            let drives: Vec<DriveValue> = row
                 .ranked()
                 .into_iter()
-                .map(|(i, value)| Subject {
+                .map(|(i, value)| DriveValue {
                     name: names.get(i).cloned().unwrap_or_default(),
                     value,
                     note: row.change(i),
                     baseline: i == row.baseline,
                 })
                 .collect();
-            bars::of_subjects(&row.title, &row.unit, &subjects)
+            bars::of_drives(&row.title, &row.unit, &drives)
         })
         .collect()
 }

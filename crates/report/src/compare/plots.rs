@@ -5,7 +5,7 @@ use super::row::Row;
 use crate::names::Unique;
 use crate::view::plot::{Axis, Kind, Line, Plot};
 use crate::view::table::{Samples, Table};
-use crate::view::{fill, percentile};
+use crate::view::{long_writes, percentile};
 use nandscope_result::ResultDocument;
 
 /// Plots of latencies; each is one test.
@@ -16,9 +16,9 @@ pub fn fills(documents: &[&ResultDocument], names: &[String]) -> Option<Plot> {
     let found: Vec<(String, Samples)> = documents
         .iter()
         .zip(names)
-        .filter_map(|(d, name)| Some((name.clone(), fill::first(d)?)))
+        .filter_map(|(d, name)| Some((name.clone(), long_writes::first(d)?)))
         .collect();
-    (found.len() > 1).then(|| fill::overlay("fill", &found))
+    (found.len() > 1).then(|| long_writes::overlay("fill", &found))
 }
 
 /// Figures at several queue depths: their identifiers end in `qd` and a number.

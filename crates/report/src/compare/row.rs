@@ -14,7 +14,7 @@ pub(super) const PRICE: &str = "price.per-gb";
 pub struct Row {
     /// Title, with the mode where the documents share several.
     pub title: String,
-    /// Unit.
+    /// That of all values; empty for counts.
     pub unit: String,
     /// Value in each document, where it has the figure in this unit.
     pub values: Vec<Option<f64>>,

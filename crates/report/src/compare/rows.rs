@@ -77,7 +77,7 @@ fn modes(document: &ResultDocument) -> Vec<Option<String>> {
     modes
 }
 
-/// Identifier without the mode that stands before it.
+/// Identifier without the mode before it.
 pub(crate) fn test_id(figure: &Figure) -> &str {
     let mode = figure.mode.as_deref().map(slug);
     mode.and_then(|m| figure.id.strip_prefix(&m)?.strip_prefix('.'))

@@ -1,12 +1,12 @@
 //! The comparison for a terminal: a table where the documents fit side by side, or else a chart of bars for each
 //! figure, sorted with the best first.
 
+use super::document_names;
 use super::letter;
 use super::price::Price;
 use super::row::{PRICE, Row};
 use super::rows::{Alignment, rows};
 use super::selection::charted;
-use super::subjects;
 use crate::error::Result;
 use crate::number::short;
 use crate::terminal::{self, Options};
@@ -36,7 +36,7 @@ pub fn text(
 ) -> Result<String> {
     let rows = rows(documents, prices, baseline)?;
     let width = options.width.max(40);
-    let names = subjects::names(documents, &Alignment::of(documents).named());
+    let names = document_names::names(documents, &Alignment::of(documents).named());
     let mut out = String::new();
     for (i, (document, name)) in documents.iter().zip(&names).enumerate() {
         let target = if name.contains(&document.target.name) {

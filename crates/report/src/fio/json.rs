@@ -38,8 +38,12 @@ struct Job<'a> {
     elapsed: u64,
     #[serde(rename = "job options")]
     options: BTreeMap<&'a str, &'a str>,
-    #[serde(flatten)]
-    directions: Directions,
+    /// Takes the place of the others if directions are reported together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mixed: Option<Direction>,
+    read: Direction,
+    write: Direction,
+    trim: Direction,
     sync: Flushes,
     job_runtime: u64,
     usr_cpu: f64,
@@ -56,16 +60,6 @@ struct Job<'a> {
     latency_window: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     steadystate: Option<Steady>,
-}
-
-/// `mixed` takes the place of the others if directions are reported together.
-#[derive(Serialize)]
-struct Directions {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mixed: Option<Direction>,
-    read: Direction,
-    write: Direction,
-    trim: Direction,
 }
 
 #[derive(Default, Serialize)]
@@ -162,12 +156,10 @@ fn job<'a>(group: usize, step: &StepResult, job: &'a JobResult, with_bins: bool)
         eta: 0,
         elapsed: job.runtime_s.ceil() as u64,
         options: options(job),
-        directions: Directions {
-            mixed: of_kind(Operation::Mixed),
-            read: of_kind(Operation::Read).unwrap_or_default(),
-            write: of_kind(Operation::Write).unwrap_or_default(),
-            trim: of_kind(Operation::Trim).unwrap_or_default(),
-        },
+        mixed: of_kind(Operation::Mixed),
+        read: of_kind(Operation::Read).unwrap_or_default(),
+        write: of_kind(Operation::Write).unwrap_or_default(),
+        trim: of_kind(Operation::Trim).unwrap_or_default(),
         sync: Flushes {
             total_ios: flushes.map_or(0, |f| f.operations),
             lat_ns: flushes.map_or_else(Times::default, |f| {

@@ -39,7 +39,7 @@ pub struct Samples {
     pub min: f64,
     /// Largest.
     pub max: f64,
-    /// Mean.
+    /// Arithmetic mean of the samples.
     pub mean: f64,
     /// Standard deviation.
     pub deviation: f64,

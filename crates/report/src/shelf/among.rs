@@ -3,7 +3,7 @@
 use super::{Drive, library, ranks, titles, unusual};
 use crate::compare::rows::all_rows;
 use crate::names::{is_quick, test};
-use crate::view::around::{Around, Rivals};
+use crate::view::page_context::{PageContext, Rivals};
 use nandscope_result::ResultDocument;
 
 /// How ranks are meant.
@@ -12,13 +12,13 @@ const RANKS: &str = "Rank 1 is the highest rate, or the lowest time, power or en
 /// The ranks of a result among the drives of a shelf that went through the same procedure, and what is unusual among
 /// them. If the shelf has none, the simulated devices of the library take their place in the tests that are kept of them.
 /// A result of the same target does not count: a drive is not its own rival.
-pub fn among(document: &ResultDocument, shelf: &[Drive]) -> Around {
+pub fn among(document: &ResultDocument, shelf: &[Drive]) -> PageContext {
     let on_shelf = among_shelf(document, shelf);
     on_shelf.unwrap_or_else(|| among_library(document))
 }
 
 /// `None` if the shelf has no other drive with the same test.
-fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<Around> {
+fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<PageContext> {
     let quick = is_quick(document);
     let is_rival = |r: &&ResultDocument| {
         r.procedure == document.procedure
@@ -42,7 +42,7 @@ fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<Around> {
     let rows = all_rows(&documents);
     let drives = if rivals == 1 { "drive" } else { "drives" };
     let test = test(document);
-    Some(Around {
+    Some(PageContext {
         ranks: ranks::of_rows(&rows, 0, &names),
         unusual: unusual::of_rows(&rows, 0, unusual::OF_SHELF),
         rivals: Some(Rivals {
@@ -52,21 +52,21 @@ fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<Around> {
             limited: None,
             names: names.split_off(1),
         }),
-        ..Around::default()
+        ..PageContext::default()
     })
 }
 
 /// Nothing for a procedure that the library has not gone through.
-fn among_library(document: &ResultDocument) -> Around {
+fn among_library(document: &ResultDocument) -> PageContext {
     let field = match library::field(document) {
-        None => return Around::default(),
+        None => return PageContext::default(),
         Some(Err(reason)) => return unranked(reason.to_string()),
         Some(Ok(field)) => field,
     };
     let ranks = ranks::of_rows(&field.rows, 0, &field.titles).into_iter();
     let ranks: Vec<_> = ranks.filter(|r| r.of > library::FEWEST).collect();
     if ranks.is_empty() && field.limited.is_none() {
-        return Around::default();
+        return PageContext::default();
     }
     let measured = match document.target.is_simulated() {
         true => "",
@@ -76,7 +76,7 @@ fn among_library(document: &ResultDocument) -> Around {
         (Some(mode), 2..) => format!(", this drive in {mode}"),
         _ => String::new(),
     };
-    Around {
+    PageContext {
         ranks,
         unusual: unusual::of_rows(&field.rows, 0, "simulated devices of the library"),
         rivals: Some(Rivals {
@@ -89,17 +89,17 @@ fn among_library(document: &ResultDocument) -> Around {
             limited: field.limited,
             names: field.names,
         }),
-        ..Around::default()
+        ..PageContext::default()
     }
 }
 
 /// A page that says why it has no ranks.
-fn unranked(reason: String) -> Around {
-    Around {
+fn unranked(reason: String) -> PageContext {
+    PageContext {
         rivals: Some(Rivals {
             intro: reason,
             ..Rivals::default()
         }),
-        ..Around::default()
+        ..PageContext::default()
     }
 }

@@ -4,7 +4,7 @@ use super::Drive;
 use super::tests_of::TestSet;
 use crate::compare::selection::charted;
 use crate::names::is_quick;
-use crate::view::bars::{self, Subject};
+use crate::view::bars::{self, DriveValue};
 
 /// Charts of one kind of figure of a procedure; the comparison of two drives has all figures.
 const MOST_OF_A_KIND: usize = 16;
@@ -21,7 +21,7 @@ pub(super) struct Chart {
     pub bars: Vec<DriveBar>,
 }
 
-/// The bar of a drive.
+/// A drive's value in a chart, with a link to its page.
 pub(super) struct DriveBar {
     /// Number of the drive.
     pub drive: usize,
@@ -50,16 +50,16 @@ pub(super) struct Names<'a> {
 impl Names<'_> {
     /// A chart of these drives in this order: number, value, note.
     fn chart(&self, id: String, title: &str, unit: &str, values: &[Value]) -> Chart {
-        let subjects: Vec<Subject> = values
+        let drives: Vec<DriveValue> = values
             .iter()
-            .map(|(drive, value, note)| Subject {
+            .map(|(drive, value, note)| DriveValue {
                 name: self.titles.get(*drive).cloned().unwrap_or_default(),
                 value: *value,
                 note: note.clone(),
                 baseline: false,
             })
             .collect();
-        let chart = bars::of_subjects(title, unit, &subjects);
+        let chart = bars::of_drives(title, unit, &drives);
         let rows = chart.rows.into_iter().zip(values);
         let bars = rows.filter_map(|(row, (drive, _, note))| {
             let link = self.links.get(*drive).and_then(|l| l.first());

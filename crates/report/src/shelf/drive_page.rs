@@ -3,18 +3,18 @@
 use super::tests_of::TestSet;
 use super::{Drive, Price, ranks, unusual};
 use crate::number::short;
-use crate::view::around::Around;
 use crate::view::author::Author;
+use crate::view::page_context::PageContext;
 
 /// The frame of the report of result `result` of drive `number`.
-pub(super) fn around(
+pub(super) fn context(
     drive: &Drive,
     number: usize,
     result: usize,
     links: &[Vec<String>],
     titles: &[String],
     sets: &[TestSet],
-) -> Around {
+) -> PageContext {
     let procedure = drive.results.get(result).map(|r| r.procedure.as_str());
     let set = sets.iter().find(|s| Some(s.procedure) == procedure);
     let ranks = set.and_then(|set| {
@@ -31,7 +31,7 @@ pub(super) fn around(
     });
     let pages = links.get(number).into_iter().flatten();
     let others = drive.results.iter().zip(pages).enumerate();
-    Around {
+    PageContext {
         index: Some("../index.html".to_string()),
         author: match result {
             0 => drive.about.author.clone(),

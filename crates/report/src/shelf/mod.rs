@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use tests_of::TestSet;
 
 pub use crate::compare::Price;
-pub use crate::view::around::{Around, Rank, Rivals};
 pub use crate::view::author::{Author, Photo};
+pub use crate::view::page_context::{PageContext, Rank, Rivals};
 pub use among::among;
 pub use library::{LIBRARY_TESTS, LibraryTest, fastest_mode, library_table};
 
@@ -183,8 +183,8 @@ impl<'a> Site<'a> {
             let Some(document) = drive.results.get(j) else {
                 continue;
             };
-            let around = drive_page::around(drive, i, j, &self.links, &self.titles, &self.sets);
-            return crate::html::render_among(document, &around).map(Some);
+            let context = drive_page::context(drive, i, j, &self.links, &self.titles, &self.sets);
+            return crate::html::render_among(document, &context).map(Some);
         }
         Ok(None)
     }

@@ -13,7 +13,7 @@ use crate::html::{SCRIPT, STYLE, THEME_SCRIPT};
 use crate::names::is_quick;
 use crate::number;
 use crate::view::bars::Better;
-use crate::view::{fill, percentile};
+use crate::view::{long_writes, percentile};
 use askama::Template;
 use nandscope_units::number::round_significant;
 use serde_json::{Value, json};
@@ -91,8 +91,8 @@ fn set(set: &TestSet) -> Value {
         .documents
         .iter()
         .map(|d| {
-            let samples = fill::first(d)?;
-            let plot = fill::overlay("fill", &[(String::new(), samples)]).reduce(FILL_ROWS);
+            let samples = long_writes::first(d)?;
+            let plot = long_writes::overlay("fill", &[(String::new(), samples)]).reduce(FILL_ROWS);
             Some(encode::value(&plot))
         })
         .collect();

@@ -2,8 +2,8 @@
 
 use crate::compare::Row;
 use crate::compare::selection::charted;
-use crate::view::around::Rank;
 use crate::view::bars::Better;
+use crate::view::page_context::Rank;
 
 /// Ranks that are shown; the rest is in the charts of the site.
 const MOST: usize = 14;

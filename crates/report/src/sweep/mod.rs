@@ -16,7 +16,7 @@ const SWEEP_STYLE: &str = include_str!("../../assets/sweep.css");
 /// Configurations in the table of the page; the files have all.
 const MOST_ROWS: usize = 500;
 
-/// A metric of a sweep.
+/// What is drawn over the parameters of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SweepMetric {
     /// Title of the metric.

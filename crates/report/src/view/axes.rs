@@ -59,12 +59,12 @@ pub struct Scale {
     pub ticks: Vec<Tick>,
 }
 
-/// The name at a mark.
+/// Label of a mark, as short as the width of the plot requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkName {
     /// In a wide plot; empty where it would lie on another.
     pub wide: String,
-    /// In a narrow one.
+    /// In a plot of less than full width.
     pub narrow: String,
     /// It ends at the mark; it begins there otherwise.
     pub is_before: bool,

@@ -6,7 +6,7 @@ use super::answer::{Answer, CANNOT_TELL, place_of_answer};
 use super::bars::{self, BarChart};
 use super::matrix::Matrix;
 use super::modes::modes;
-use super::plot::Plot;
+use super::plot::{Plot, ROWS_OF_A_PLOT};
 use super::step::Step;
 use super::{speed, states, time};
 use crate::csv;
@@ -27,8 +27,6 @@ pub const VALUES_OF_A_PAGE: usize = 250_000;
 pub const VALUES_ON_A_SITE: usize = 60_000;
 /// Rows that a plot keeps however many there are.
 const FEWEST_ROWS: usize = 100;
-/// Rows of one plot: about two for each pixel of a wide screen.
-pub(super) const ROWS_OF_A_PLOT: usize = 2_400;
 
 /// A chapter of the report.
 #[derive(Clone, Debug)]

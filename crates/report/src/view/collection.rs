@@ -12,7 +12,7 @@ const LEAST: f64 = 0.01;
 
 /// One sentence on a step in which data was moved, and one on its writes; `None` without writes, or if hardly any was moved.
 pub fn in_words(step: &StepResult) -> Option<String> {
-    let moved = *step.counters.get(counter::COLLECTED)?;
+    let moved = *step.counters.get(counter::GC_WRITES)?;
     let written = *step.counters.get(counter::HOST_WRITTEN)?;
     if written <= 0.0 || moved < LEAST * written {
         return None;

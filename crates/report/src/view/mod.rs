@@ -2,7 +2,6 @@
 //! files and terminal draw from here. Nothing in here writes HTML, SVG of plots, or files.
 
 pub mod answer;
-pub mod around;
 pub mod author;
 pub mod axes;
 pub mod bars;
@@ -10,11 +9,12 @@ pub mod chapter;
 pub mod collection;
 pub mod curves;
 pub mod diagram;
-pub mod fill;
+pub mod long_writes;
 pub mod matrix;
 pub mod modes;
 pub mod notice;
 pub mod overview;
+pub mod page_context;
 pub mod percentile;
 pub mod plot;
 pub mod power_and_heat;

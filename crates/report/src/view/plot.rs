@@ -4,6 +4,9 @@
 use super::table::{Samples, Table};
 use crate::number::{count, latency, short, with_unit};
 
+/// Rows of one plot: about two for each pixel of a wide screen.
+pub(super) const ROWS_OF_A_PLOT: usize = 2_400;
+
 /// Kind of a plot's axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -71,7 +74,7 @@ pub struct Line {
 /// A place on the horizontal axis with a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// Where.
+    /// Place on the horizontal axis, in its unit.
     pub x: f64,
     /// Label.
     pub name: String,

@@ -9,7 +9,7 @@ use nandscope_result::StepResult;
 /// Separates the name of the run from the number of the region.
 const MARK: &str = ".plateau-";
 
-/// One region.
+/// A stretch of a write with one rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Region {
     /// Speed, MB/s.

@@ -17,7 +17,7 @@ const FILL: &str = "fill";
 /// A speed, and what ran at it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fastest {
-    /// MB/s.
+    /// Bandwidth, MB/s.
     pub mb_s: f64,
     /// The figure or job in words.
     pub what: String,
@@ -102,7 +102,7 @@ fn within(section: &str, title: &str) -> String {
     }
 }
 
-/// One sentence about all modes: the first is told in full, the others where they differ.
+/// One sentence about all modes: the first is described in full, the others where they differ.
 pub fn in_words(all: &[Speeds]) -> Option<String> {
     let several = all.len() > 1;
     let clauses: Vec<String> = all.iter().filter_map(|s| clause(s, several)).collect();

@@ -1,8 +1,7 @@
 //! One step of a document as a reader sees it: its tables, plots, jobs, errors, counters and events.
 
-use super::chapter::ROWS_OF_A_PLOT;
 use super::matrix::Matrix;
-use super::plot::Plot;
+use super::plot::{Plot, ROWS_OF_A_PLOT};
 use super::{collection, curves, percentile, time};
 use crate::names::{Unique, slug};
 use crate::number;

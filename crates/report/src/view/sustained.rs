@@ -11,7 +11,7 @@ use nandscope_result::throughput_profile::{self, ThroughputProfile};
 
 /// A fast write cache shows as a first region so much faster than the second.
 const CACHE_FACTOR: f64 = 1.5;
-/// A write of this share of the longest one is as long to a reader; the first is told.
+/// A write of this share of the longest one is as long to a reader; the first is described.
 const AS_LONG: f64 = 0.9;
 
 /// The long write of one mode.

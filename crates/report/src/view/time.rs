@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_course_runs_over_its_steps_and_breaks_between_them() {
+    fn a_time_line_runs_over_its_steps_and_breaks_between_them() {
         let step = |start: f64| StepResult {
             title: format!("at {start}"),
             start_s: start,
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_started_apart_make_no_course() {
+    fn runs_that_started_apart_make_no_time_line() {
         let step = |start: f64| StepResult {
             start_s: start,
             end_s: start + 5.0,

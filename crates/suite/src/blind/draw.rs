@@ -1,13 +1,13 @@
 //! Draws a device: cards with allocation units of every kind that the model knows, and drives with a
 //! page-mapped log. What is fixed (array times, energies, errors) is that of a device of the library.
 
+use super::dice::Dice;
 use super::error::BlindError;
 use super::noise::Noise;
 use nandscope_device::profile::card::{CardSection, FatSection, OutOfOrder};
 use nandscope_device::profile::schema::{BufferRelease, SlcCacheSection};
 use nandscope_device::profile::{Profile, library};
 use nandscope_units::Nanos;
-use nandscope_units::random::SplitMix64;
 
 /// True answers for a device; `None` if the question does not apply to it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,7 +28,7 @@ pub struct Truth {
     pub slc: Option<u64>,
     /// Write buffer, bytes.
     pub buffer: Option<u64>,
-    /// Dies.
+    /// Number of dies of a page-mapped drive.
     pub dies: Option<u32>,
 }
 
@@ -52,28 +52,15 @@ const PART_EVERY: u64 = 4;
 /// Start of old partitions: after a track of 63 sectors.
 const TRACK: u64 = 63 * 512;
 
-struct Dice(SplitMix64);
-
-impl Dice {
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.0.below(all.len() as u64) as usize]
-    }
-
-    /// Evenly distributed in its logarithm.
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        let unit = self.0.unit();
-        low * libm::pow(high / low, unit)
-    }
-}
+/// Makes the devices others than those of [`super::wide`].
+const SERIES: u64 = 0x2545_f491_4f6c_dd1d;
 
 /// The device with that number in the series of a seed.
 ///
 /// # Errors
 /// [`BlindError`] if the library lacks the profile that is changed, or it has faults.
 pub fn draw(number: u64, seed: u64) -> Result<Drawn, BlindError> {
-    let mut dice = Dice(SplitMix64::new(
-        seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ number.rotate_left(32),
-    ));
+    let mut dice = Dice::new(SERIES, seed, number);
     let noise = Noise {
         share: dice.of(&[0.0, 0.005, 0.02, 0.05]),
         between_stalls: dice.of(&[0, 20_000, 3_000]),
@@ -85,7 +72,7 @@ pub fn draw(number: u64, seed: u64) -> Result<Drawn, BlindError> {
         card(&mut dice)?
     };
     let begin = match &mut profile.card {
-        Some(card) if dice.0.below(PART_EVERY) == 0 => {
+        Some(card) if dice.below(PART_EVERY) == 0 => {
             // A table at the beginning of the device is not in the part.
             card.fat = None;
             truth.fat = Some(false);
@@ -106,12 +93,12 @@ pub fn draw(number: u64, seed: u64) -> Result<Drawn, BlindError> {
 /// Start of a part: after a track, at a MiB, at a page or at any sector, in the middle of a unit or not.
 fn begin(truth: &Truth, dice: &mut Dice) -> u64 {
     let (unit, page) = (truth.unit.unwrap_or(1 << 20), truth.page.unwrap_or(512));
-    match dice.0.below(5) {
+    match dice.below(5) {
         0 => TRACK,
         1 => 4 << 20,
-        2 => (1 + dice.0.below(16)) << 20,
-        3 => page * (1 + dice.0.below(unit / page)),
-        _ => 512 * (1 + dice.0.below(unit / 512)),
+        2 => (1 + dice.below(16)) << 20,
+        3 => page * (1 + dice.below(unit / page)),
+        _ => 512 * (1 + dice.below(unit / 512)),
     }
 }
 
@@ -153,21 +140,21 @@ fn fill(card: &mut CardSection, dice: &mut Dice) {
     // Three of them are not powers of two.
     card.au_kib = dice.of(&[1024, 2048, 4096, 4096, 8192, 16384, 3072, 6144, 12288]);
     card.page_kib = Some(dice.of(&[16, 32, 64, 128]));
-    card.open_aus = 1 + dice.0.below(10) as u32;
+    card.open_aus = 1 + dice.below(10) as u32;
     card.out_of_order = dice.of(&[OutOfOrder::Rewrite, OutOfOrder::Log, OutOfOrder::Map]);
     card.log_kib = (card.out_of_order == OutOfOrder::Log).then_some(card.au_kib);
     card.switch_us = dice.between(10.0, 1000.0);
     card.states_in_ram = card.open_aus;
     card.small_writes = None;
-    let with_fat = card.open_aus > 1 && dice.0.below(2) == 0;
+    let with_fat = card.open_aus > 1 && dice.below(2) == 0;
     card.fat = with_fat.then(|| FatSection {
-        first_au: dice.0.below(2) as u32,
+        first_au: dice.below(2) as u32,
         aus: 1,
         open_aus: 1,
         out_of_order: OutOfOrder::Log,
         log_kib: Some(card.au_kib),
         log_first: false,
-        slc: dice.0.below(2) == 0,
+        slc: dice.below(2) == 0,
     });
     let controller = &mut card.controller;
     controller.read_us = dice.between(150.0, 900.0);
@@ -191,7 +178,7 @@ fn paged(dice: &mut Dice) -> Result<(Profile, Truth), BlindError> {
         let times = dice.between(0.7, 1.6);
         native.program_us.iter_mut().for_each(|t| *t *= times);
     }
-    let slc_gb = (dice.0.below(3) > 0).then(|| dice.between(0.2, 0.8));
+    let slc_gb = (dice.below(3) > 0).then(|| dice.between(0.2, 0.8));
     let superblock = f64::from(all * profile.nand.planes) * 3.0 * f64::from(1 << 20);
     let needed = 1.12 * profile.device.capacity_bytes as f64 + 3.2 * slc_gb.unwrap_or(0.0) * 1e9;
     profile.nand.blocks_per_plane = (needed / superblock) as u32 + 16;

@@ -14,7 +14,7 @@ pub enum Outcome {
     Right,
     /// A count that is wrong by one.
     ByOne,
-    /// It is wrong.
+    /// Stated with confidence, and not the truth.
     Wrong,
     /// There was something to tell, and no answer.
     NotTold,

@@ -20,7 +20,7 @@ pub const WITHIN: f64 = 0.25;
 pub struct Cell {
     /// As recorded: the median over runs and trials.
     pub recorded: f64,
-    /// As simulated.
+    /// Value of the simulated card, in the unit of the recorded one.
     pub simulated: f64,
 }
 

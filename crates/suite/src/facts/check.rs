@@ -3,7 +3,7 @@
 use super::criterion::{Criterion, CriterionError};
 use super::record::Fact;
 use crate::procedure::Procedure;
-use crate::session::SuiteError;
+use crate::step_runner::SuiteError;
 use nandscope_result::{Relation, ToleranceKind};
 use serde::Deserialize;
 

@@ -1,7 +1,7 @@
 //! Which of the published measurements are compared with a figure, and why the others are not.
 
 use super::{check, record};
-use crate::session::SuiteError;
+use crate::step_runner::SuiteError;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 

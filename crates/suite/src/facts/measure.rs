@@ -3,8 +3,8 @@
 use super::{Comparison, Validation, compare};
 use crate::options::{ReviewOptions, Unobserved};
 use crate::procedure::Procedure;
-use crate::session::SuiteError;
 use crate::spec::{SimSpec, attachments, library_host};
+use crate::step_runner::SuiteError;
 
 /// Seed of every validation.
 const SEED: u64 = 1;

@@ -17,7 +17,7 @@ pub use check::Basis;
 pub use coverage::{Coverage, Unchecked, coverage};
 
 use crate::procedure::Procedure;
-use crate::session::SuiteError;
+use crate::step_runner::SuiteError;
 use check::Check;
 use nandscope_result::{Figure, Published, ResultDocument};
 use record::Fact;

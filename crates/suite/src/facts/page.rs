@@ -12,7 +12,7 @@ use std::fmt::Write;
 /// Rows that are met, of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Score {
-    /// Met.
+    /// Facts within their tolerance.
     pub met: usize,
     /// All.
     pub all: usize,

@@ -1,6 +1,6 @@
 //! The files of published facts.
 
-use crate::session::SuiteError;
+use crate::step_runner::SuiteError;
 use nandscope_result::Relation;
 use serde::Deserialize;
 

@@ -2,8 +2,8 @@
 //! LOW..HIGH` is moved to both ends of its range, and the figures are compared with those of the profile as it is.
 
 use super::{Comparison, Validation};
-use crate::session::SuiteError;
 use crate::spec::SimSpec;
+use crate::step_runner::SuiteError;
 use nandscope_device::profile::{Explained, Profile, Provenance, explain, parse_profile};
 use std::collections::BTreeSet;
 

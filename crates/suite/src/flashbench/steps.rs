@@ -1,9 +1,9 @@
 //! The steps of the suite, in the order in which each needs the answers of the one before: fill,
 //! `align`, `open-au`, `find-fat`.
 
-use super::describe;
+use super::document;
 use crate::jobs::phase;
-use crate::session::{Flow, Pick, Session, SuiteError};
+use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_infer::flashbench::{
     self as inference, AlignPlan, Boundaries, Care, Certainty, Knee, OpenAu, OpenUnits, Order,
     Pinned, Rate, SHORTEST, align, boundaries, confirmed, fat_and_data, find_fat, open_units,
@@ -68,16 +68,16 @@ const FIRST_UNITS: u32 = 8;
 /// Units that may hold the file allocation table: cards are sold with it in the first or the second.
 const FAT_UNITS: u64 = 2;
 
-/// Runs all of it.
+/// Runs the steps in flashbench's order, until one is stopped.
 pub(crate) fn run<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     extent: Extent,
 ) -> Result<Flow, SuiteError> {
-    session.note_stage(SECTION, 0.0, 1.0, extent.steps());
-    if extent.fill && fill(session)? == Flow::Stop {
+    runner.note_stage(SECTION, 0.0, 1.0, extent.steps());
+    if extent.fill && fill(runner)? == Flow::Stop {
         return Ok(Flow::Stop);
     }
-    let Some(found) = align_step(session, &extent)? else {
+    let Some(found) = align_step(runner, &extent)? else {
         return Ok(Flow::Stop);
     };
     let seen = found.unit.filter(|s| s.certainty() != Certainty::None);
@@ -87,7 +87,7 @@ pub(crate) fn run<T: Target>(
     } else {
         "flashbench's default, since align could not tell"
     };
-    let Some(open) = open_au_step(session, &extent, unit, because)? else {
+    let Some(open) = open_au_step(runner, &extent, unit, because)? else {
         return Ok(Flow::Stop);
     };
     // Pieces shorter than a page leave pages half written, which is another cost.
@@ -101,37 +101,37 @@ pub(crate) fn run<T: Target>(
         },
         ..open
     };
-    find_fat_step(session, &extent, unit, open)
+    find_fat_step(runner, &extent, unit, open)
 }
 
-fn fill<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
-    session.begin_step(
+fn fill<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, SuiteError> {
+    runner.begin_step(
         "flashbench-fill",
         "Fill",
         SECTION,
         "The whole device is written once in order: reads of places that were never written take another time, and show no boundaries.".to_string(),
         1,
     );
-    let bytes = session.capacity().0 / (1 << 20) * (1 << 20);
+    let bytes = runner.capacity().0 / (1 << 20) * (1 << 20);
     let text = format!("[fill]\nrw=write\nbs=1m\nsize={bytes}\n");
-    let flow = phase("fill", &text, session.capacity(), session.seed).and_then(|p| session.run(p));
-    session.end_step();
+    let flow = phase("fill", &text, runner.capacity(), runner.seed).and_then(|p| runner.run(p));
+    runner.end_step();
     flow
 }
 
 /// `None` where it was stopped.
 fn align_step<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     extent: &Extent,
 ) -> Result<Option<Boundaries>, SuiteError> {
     let plan = AlignPlan::default();
-    session.begin_step(
+    runner.begin_step(
         "align",
         "Reads at boundaries (flashbench -a)",
         SECTION,
         format!(
             "Reads of {} that end at a boundary (pre), lie across it (on) and begin at it (post), at 7 places each, the quickest of {} tries, mean of the places; diff = on − (pre + post) / 2. The same at odd multiples of powers of two, for units that are none.",
-            describe::size(plan.block.0),
+            document::size(plan.block.0),
             plan.tries
         ),
         2 + extent.factors.len() as u32,
@@ -142,13 +142,13 @@ fn align_step<T: Target>(
             factor: *factor,
             ..plan
         };
-        match session.probe(|probe| align(probe, &plan))? {
+        match runner.probe(|probe| align(probe, &plan))? {
             Some(rows) => {
-                session.table(describe::align_table(&rows, &plan));
+                runner.table(document::align_table(&rows, &plan));
                 families.push(rows);
             }
             None => {
-                session.end_step();
+                runner.end_step();
                 return Ok(None);
             }
         }
@@ -163,22 +163,22 @@ fn align_step<T: Target>(
             wrap: false,
             ..plan
         };
-        let Some(rows) = session.probe(|probe| align(probe, &plan))? else {
-            session.end_step();
+        let Some(rows) = runner.probe(|probe| align(probe, &plan))? else {
+            runner.end_step();
             return Ok(None);
         };
-        session.table(describe::align_table(&rows, &plan));
+        runner.table(document::align_table(&rows, &plan));
         if let Some(first) = families.first_mut() {
             *first = rows;
         }
     }
     for row in families.first().into_iter().flatten() {
-        let (id, title) = describe::diff_figure(row.align);
-        session.figure(&id, &title, "µs", &[row.diff_us], Pick::Mean);
+        let (id, title) = document::diff_figure(row.align);
+        runner.figure(&id, &title, "µs", &[row.diff_us], Pick::Mean);
     }
     let found = boundaries(&families);
-    session.conclude(describe::boundary("align.page", "Page", found.page));
-    session.conclude(describe::boundary(
+    runner.conclude(document::boundary("align.page", "Page", found.page));
+    runner.conclude(document::boundary(
         "align.allocation-unit",
         "Allocation unit",
         found.unit,
@@ -188,18 +188,18 @@ fn align_step<T: Target>(
         ("align.allocation-unit", "Allocation unit", found.unit),
     ] {
         if let Some(step) = step.filter(|s| s.certainty() != Certainty::None) {
-            session.figure(id, title, "KiB", &[step.at as f64 / 1024.0], Pick::Mean);
+            runner.figure(id, title, "KiB", &[step.at as f64 / 1024.0], Pick::Mean);
         }
     }
-    session.end_step();
+    runner.end_step();
     Ok(Some(found))
 }
 
-fn plan<T: Target>(session: &Session<'_, T>, extent: &Extent, unit: u64, order: Order) -> OpenAu {
+fn plan<T: Target>(runner: &StepRunner<'_, T>, extent: &Extent, unit: u64, order: Order) -> OpenAu {
     OpenAu {
         unit,
         order,
-        seed: session.seed,
+        seed: runner.seed,
         budget: extent.budget,
         care: Care::default(),
     }
@@ -207,7 +207,7 @@ fn plan<T: Target>(session: &Session<'_, T>, extent: &Extent, unit: u64, order: 
 
 /// The number of open units for linear and random order; `None` where it was stopped.
 fn open_au_step<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     extent: &Extent,
     unit: u64,
     because: &str,
@@ -217,21 +217,21 @@ fn open_au_step<T: Target>(
     } else {
         "1, 2, 4, … units until the rate falls below half, then the numbers between; all lengths at the numbers beside the fall"
     };
-    session.begin_step(
+    runner.begin_step(
         "open-au",
         "Units written in turn (flashbench --open-au)",
         SECTION,
         format!(
             "Units of {} ({because}), 12 units apart from 16 MiB on, are written in turn, a piece of each: {how}.",
-            describe::size(unit)
+            document::size(unit)
         ),
         2,
     );
     let mut linear = None;
     let mut in_line: Vec<Rate> = Vec::new();
     for order in [Order::Linear, Order::Random] {
-        let plan = plan(session, extent, unit, order);
-        let rates = session.probe(|probe| {
+        let plan = plan(runner, extent, unit, order);
+        let rates = runner.probe(|probe| {
             if extent.whole_table {
                 every_cell(probe, &plan)
             } else {
@@ -239,10 +239,10 @@ fn open_au_step<T: Target>(
             }
         })?;
         let Some(rates) = rates else {
-            session.end_step();
+            runner.end_step();
             return Ok(None);
         };
-        session.table(describe::rate_table(order, &rates));
+        runner.table(document::rate_table(order, &rates));
         let found = open_units(
             &rates
                 .iter()
@@ -250,21 +250,21 @@ fn open_au_step<T: Target>(
                 .collect::<Vec<_>>(),
         );
         let alone = found.is_some_and(|f| slow_alone(&in_line, &rates, f.length));
-        session.conclude(describe::open_units(order, found, alone));
+        runner.conclude(document::open_units(order, found, alone));
         if let Some(OpenUnits { knee, .. }) = found
             && let Knee::At { units, .. } = knee
             && knee.certainty() != Certainty::None
         {
             let id = format!("open-au.{}", order.name());
             let title = format!("Open allocation units, {}", order.name());
-            session.figure(&id, &title, "", &[f64::from(units)], Pick::Mean);
+            runner.figure(&id, &title, "", &[f64::from(units)], Pick::Mean);
         }
         if order == Order::Linear {
             linear = found;
             in_line = rates;
         }
     }
-    session.end_step();
+    runner.end_step();
     Ok(Some(linear.unwrap_or(OpenUnits {
         knee: Knee::Unknown,
         length: SHORTEST,
@@ -321,74 +321,74 @@ fn beside_the_fall<T: Target>(
 }
 
 fn find_fat_step<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     extent: &Extent,
     unit: u64,
     open: OpenUnits,
 ) -> Result<Flow, SuiteError> {
-    let units = FIRST_UNITS.min(u32::try_from(session.capacity().0 / unit).unwrap_or(0));
-    session.begin_step(
+    let units = FIRST_UNITS.min(u32::try_from(runner.capacity().0 / unit).unwrap_or(0));
+    runner.begin_step(
         "find-fat",
         "The first units (flashbench --find-fat)",
         SECTION,
         format!(
             "The first {units} units of {} are written one after the other, in pieces of every length; then data and small writes to the first or second unit together.",
-            describe::size(unit)
+            document::size(unit)
         ),
         2 + FAT_UNITS as u32,
     );
     let lengths = inference::lengths(unit, PIECE_MIN);
     for order in [Order::Linear, Order::Random] {
-        let seed = session.seed;
-        let rates = session.probe(|p| find_fat(p, unit, &lengths, units, order, seed))?;
+        let seed = runner.seed;
+        let rates = runner.probe(|p| find_fat(p, unit, &lengths, units, order, seed))?;
         let Some(rates) = rates else {
-            session.end_step();
+            runner.end_step();
             return Ok(Flow::Stop);
         };
-        session.table(describe::fat_table(order, &lengths, &rates));
+        runner.table(document::fat_table(order, &lengths, &rates));
         let mut found = treatments(&rates);
         if found.as_ref().is_some_and(|f| !f.is_empty()) {
             // A card that tidies up in the middle makes any unit slow, once.
-            let again = session.probe(|p| find_fat(p, unit, &lengths, units, order, seed))?;
+            let again = runner.probe(|p| find_fat(p, unit, &lengths, units, order, seed))?;
             let Some(again) = again else {
-                session.end_step();
+                runner.end_step();
                 return Ok(Flow::Stop);
             };
             found = confirmed(found, treatments(&again));
         }
-        session.conclude(describe::treated(order, found.as_deref()));
+        runner.conclude(document::treated(order, found.as_deref()));
         if let Some(found) = found {
             let id = format!("find-fat.{}.treated", order.name());
             let title = format!("First units treated otherwise, {}", order.name());
-            session.figure(&id, &title, "", &[found.len() as f64], Pick::Mean);
+            runner.figure(&id, &title, "", &[found.len() as f64], Pick::Mean);
         }
     }
-    let flow = pinned_part(session, extent, unit, open);
-    session.end_step();
+    let flow = pinned_part(runner, extent, unit, open);
+    runner.end_step();
     flow
 }
 
 fn pinned_part<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     extent: &Extent,
     unit: u64,
     open: OpenUnits,
 ) -> Result<Flow, SuiteError> {
-    let plan = plan(session, extent, unit, Order::Linear);
+    let plan = plan(runner, extent, unit, Order::Linear);
     let Knee::At { units, .. } = open.knee else {
-        session.conclude(describe::pinned_unknown(
+        runner.conclude(document::pinned_unknown(
             "the number of open units was not found",
         ));
         return Ok(Flow::Continue);
     };
     if open.knee.certainty() == Certainty::None {
-        session.conclude(describe::pinned_unknown(
+        runner.conclude(document::pinned_unknown(
             "the number of open units is not certain",
         ));
         return Ok(Flow::Continue);
     }
-    if plan.fitting(session.capacity(), units + 2) < units + 2 {
-        session.conclude(describe::pinned_unknown(
+    if plan.fitting(runner.capacity(), units + 2) < units + 2 {
+        runner.conclude(document::pinned_unknown(
             "the device has no room for as many units",
         ));
         return Ok(Flow::Continue);
@@ -398,23 +398,23 @@ fn pinned_part<T: Target>(
         if (first + 1) * unit > plan.place(0) {
             break;
         }
-        let rounds = session.probe(|p| fat_and_data(p, &plan, units, open.length, first))?;
+        let rounds = runner.probe(|p| fat_and_data(p, &plan, units, open.length, first))?;
         let Some(rounds) = rounds else {
             return Ok(Flow::Stop);
         };
         all.push((first, rounds));
     }
-    session.conclude(describe::pinned(units, open.length, &all));
+    runner.conclude(document::pinned(units, open.length, &all));
     let kept = all.iter().filter(|(_, r)| r.pinned() == Pinned::Yes);
     let kept = kept.count() as f64;
-    session.figure(
+    runner.figure(
         "find-fat.kept-open",
         "First units kept open beside the others",
         "",
         &[kept],
         Pick::Mean,
     );
-    session.figure(
+    runner.figure(
         "open-au.all",
         "Open allocation units, those of the first units included",
         "",

@@ -3,7 +3,7 @@
 //! overwritten in order, then 4 KiB at random inside these.
 
 use crate::jobs::phase;
-use crate::session::{Flow, Session, SuiteError};
+use crate::step_runner::{Flow, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
 
 /// Requirements of a class.
@@ -49,13 +49,13 @@ const SPAN: u64 = 256 << 20;
 
 /// Measures within the step that is under way: sequential, then reads and writes for `seconds` each.
 pub(super) fn measure<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     class: &Application,
     fill: bool,
     seconds: u64,
 ) -> Result<Option<Random>, SuiteError> {
-    let span = SPAN.min(session.capacity().0 / 4 / 4096 * 4096);
-    let filled = session.capacity().0 / 4 * 3 / (1 << 20) * (1 << 20);
+    let span = SPAN.min(runner.capacity().0 / 4 / 4096 * 4096);
+    let filled = runner.capacity().0 / 4 * 3 / (1 << 20) * (1 << 20);
     let mut jobs = Vec::new();
     if fill {
         jobs.push((
@@ -76,9 +76,9 @@ pub(super) fn measure<T: Target>(
     let mut found = Random::default();
     for (name, options) in jobs {
         let text = format!("[{name}]\n{options}");
-        let flow = phase(class.name, &text, session.capacity(), session.seed)
-            .and_then(|p| session.run(p))?;
-        let result = session
+        let flow =
+            phase(class.name, &text, runner.capacity(), runner.seed).and_then(|p| runner.run(p))?;
+        let result = runner
             .current()
             .and_then(|s| s.jobs.last())
             .and_then(|j| j.directions.first());

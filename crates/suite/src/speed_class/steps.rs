@@ -4,7 +4,7 @@ use super::application::{self, Application, CLASSES, SEQUENTIAL_MB_PER_S};
 use super::class::Class;
 use super::recording::{Areas, Fragmented, fragmented, unfragmented, update_times};
 use crate::flashbench::{columns, size};
-use crate::session::{Flow, Pick, Session, SuiteError, slug};
+use crate::step_runner::{Flow, Pick, StepRunner, SuiteError, slug};
 use nandscope_measure::target::Target;
 use nandscope_result::{Conclusion, DataRow, DataTable};
 
@@ -23,22 +23,22 @@ const UPDATE_LONGEST_S: f64 = 0.75;
 
 /// Runs all tests.
 pub(crate) fn run<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     quick: bool,
 ) -> Result<Flow, SuiteError> {
-    session.note_stage(SECTION, 0.0, 1.0, 3 + CLASSES.len() as u32);
+    runner.note_stage(SECTION, 0.0, 1.0, 3 + CLASSES.len() as u32);
     let count = if quick { AREAS_QUICK } else { AREAS };
-    let areas = Areas::of_capacity(session.capacity(), count);
-    let Some(updates) = updates_step(session, &areas)? else {
+    let areas = Areas::of_capacity(runner.capacity(), count);
+    let Some(updates) = updates_step(runner, &areas)? else {
         return Ok(Flow::Stop);
     };
-    if unfragmented_step(session, &areas, &updates)? == Flow::Stop
-        || fragmented_step(session, &areas, &updates)? == Flow::Stop
+    if unfragmented_step(runner, &areas, &updates)? == Flow::Stop
+        || fragmented_step(runner, &areas, &updates)? == Flow::Stop
     {
         return Ok(Flow::Stop);
     }
     for (number, class) in CLASSES.iter().enumerate() {
-        if application_step(session, class, number == 0 && !quick, quick)? == Flow::Stop {
+        if application_step(runner, class, number == 0 && !quick, quick)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
     }
@@ -52,28 +52,28 @@ struct Condition {
 }
 
 fn updates_step<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     areas: &Areas,
 ) -> Result<Option<Condition>, SuiteError> {
     let unit = 64 << 10;
-    session.begin_step(
+    runner.begin_step(
         "speed-class-updates",
         "Updates of the file system",
         SECTION,
         "Both copies of the file allocation table and the directory entry, 4 KiB each, after every second recording unit of 64 KiB; 64 updates.".to_string(),
         1,
     );
-    let times = session.probe(|p| update_times(p, areas, unit))?;
+    let times = runner.probe(|p| update_times(p, areas, unit))?;
     let condition = times.map(|t| {
         let (mean, longest) = (t.mean_s * 1e3, t.longest_s * 1e3);
-        session.figure(
+        runner.figure(
             "speed-class.update.mean",
             "Update of the file system, largest mean of 8",
             "ms",
             &[mean],
             Pick::Mean,
         );
-        session.figure(
+        runner.figure(
             "speed-class.update.longest",
             "Update of the file system, longest",
             "ms",
@@ -87,7 +87,7 @@ fn updates_step<T: Target>(
             ),
         }
     });
-    session.end_step();
+    runner.end_step();
     Ok(condition)
 }
 
@@ -115,11 +115,11 @@ fn answer(passed: bool) -> String {
 }
 
 fn unfragmented_step<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     areas: &Areas,
     updates: &Condition,
 ) -> Result<Flow, SuiteError> {
-    session.begin_step(
+    runner.begin_step(
         "speed-class-unfragmented",
         "Recording into empty areas",
         SECTION,
@@ -130,11 +130,11 @@ fn unfragmented_step<T: Target>(
         ),
         1,
     );
-    let Some(found) = session.probe(|p| unfragmented(p, areas, 512 << 10))? else {
-        session.end_step();
+    let Some(found) = runner.probe(|p| unfragmented(p, areas, 512 << 10))? else {
+        runner.end_step();
         return Ok(Flow::Stop);
     };
-    session.table(DataTable {
+    runner.table(DataTable {
         title: "Rate of each area".to_string(),
         corner: "area".to_string(),
         columns: columns(&[("recording", "MB/s")]),
@@ -148,7 +148,7 @@ fn unfragmented_step<T: Target>(
             })
             .collect(),
     });
-    session.figure(
+    runner.figure(
         "speed-class.unfragmented",
         "Recording into empty areas, slowest",
         "MB/s",
@@ -158,18 +158,18 @@ fn unfragmented_step<T: Target>(
     for class in Class::ALL.iter().filter(|c| !c.fragmented) {
         let how = format!("slowest of {} empty areas", areas.count);
         let verdict = verdict(class, found.least(), &how, found.busy_s, updates);
-        session.conclude(verdict);
+        runner.conclude(verdict);
     }
-    session.end_step();
+    runner.end_step();
     Ok(Flow::Continue)
 }
 
 fn fragmented_step<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     areas: &Areas,
     updates: &Condition,
 ) -> Result<Flow, SuiteError> {
-    session.begin_step(
+    runner.begin_step(
         "speed-class-fragmented",
         "Recording into areas in use",
         SECTION,
@@ -181,13 +181,13 @@ fn fragmented_step<T: Target>(
         2,
     );
     for unit in [16 << 10, 64 << 10] {
-        let Some(found) = session.probe(|p| fragmented(p, areas, unit))? else {
-            session.end_step();
+        let Some(found) = runner.probe(|p| fragmented(p, areas, unit))? else {
+            runner.end_step();
             return Ok(Flow::Stop);
         };
-        session.table(fragmented_table(unit, &found));
+        runner.table(fragmented_table(unit, &found));
         let kib = unit >> 10;
-        session.figure(
+        runner.figure(
             &format!("speed-class.fragmented.{kib}k"),
             &format!("Recording into areas half in use, {kib} KiB, slowest"),
             "MB/s",
@@ -206,10 +206,10 @@ fn fragmented_step<T: Target>(
                     .map_or_else(String::new, |pm| format!(", Pm {:.2} MB/s", pm / 1e6))
             );
             let verdict = verdict(class, found.half(), &how, found.busy_s, updates);
-            session.conclude(verdict);
+            runner.conclude(verdict);
         }
     }
-    session.end_step();
+    runner.end_step();
     Ok(Flow::Continue)
 }
 
@@ -235,7 +235,7 @@ fn fragmented_table(unit: u64, found: &Fragmented) -> DataTable {
 }
 
 fn application_step<T: Target>(
-    session: &mut Session<'_, T>,
+    runner: &mut StepRunner<'_, T>,
     class: &Application,
     fill: bool,
     quick: bool,
@@ -250,20 +250,20 @@ fn application_step<T: Target>(
         "card {filled}, 256 MiB overwritten in order, then 4 KiB at random inside them, {seconds} s each, queue depth {}",
         class.depth
     );
-    session.begin_step(
+    runner.begin_step(
         &format!("speed-class-{}", class.id),
         &format!("Random performance, {}", class.name),
         SECTION,
         format!("The {conditions}. The conditions of the class are not public."),
         3 + u32::from(fill),
     );
-    let found = application::measure(session, class, fill, seconds)?;
+    let found = application::measure(runner, class, fill, seconds)?;
     let Some(found) = found else {
-        session.end_step();
+        runner.end_step();
         return Ok(Flow::Stop);
     };
     for (kind, iops) in [("read", found.read_iops), ("write", found.write_iops)] {
-        session.figure(
+        runner.figure(
             &format!("speed-class.{}.{kind}", class.id),
             &format!("4 KiB random {kind}, QD{}", class.depth),
             "IOPS",
@@ -274,7 +274,7 @@ fn application_step<T: Target>(
     let passed = found.read_iops >= class.read_iops
         && found.write_iops >= class.write_iops
         && found.sequential_mb_per_s >= SEQUENTIAL_MB_PER_S;
-    session.conclude(Conclusion {
+    runner.conclude(Conclusion {
         id: format!("speed-class.{}", class.id),
         question: class.name.to_string(),
         answer: answer(passed),
@@ -285,6 +285,6 @@ fn application_step<T: Target>(
         mode: None,
         passed: Some(passed),
     });
-    session.end_step();
+    runner.end_step();
     Ok(Flow::Continue)
 }

@@ -140,8 +140,11 @@ pub fn build(
     let folder = folder(cache, &version);
     std::fs::create_dir_all(&folder).map_err(place(&folder))?;
     let path = folder.join(EXECUTABLE);
-    // The rename is within the cache folder, so that the kernel appears whole or not at all.
-    std::fs::rename(tree.join(EXECUTABLE), &path).map_err(place(&path))?;
+    // Synced, and renamed within the cache folder, so that the kernel appears whole or not at all, also after a power cut.
+    let made = tree.join(EXECUTABLE);
+    let synced = std::fs::File::open(&made).and_then(|file| file.sync_all());
+    synced.map_err(place(&made))?;
+    std::fs::rename(&made, &path).map_err(place(&path))?;
     Ok(Kernel { path, version })
 }
 

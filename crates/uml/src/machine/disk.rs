@@ -48,7 +48,7 @@ struct Finished {
 /// The block device between the queue and the simulated device.
 pub struct Backend<'a> {
     contents: &'a mut Image,
-    describe: BlockConfig,
+    config: BlockConfig,
     memory: Option<GuestMemory>,
     queue: RequestQueue,
     in_flight: BTreeMap<u64, InFlight>,
@@ -64,13 +64,13 @@ pub struct Backend<'a> {
 impl<'a> Backend<'a> {
     pub fn new(
         contents: &'a mut Image,
-        describe: BlockConfig,
+        config: BlockConfig,
         keep_changes: bool,
         flushes_lie: bool,
     ) -> Self {
         Backend {
             contents,
-            describe,
+            config,
             memory: None,
             queue: RequestQueue::new::<LARGEST_QUEUE>(),
             in_flight: BTreeMap::new(),
@@ -183,7 +183,7 @@ impl<'a> Backend<'a> {
     }
 
     fn config(&self, offset: u32, size: u32) -> Result<Vec<u8>, Malformed> {
-        let part = self.describe.part(offset, size);
+        let part = self.config.part(offset, size);
         let part = part.ok_or(Malformed::Config { offset, size })?;
         let mut payload = Vec::new();
         for number in [offset, size, 0] {
@@ -254,7 +254,7 @@ impl<D: SimulatedDevice> Machine<'_, D> {
         let mut answer: Option<Vec<u8>> = None;
         match request {
             Request::GetFeatures => {
-                let features = self.backend.describe.features() | PROTOCOL_FEATURES;
+                let features = self.backend.config.features() | PROTOCOL_FEATURES;
                 answer = Some(features.to_ne_bytes().to_vec());
             }
             Request::GetProtocolFeatures => {

@@ -65,7 +65,7 @@ fn against_early(
         keep_changes: false,
         flushes_lie: false,
     };
-    let describe = BlockConfig {
+    let config = BlockConfig {
         capacity: Bytes(SIZE),
         read_only: false,
         segments_max: 1024,
@@ -80,7 +80,7 @@ fn against_early(
         &mut device,
         Nanos::ZERO,
         contents,
-        describe,
+        config,
         limits,
         one,
         other,

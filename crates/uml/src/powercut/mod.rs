@@ -11,10 +11,10 @@ use crate::calls::Call;
 use crate::filesystem::FileSystem;
 use crate::guest;
 use crate::job::{self, Settings};
+use crate::kernel_run::{KernelRunError, Run};
 use crate::machine::MachineError;
 use crate::observer::Observer;
 use crate::post_crash::{self, Torn};
-use crate::session::{Run, SessionError};
 use crate::workload::{self, Workload};
 use moments::{Moment, Watched};
 use nandscope_blockio::image::Image;
@@ -65,7 +65,7 @@ impl FlushSemantics {
 pub struct Promises {
     /// Lines of the log.
     pub lines: u32,
-    /// Files.
+    /// Number that `fsync` acknowledged.
     pub files: u32,
 }
 
@@ -145,22 +145,22 @@ impl Series<'_> {
     /// operation of the program to the end of the `sync` after its last.
     ///
     /// # Errors
-    /// [`SessionError`] if the run without a cut does not end. Errors after a cut are outcomes.
+    /// [`KernelRunError`] if the run without a cut does not end. Errors after a cut are outcomes.
     pub fn run(
         &self,
         device: &Device,
         observer: &dyn Observer,
-    ) -> Result<Vec<Outcome>, SessionError> {
+    ) -> Result<Vec<Outcome>, KernelRunError> {
         let (scout, _) = self.work(device, &[], observer)?;
-        let marks = guest::marks(&scout.console);
-        let at = |name: &str| marks.iter().find(|m| m.name == name).map_or(0, |m| m.at.0);
+        let starts = guest::phase_starts(&scout.console);
+        let at = |name: &str| starts.iter().find(|m| m.name == name).map_or(0, |m| m.at.0);
         let (from, to) = (at("work"), at("idle"));
         let times: Vec<Nanos> = (0..u64::from(self.points))
             .map(|n| Nanos(from + (to - from) * (2 * n + 1) / (2 * u64::from(self.points))))
             .collect();
         let (run, moments) = self.work(device, &times, observer)?;
-        let marks = guest::marks(&run.console);
-        let began = marks.iter().find(|m| m.name == "work").map(|m| m.at);
+        let starts = guest::phase_starts(&run.console);
+        let began = starts.iter().find(|m| m.name == "work").map(|m| m.at);
         let synced = |at: Nanos| {
             let is_ours = |c: &&Call| {
                 c.name() == "fsync" && c.result == 0 && began.is_some_and(|b| c.start >= b)
@@ -194,17 +194,17 @@ impl Series<'_> {
         device: &Device,
         times: &[Nanos],
         observer: &dyn Observer,
-    ) -> Result<(Run, Vec<Moment>), SessionError> {
+    ) -> Result<(Run, Vec<Moment>), KernelRunError> {
         let settings = self.settings();
         let script = job::script(self.fs, &work(), &settings);
-        let mut session = job::session(self.kernel, &script, &settings, device.capacity());
-        session.keep_changes = true;
+        let mut run = job::kernel_run(self.kernel, &script, &settings, device.capacity());
+        run.keep_changes = true;
         let mut device = device.clone();
         let mut contents = Image::bounded(device.capacity().0);
         let now = device.now();
         let ahead: Vec<Nanos> = times.iter().map(|at| *at + now).collect();
         let mut watched = Watched::new(&mut device, &ahead);
-        let run = session.run(&mut watched, now, &mut contents, observer)?;
+        let run = run.run(&mut watched, now, &mut contents, observer)?;
         let mut moments = watched.into_moments();
         for moment in &mut moments {
             moment.at = moment.at.saturating_sub(now);
@@ -213,11 +213,11 @@ impl Series<'_> {
     }
 
     /// Contents of the card after the cut.
-    fn image(&self, device: &Device, run: &Run, moment: &Moment) -> Result<Image, SessionError> {
+    fn image(&self, device: &Device, run: &Run, moment: &Moment) -> Result<Image, KernelRunError> {
         let mut contents = Image::bounded(device.capacity().0);
         let changes = &run.changes[..moment.changes.min(run.changes.len())];
         post_crash::apply(&mut contents, changes, &moment.cut, self.flush.torn())
-            .map_err(|error| SessionError::of(MachineError::from(error)))?;
+            .map_err(|error| KernelRunError::of(MachineError::from(error)))?;
         Ok(contents)
     }
 

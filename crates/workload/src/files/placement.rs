@@ -8,7 +8,7 @@ use nandscope_units::Bytes;
 /// Name units in one file-name entry (exFAT specification 7.7).
 const UNITS_PER_ENTRY: u64 = 15;
 
-/// The place of a file.
+/// Where the extents of a file are on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FilePlace {
     /// Its folder in the tree.

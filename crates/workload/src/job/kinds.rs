@@ -5,11 +5,11 @@ use crate::OpKind;
 /// One value each for reads, writes and trims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PerKind<T> {
-    /// For reads.
+    /// Value of reads.
     pub read: T,
-    /// For writes.
+    /// Value of writes.
     pub write: T,
-    /// For trims.
+    /// Value of trims.
     pub trim: T,
 }
 

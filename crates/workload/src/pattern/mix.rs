@@ -125,11 +125,11 @@ mod tests {
             };
             let kind = mix.next_kind(Some(&pace));
             mix.issue(kind);
-            let (lane, due) = match kind {
+            let (direction, due) = match kind {
                 OpKind::Read => (READ, pace.read),
                 _ => (WRITE, pace.write),
             };
-            counts[lane] += 1;
+            counts[direction] += 1;
             now = now.max(due);
         }
         assert!((1799..=1801).contains(&counts[READ]), "{counts:?}");

@@ -98,7 +98,7 @@ pub enum ReplayError {
         capacity: Bytes,
     },
     /// An open loop needs times.
-    #[error("the trace carries no times; replay it in a closed loop")]
+    #[error("the trace has no times; replay it in a closed loop")]
     Untimed,
     /// The speed is zero, negative or not a number.
     #[error("the replay speed must be a number above zero")]

@@ -24,7 +24,7 @@ const MOST_BYTES: u64 = 4096;
 
 /// Result of checking a marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Mark {
+pub enum MarkerCheck {
     /// nandscope made this file.
     Own,
     /// There is none.
@@ -37,13 +37,15 @@ pub enum Mark {
     Resized(Bytes, Bytes),
 }
 
-impl Mark {
+impl MarkerCheck {
     pub(super) fn what(&self) -> String {
         let what = match self {
-            Mark::Own | Mark::None => "nandscope did not make it",
-            Mark::Older => "its marker is of an older version of nandscope, which copies have too",
-            Mark::Copied => "it is a copy of a file that nandscope made",
-            Mark::Resized(made, now) => {
+            MarkerCheck::Own | MarkerCheck::None => "nandscope did not make it",
+            MarkerCheck::Older => {
+                "its marker is of an older version of nandscope, which copies have too"
+            }
+            MarkerCheck::Copied => "it is a copy of a file that nandscope made",
+            MarkerCheck::Resized(made, now) => {
                 return format!(
                     "the file exists; nandscope made it with {} bytes, but something else resized it to {}",
                     made.0, now.0
@@ -91,7 +93,7 @@ pub(super) fn set(
 }
 
 /// Reads and checks the marker of a file.
-pub(super) fn read(file: &File, folder: BorrowedFd<'_>, name: &OsStr) -> Mark {
+pub(super) fn read(file: &File, folder: BorrowedFd<'_>, name: &OsStr) -> MarkerCheck {
     let mut value = [0; 512];
     match rustix::fs::fgetxattr(file, ATTRIBUTE, &mut value[..]) {
         Ok(length) => {
@@ -100,7 +102,7 @@ pub(super) fn read(file: &File, folder: BorrowedFd<'_>, name: &OsStr) -> Mark {
             compare(&text, file, inode(file).ok())
         }
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => read_beside(file, folder, name),
-        Err(_) => Mark::None,
+        Err(_) => MarkerCheck::None,
     }
 }
 
@@ -112,25 +114,25 @@ fn lines(inode: Option<u64>, life: Option<&str>, size: Bytes) -> String {
 }
 
 /// Compares a marker with its file. Inodes of FAT and exFAT are not stable and are ignored.
-fn compare(text: &str, file: &File, inode: Option<u64>) -> Mark {
+fn compare(text: &str, file: &File, inode: Option<u64>) -> MarkerCheck {
     let Some(text) = text.strip_prefix(TITLE) else {
-        return Mark::None;
+        return MarkerCheck::None;
     };
     let Some((identity, size)) = text.trim_end().rsplit_once("\nsize ") else {
-        return Mark::Older;
+        return MarkerCheck::Older;
     };
     let (Ok(made), Ok(about)) = (size.parse().map(Bytes), file.metadata()) else {
-        return Mark::None;
+        return MarkerCheck::None;
     };
     let now = Bytes(about.len());
     let own = life(file).map(|life| lines(inode, Some(&life), made));
     if own.as_deref() != format!("{identity}\nsize {size}").strip_prefix('\n') {
-        Mark::Copied
+        MarkerCheck::Copied
     } else if now == made || now == Bytes::ZERO {
         // An empty file has nothing to lose: its creation was interrupted.
-        Mark::Own
+        MarkerCheck::Own
     } else {
-        Mark::Resized(made, now)
+        MarkerCheck::Resized(made, now)
     }
 }
 
@@ -162,10 +164,10 @@ fn set_beside(
     Ok(Marked::Bound)
 }
 
-fn read_beside(file: &File, folder: BorrowedFd<'_>, name: &OsStr) -> Mark {
+fn read_beside(file: &File, folder: BorrowedFd<'_>, name: &OsStr) -> MarkerCheck {
     match text_beside(folder, name) {
         Some(text) => compare(&text, file, None),
-        None => Mark::None,
+        None => MarkerCheck::None,
     }
 }
 
@@ -221,19 +223,19 @@ mod tests {
             return std::fs::remove_dir_all(&folder).unwrap();
         }
         let mark = |file: &File| read_beside(file, at.as_fd(), name);
-        assert_eq!(mark(&file), Mark::None);
+        assert_eq!(mark(&file), MarkerCheck::None);
         set(&file).unwrap();
-        assert_eq!(mark(&file), Mark::Own);
+        assert_eq!(mark(&file), MarkerCheck::Own);
         file.set_len(7).unwrap();
-        assert_eq!(mark(&file), Mark::Resized(Bytes(0), Bytes(7)));
+        assert_eq!(mark(&file), MarkerCheck::Resized(Bytes(0), Bytes(7)));
         // Another file of the same name; the clock of file systems may tick every 4 ms.
         std::fs::remove_file(folder.join(name)).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(50));
         let other = make();
-        assert_eq!(mark(&other), Mark::Copied);
+        assert_eq!(mark(&other), MarkerCheck::Copied);
         // A stale marker is replaced; a foreign file is not.
         set(&other).unwrap();
-        assert_eq!(mark(&other), Mark::Own);
+        assert_eq!(mark(&other), MarkerCheck::Own);
         std::fs::write(folder.join("target.nandscope-made"), "a note of mine").unwrap();
         assert!(set(&other).is_err());
         std::fs::remove_dir_all(&folder).unwrap();

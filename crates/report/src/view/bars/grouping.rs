@@ -20,7 +20,7 @@ pub fn of_steps(steps: &[&StepResult], modes: &[String]) -> Vec<BarChart> {
     let entries: Vec<Entry> = steps
         .iter()
         .flat_map(|step| {
-            // What is an answer stands in words among the answers; a yes or no has no length.
+            // Answers are listed as text among the answers; a yes or no has no length.
             let answered = |f: &&Figure| step.conclusions.iter().any(|c| c.id == f.id);
             step.figures
                 .iter()
@@ -43,7 +43,7 @@ pub fn of_steps(steps: &[&StepResult], modes: &[String]) -> Vec<BarChart> {
 fn depth(entry: &Entry) -> Option<(String, u32)> {
     let (test, last) = entry.figure.id.rsplit_once('.')?;
     let depth = last.strip_prefix("qd")?.parse().ok()?;
-    // The name of a mode stands before the test.
+    // The name of a mode precedes the test.
     let without_mode = test.split_once('.').filter(|_| entry.mode.is_some());
     let test = without_mode.map_or(test, |(_, test)| test);
     Some((test.replace('.', " "), depth))
@@ -160,7 +160,7 @@ fn by_kind(entries: Vec<Entry>, kinds: &[&str], modes: &[String]) -> Vec<BarChar
     charts
 }
 
-/// Leaves out what stands before the same comma in all labels: the chapter says it.
+/// Leaves out the text before the same comma in all labels, which the chapter has.
 fn without_common_start(rows: &mut [BarRow]) {
     let Some((start, _)) = rows.first().and_then(|r| r.label.split_once(", ")) else {
         return;

@@ -2,15 +2,15 @@
 //! several modes side by side, the published value where there is one. Positions are given in
 //! percent of the axis, so that the page needs no script for them.
 
+mod drives;
 mod grouping;
 mod scale;
 mod singles;
-mod subjects;
 
 use crate::number::short;
+pub use drives::{DriveValue, of_drives};
 pub use grouping::{of_labelled, of_steps};
 pub use singles::without_singles;
-pub use subjects::{Subject, of_subjects};
 
 /// A chart: rows of bars over one axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,7 +54,7 @@ pub struct BarRow {
     pub bars: Vec<Bar>,
 }
 
-/// One bar.
+/// A value of a row, with its length on the common scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
     /// Mode, where the figure has one.

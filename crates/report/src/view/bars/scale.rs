@@ -67,7 +67,7 @@ pub(super) fn chart(title: &str, unit: &str, mut rows: Vec<BarRow>) -> BarChart 
             ]
         })
         .fold(0.0, f64::max);
-    // Long numbers stand on one another where there are many.
+    // Many long numbers would overlap.
     let step = tick_step(longest, if longest >= 10_000.0 { 2 } else { 4 });
     let end = if longest > 0.0 {
         libm::ceil(longest / step - 1e-9) * step

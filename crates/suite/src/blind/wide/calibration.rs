@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 /// Conclusions of one question with one stated confidence, or evidence of one strength.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Class {
-    /// Stated.
+    /// Answers with a confidence in this class.
     pub stated: u32,
     /// Right ones of them.
     pub right: u32,
@@ -91,7 +91,7 @@ const FIRST_WRITE: u64 = 512 << 10;
 pub struct Table {
     /// By question.
     pub rows: BTreeMap<&'static str, Row>,
-    /// Devices.
+    /// Number that were drawn and probed.
     pub devices: u32,
     /// Devices that ended early: their time was spent, or they failed.
     pub cut_short: u32,

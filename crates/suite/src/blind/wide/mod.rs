@@ -4,7 +4,6 @@
 
 mod calibration;
 mod card;
-mod dice;
 mod disturbed;
 mod drive;
 mod score;
@@ -17,9 +16,9 @@ pub use disturbed::{Disturbance, Disturbed};
 pub use score::{Judged, Outcome, judge};
 pub use truth::Truth;
 
+use super::dice::Dice;
 use super::error::BlindError;
 use super::part::Part;
-use dice::Dice;
 use nandscope_device::Device;
 use nandscope_device::profile::{HostProfile, Profile, library};
 use nandscope_infer::probe::{Options, Report, probe};
@@ -58,6 +57,8 @@ pub struct Tried {
     pub judged: Vec<Judged>,
 }
 
+/// Makes the devices others than those of the blind test that this one widens.
+const SERIES: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Of so many devices one is a profile of the library as it is.
 const PLAIN_EVERY: u64 = 4;
 /// Of so many devices one is a drive with a page map, where the choice is free.
@@ -75,7 +76,7 @@ const TWICE_EVERY: u64 = 8;
 /// # Errors
 /// [`BlindError`] if a profile of the library is faulty or fits no host.
 pub fn draw(number: u64, seed: u64) -> Result<Drawn, BlindError> {
-    let mut dice = Dice::new(seed, number);
+    let mut dice = Dice::new(SERIES, seed, number);
     let cards = number % DRIVE_EVERY != DRIVE_EVERY - 1;
     let fitting = |profile: &Profile| profile.card.is_some() == cards;
     let profiles = library::DEVICES.iter().filter_map(|e| e.profile().ok());
@@ -262,7 +263,7 @@ fn report_of(
 
 /// Writes at random places, as somebody did who used the device before.
 fn use_before(target: &mut SimTarget, requests: u32, seed: u64) -> Result<(), BlindError> {
-    let mut dice = Dice::new(seed, 0x05ed);
+    let mut dice = Dice::new(SERIES, seed, 0x05ed);
     let slots = (target.capacity().0 >> 20).max(1);
     let mut replies = Vec::new();
     for _ in 0..requests {

@@ -7,9 +7,9 @@ use serde::Serialize;
 /// Judgement of a conclusion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Outcome {
-    /// It is right.
+    /// The stated answer is the truth.
     Right,
-    /// It is wrong.
+    /// The stated answer is not the truth.
     Wrong,
     /// "Cannot tell", where there is something to tell.
     NotTold,

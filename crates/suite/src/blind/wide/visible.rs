@@ -14,7 +14,7 @@ use nandscope_measure::target::{Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
-/// A read that costs less more is not told from others: clocks of hosts have steps of a microsecond.
+/// A read that costs less more is not distinguished from others: clocks of hosts have steps of a microsecond.
 const READ_US: f64 = 3.0;
 /// The same of a write, and the share of its time.
 const WRITE_US: f64 = 300.0;
@@ -42,7 +42,7 @@ const DRIVE_WRITTEN: u64 = 32 << 20;
 const PLACES: u64 = 9;
 /// Mapping unit of a drive, bytes: its boundaries are not page boundaries.
 const MAPPED: u64 = 4096;
-/// The smallest cache that is told from a write buffer, bytes.
+/// The smallest cache that is distinguished from a write buffer, bytes.
 const CACHE_MIN: u64 = 128 << 20;
 /// Writes into a cache, bytes, and how many are under way.
 const CACHE_PIECE: u64 = 512 << 10;

@@ -1,0 +1,40 @@
+//! Errors of a journal.
+
+use thiserror::Error;
+
+/// A journal that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CommandJournalError {
+    /// It does not begin like one.
+    #[error("not a journal of a served device")]
+    NotAJournal,
+    /// It was written by another version of nandscope.
+    #[error(
+        "the journal has version {0}, but this nandscope reads version 2; serve once with the nandscope that wrote it"
+    )]
+    Version(char),
+    /// Its head does not have its checksum.
+    #[error("the header of the journal is damaged")]
+    Head,
+    /// An entry does not have its checksum.
+    #[error("{0}")]
+    Damaged(Damage),
+    /// It belongs to another state than it was replayed on.
+    #[error("the journal does not fit the state of the device: {0}")]
+    Misfit(String),
+}
+
+/// Entries of a journal that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "entry {entry} of {entries} (byte {offset}) is damaged, and {} acknowledged commands with it",
+    entries - entry
+)]
+pub struct Damage {
+    /// The first of them, counted from 0: all before it are as they were written.
+    pub entry: u64,
+    /// All entries of the journal.
+    pub entries: u64,
+    /// Offset in the file.
+    pub offset: u64,
+}

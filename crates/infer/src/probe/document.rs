@@ -1,0 +1,106 @@
+//! The answers in the form of the result document.
+
+use super::{Finding, Report, Value};
+use nandscope_result::{Conclusion, Figure, ResultDocument, StepResult, step_id};
+use nandscope_units::Bytes;
+
+/// The chapter of a report.
+pub fn step(report: &Report) -> StepResult {
+    let conclusion = |f: &Finding| Conclusion {
+        id: format!("probe.{}", f.id),
+        question: f.question.to_string(),
+        answer: match f.value {
+            Some(_) => format!("{} ({:.0} %)", f.answer, 100.0 * f.confidence),
+            None => f.answer.clone(),
+        },
+        evidence: f.evidence.clone(),
+        ..Conclusion::default()
+    };
+    StepResult {
+        id: step_id::PROBE.to_string(),
+        title: "What is inside?".to_string(),
+        section: "Inference".to_string(),
+        description: format!(
+            "Concluded from times of operations alone, with {} written. The confidence in brackets is the share of right answers with such evidence on simulated devices whose truth is known.",
+            Bytes(report.written)
+        ),
+        end_s: report.elapsed_s,
+        incomplete: report.cut_short.clone(),
+        conclusions: report.findings.iter().map(conclusion).collect(),
+        figures: report.findings.iter().filter_map(figure).collect(),
+        curves: report.curves.clone(),
+        tables: report.tables.clone(),
+        ..StepResult::default()
+    }
+}
+
+/// The answer as a number, which programs can read back.
+fn figure(finding: &Finding) -> Option<Figure> {
+    let (value, unit) = match finding.value? {
+        Value::Bytes(bytes) => (bytes as f64, "bytes"),
+        Value::Count(count) => (f64::from(count), ""),
+        Value::BytesPerS(rate) => (rate / 1e6, "MB/s"),
+        Value::Seconds(time) => (time * 1e6, "µs"),
+        Value::Flag(flag) => (f64::from(u8::from(flag)), "yes or no"),
+        Value::Factor(factor) => (factor, "times"),
+        Value::Range(low, high) => (f64::from(low + (high - low.min(high)) / 2), "about"),
+        Value::Celsius(degrees) => (degrees, "°C"),
+    };
+    Some(Figure {
+        id: format!("probe.{}", finding.id),
+        title: finding.question.to_string(),
+        value,
+        unit: unit.to_string(),
+        ..Figure::default()
+    })
+}
+
+/// Answers that something follows from: name and question.
+const KNOWN: [(&str, &str); 9] = [
+    ("unit", "Allocation unit"),
+    ("page", "Page"),
+    ("open-linear", "Open allocation units, written in order"),
+    ("open-random", "Open allocation units, written at random"),
+    ("offset", "Where the first boundary lies"),
+    ("fat", "First units treated otherwise"),
+    ("discard", "Discards"),
+    ("discard-speed", "Discards restore speed"),
+    ("worst", "The pattern to avoid"),
+];
+
+/// The answers of a stored result, as far as something follows from them; `None` where it is not a result of a
+/// probe.
+pub fn from_document(document: &ResultDocument) -> Option<Report> {
+    let step = document.steps.iter().find(|s| s.id == step_id::PROBE)?;
+    let mut report = Report::default();
+    for (id, question) in KNOWN {
+        let name = format!("probe.{id}");
+        let said = step.conclusions.iter().find(|c| c.id == name);
+        let Some(said) = said else { continue };
+        let value = step.figures.iter().find(|f| f.id == name).and_then(value);
+        report.findings.push(Finding {
+            id,
+            question,
+            value,
+            answer: said.answer.clone(),
+            confidence: 0.0,
+            strength: None,
+            evidence: said.evidence.clone(),
+        });
+    }
+    Some(report)
+}
+
+fn value(figure: &Figure) -> Option<Value> {
+    let v = figure.value;
+    if !(v.is_finite() && v >= 0.0) {
+        return None;
+    }
+    Some(match figure.unit.as_str() {
+        "bytes" => Value::Bytes(v as u64),
+        "" => Value::Count(v as u32),
+        "yes or no" => Value::Flag(v > 0.0),
+        "times" => Value::Factor(v),
+        _ => return None,
+    })
+}

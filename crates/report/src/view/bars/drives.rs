@@ -1,0 +1,42 @@
+//! The chart of one figure of several drives.
+
+use super::scale::{bar, chart};
+use super::{Bar, BarChart, BarRow};
+use nandscope_result::Figure;
+
+/// One of several drives in a chart of one figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DriveValue {
+    /// Name of the drive.
+    pub name: String,
+    /// Value of the figure.
+    pub value: f64,
+    /// Ratio or difference to the baseline.
+    pub note: String,
+    /// The others are compared with it.
+    pub baseline: bool,
+}
+
+/// A chart of one figure of several drives, in the order given.
+pub fn of_drives(title: &str, unit: &str, drives: &[DriveValue]) -> BarChart {
+    let rows = drives.iter().map(|s| {
+        let figure = Figure {
+            value: s.value,
+            unit: unit.to_string(),
+            ..Figure::default()
+        };
+        let note = if s.baseline { "baseline" } else { &s.note };
+        BarRow {
+            label: s.name.clone(),
+            bars: vec![Bar {
+                mode_index: usize::from(!s.baseline) * OTHERS,
+                note: note.to_string(),
+                ..bar(&figure, None, &[])
+            }],
+        }
+    });
+    chart(title, unit, rows.collect())
+}
+
+/// Colour of the bars that are not the baseline.
+const OTHERS: usize = 4;

@@ -1,0 +1,51 @@
+//! Random choices that follow from the seed of a series and the number of a device.
+
+use nandscope_units::random::SplitMix64;
+
+/// A source of random choices.
+pub(super) struct Dice(SplitMix64);
+
+impl Dice {
+    /// The choices of one device. `factor` makes the seeds of two series differ.
+    pub(super) fn new(factor: u64, seed: u64, number: u64) -> Self {
+        let mixed = seed.wrapping_mul(factor) ^ number.rotate_left(32);
+        Dice(SplitMix64::new(mixed))
+    }
+
+    /// One of the values, of which there is at least one.
+    pub(super) fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize]
+    }
+
+    /// A number below `n`; 0 if that is 0.
+    pub(super) fn below(&mut self, n: u64) -> u64 {
+        self.0.below(n.max(1))
+    }
+
+    /// A number from 0 to 1.
+    pub(super) fn unit(&mut self) -> f64 {
+        self.0.unit()
+    }
+
+    /// One of the values; `None` if there are none.
+    pub(super) fn one_of<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
+        all.get(self.below(all.len() as u64) as usize)
+    }
+
+    /// Evenly distributed in its logarithm.
+    pub(super) fn between(&mut self, low: f64, high: f64) -> f64 {
+        low * libm::pow(high / low, self.unit())
+    }
+
+    /// A power of two from `1 << low` to `1 << high`.
+    pub(super) fn power(&mut self, low: u32, high: u32) -> u64 {
+        1 << (u64::from(low) + self.below(u64::from(high - low) + 1))
+    }
+
+    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let other = self.below(last as u64 + 1) as usize;
+            items.swap(last, other);
+        }
+    }
+}
