@@ -238,7 +238,7 @@ const FIO: Notation = Notation {
 /// An option with its value, to be set on jobs.
 ///
 /// # Errors
-/// If the value has no form in a job file.
+/// `PyErr` if the value has no form in a job file.
 fn option_of(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
     let key: String = key.extract()?;
     let value = values::text_of(&key, value, &FIO)?;
@@ -249,7 +249,7 @@ fn option_of(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<(Stri
 /// The options of a mapping, as they are set on every job.
 ///
 /// # Errors
-/// If a value has no form in a job file.
+/// `PyErr` if a value has no form in a job file.
 pub fn overrides_of(options: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<Override>> {
     let options = options.into_iter().flatten().map(|(key, value)| {
         let (key, value) = option_of(&key, &value)?;

@@ -11,7 +11,7 @@ use pyo3::types::PyDict;
 /// The overrides of several mappings, one after the other.
 ///
 /// # Errors
-/// If a key is not a text, or a value has no form in a profile.
+/// `PyErr` if a key is not a text, or a value has no form in a profile.
 pub fn of_mappings<'py>(
     mappings: impl IntoIterator<Item = Option<&'py Bound<'py, PyDict>>>,
 ) -> PyResult<Vec<ProfileOverride>> {
@@ -30,7 +30,7 @@ pub fn of_mappings<'py>(
 /// The profile with the values in it.
 ///
 /// # Errors
-/// If a key is unknown or the profile is impossible with them.
+/// `Failure` if a key is unknown or the profile is impossible with them.
 pub fn apply(source: DeviceSource, overrides: &[ProfileOverride]) -> Result<DeviceSource, Failure> {
     experiment::apply(source, overrides).map_err(Failure::input)
 }

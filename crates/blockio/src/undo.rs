@@ -22,13 +22,13 @@ pub trait Contents {
     /// Appends `length` bytes from `offset` on to `to`.
     ///
     /// # Errors
-    /// Returns an error if the range reaches beyond the end or cannot be read.
+    /// `Self::Error` if the range reaches beyond the end or cannot be read.
     fn append_to(&self, to: &mut Vec<u8>, offset: u64, length: u64) -> Result<(), Self::Error>;
 
     /// Writes `data` at `offset`.
     ///
     /// # Errors
-    /// Returns an error if the range reaches beyond the end or cannot be written.
+    /// `Self::Error` if the range reaches beyond the end or cannot be written.
     fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), Self::Error>;
 }
 
@@ -93,7 +93,7 @@ impl Undo {
     /// Notes that the write of this number is about to change a range.
     ///
     /// # Errors
-    /// Returns an error if the contents cannot be read.
+    /// `C::Error` if the contents cannot be read.
     pub fn note<C: Contents>(
         &mut self,
         contents: &C,
@@ -134,7 +134,7 @@ impl Undo {
     /// writes.
     ///
     /// # Errors
-    /// If the contents cannot be written.
+    /// `C::Error` if the contents cannot be written.
     pub fn roll_back<C: Contents>(
         &mut self,
         contents: &mut C,

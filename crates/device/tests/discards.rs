@@ -39,7 +39,7 @@ fn a_discard_of_everything_with_one_unit_mapped_programs_next_to_nothing() {
         "{} pages",
         metadata(&d) - before
     );
-    assert_eq!(d.counters().page_reads, 0, "the page of the map is at hand");
+    assert_eq!(d.counters().page_reads, 0, "the page of the map is loaded");
     sound(&d);
 }
 

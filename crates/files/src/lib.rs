@@ -197,7 +197,7 @@ pub fn folder_of(path: &Path) -> &Path {
 /// The file name at the end of a path that names a file.
 ///
 /// # Errors
-/// If the path ends like one of a directory (`x/`, `x/.`, `..`) or is empty.
+/// `Refusal` if the path ends like one of a directory (`x/`, `x/.`, `..`) or is empty.
 fn name_of(path: &Path) -> Result<&OsStr, Refusal> {
     let bytes = path.as_os_str().as_encoded_bytes();
     // `Path::file_name` ignores both endings.

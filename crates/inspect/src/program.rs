@@ -12,7 +12,7 @@ const MOST_BYTES: u64 = 16 << 20;
 /// Runs a program, kills it after `longest`, and returns its status and output.
 ///
 /// # Errors
-/// If it cannot be started or read, or does not end in time.
+/// `io::Error` if it cannot be started or read, or does not end in time.
 pub(crate) fn run(command: &mut Command, longest: Duration) -> io::Result<(ExitStatus, Vec<u8>)> {
     command.stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn()?;

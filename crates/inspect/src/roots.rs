@@ -39,7 +39,7 @@ impl Roots {
     /// The sysfs folder of a block device, without links in its path.
     ///
     /// # Errors
-    /// If the device does not exist.
+    /// `io::Error` if the device does not exist.
     pub(crate) fn block(&self, number: crate::DeviceNumber) -> io::Result<PathBuf> {
         self.sys
             .join("dev/block")

@@ -39,7 +39,7 @@ impl Drawn {
     /// As an SVG document.
     ///
     /// # Errors
-    /// Returns an error if the drawing library fails.
+    /// `ReportError` if the drawing library fails.
     pub(crate) fn svg(&self) -> Result<String> {
         match &self.content {
             Content::Plot(plot) => picture::svg(plot, &self.title),
@@ -50,7 +50,7 @@ impl Drawn {
     /// As a PNG file.
     ///
     /// # Errors
-    /// Returns an error if the drawing library fails.
+    /// `ReportError` if the drawing library fails.
     pub(crate) fn png(&self) -> Result<Vec<u8>> {
         match &self.content {
             Content::Plot(plot) => picture::png(plot, &self.title),
@@ -62,7 +62,7 @@ impl Drawn {
 /// All plots of a document: those of the steps in their order, then those about several steps.
 ///
 /// # Errors
-/// If the drawing library fails.
+/// `ReportError` if the drawing library fails.
 pub fn drawings(document: &ResultDocument) -> Result<Vec<Drawing>> {
     let drawn = all(document).into_iter();
     drawn

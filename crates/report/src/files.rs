@@ -85,7 +85,7 @@ impl Writer<'_> {
     /// Writes a file of the report, in its own folder or in the folder of this kind of files.
     ///
     /// # Errors
-    /// If the folder cannot be made or the file not be written.
+    /// `ReportError` if the folder cannot be made or the file not be written.
     fn write(&mut self, kind: &str, name: &str, text: &str) -> Result<()> {
         self.write_bytes(kind, name, text.as_bytes())
     }

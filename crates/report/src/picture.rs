@@ -20,7 +20,7 @@ pub(crate) trait Drawable {
     /// Draws it under a heading.
     ///
     /// # Errors
-    /// Returns an error if the drawing library fails.
+    /// The error of the drawing library.
     fn draw<DB: DrawingBackend>(&self, heading: &str, root: &DrawingArea<DB, Shift>) -> DrawResult
     where
         DB::ErrorType: 'static;
@@ -29,7 +29,7 @@ pub(crate) trait Drawable {
 /// The drawing as an SVG document.
 ///
 /// # Errors
-/// Returns an error if the drawing library fails.
+/// `ReportError` if the drawing library fails.
 pub(crate) fn svg(drawable: &impl Drawable, heading: &str) -> Result<String> {
     let mut text = String::new();
     let area = SVGBackend::with_string(&mut text, drawable.size()).into_drawing_area();
@@ -40,7 +40,7 @@ pub(crate) fn svg(drawable: &impl Drawable, heading: &str) -> Result<String> {
 /// The drawing as a PNG file of twice the size.
 ///
 /// # Errors
-/// Returns an error if the drawing library fails.
+/// `ReportError` if the drawing library fails.
 pub(crate) fn png(drawable: &impl Drawable, heading: &str) -> Result<Vec<u8>> {
     let mut raster = Raster::new(drawable.size());
     on(drawable, heading, (&mut raster).into_drawing_area())?;

@@ -50,7 +50,7 @@ impl Device {
     /// A copy of the device, without commands under way.
     ///
     /// # Errors
-    /// If another call uses it, or commands have not completed.
+    /// `Failure` if another call uses it, or commands have not completed.
     pub fn copy(&self) -> Result<nandscope_device::Device, Failure> {
         let mut slot = self.shared.take()?;
         slot.refuse_outstanding()?;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The description of a saved device.
 ///
 /// # Errors
-/// If its profiles have faults or it does not fit into memory.
+/// `Failure` if its profiles have faults or it does not fit into memory.
 pub fn of_kept(kept: Kept, name: String) -> Result<Simulated, Failure> {
     let refused = |faults: Vec<ProfileError>| {
         let lines: Vec<_> = faults.iter().map(ToString::to_string).collect();

@@ -41,7 +41,7 @@ impl Slot {
     /// The device.
     ///
     /// # Errors
-    /// If a fault of nandscope has lost it.
+    /// `Failure` if a fault of nandscope has lost it.
     pub fn device(&mut self) -> Result<&mut Device, Failure> {
         self.device.as_mut().ok_or_else(lost)
     }
@@ -62,7 +62,7 @@ impl Slot {
     /// Refuses what would mix with commands under way.
     ///
     /// # Errors
-    /// If there are any.
+    /// `Failure` if there are any.
     pub fn refuse_outstanding(&self) -> Result<(), Failure> {
         match self.outstanding {
             0 => Ok(()),

@@ -63,7 +63,7 @@ impl Plots {
     /// The plots of a document, or of one of its steps.
     ///
     /// # Errors
-    /// If one cannot be drawn.
+    /// `Failure` if one cannot be drawn.
     pub fn of(document: &ResultDocument, step: Option<&str>) -> Result<Self, Failure> {
         let all = nandscope_report::drawings(document).map_err(Failure::internal)?;
         let wanted = all

@@ -143,7 +143,7 @@ pub fn series(document: &ResultDocument) -> Table {
 /// the scheduled start, and are the same without a schedule.
 ///
 /// # Errors
-/// If a histogram of the document is damaged.
+/// `Failure` if a histogram of the document is damaged.
 pub fn jobs(document: &ResultDocument) -> Result<Table, Failure> {
     let mut table = Builders::new(schema(&[
         ("step", Utf8, false),

@@ -66,7 +66,7 @@ impl Store {
     /// created if missing, and locked against a second server.
     ///
     /// # Errors
-    /// If the file cannot be opened or locked, or has another size.
+    /// `StoreError` if the file cannot be opened or locked, or has another size.
     pub fn file(path: &Path, capacity: Bytes) -> Result<Self, StoreError> {
         Ok(Store {
             capacity: capacity.0,
@@ -83,7 +83,7 @@ impl Store {
     /// Appends `length` bytes from `offset` on to `to`.
     ///
     /// # Errors
-    /// If the range extends past the end (`to` is unchanged), or the file cannot be read (the appended
+    /// `StoreError` if the range extends past the end (`to` is unchanged), or the file cannot be read (the appended
     /// bytes are invalid).
     pub fn append_to(&self, to: &mut Vec<u8>, offset: u64, length: u64) -> Result<(), StoreError> {
         self.check(offset, length)?;
@@ -142,7 +142,7 @@ impl Store {
     /// Writes `data` at `offset`.
     ///
     /// # Errors
-    /// If the range extends past the end (nothing is written), or the file cannot be written.
+    /// `StoreError` if the range extends past the end (nothing is written), or the file cannot be written.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), StoreError> {
         self.check(offset, data.len() as u64)?;
         let mut rest = data;
@@ -182,7 +182,7 @@ impl Store {
     /// Syncs the file, if there is one.
     ///
     /// # Errors
-    /// If the system call fails.
+    /// `StoreError` if the system call fails.
     pub fn sync(&self) -> Result<(), StoreError> {
         match &self.backing {
             Backing::Memory(_) | Backing::Bounded(_) => Ok(()),

@@ -146,7 +146,7 @@ fn serve(stream: &TcpStream, requests: &Sender<Request>) -> io::Result<()> {
 /// Reads up to the end of the headers; a refusal if they are not a request.
 ///
 /// # Errors
-/// Returns an error if the client went away or is too slow.
+/// `io::Error` if the client went away or is too slow.
 fn read_request(
     stream: &TcpStream,
     client: Sender<Response>,

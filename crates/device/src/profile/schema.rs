@@ -6,7 +6,7 @@ use super::power_state::PowerStateSection;
 use super::registers::RegistersSection;
 use serde::{Deserialize, Serialize};
 
-/// A device profile as it stands in its file.
+/// A device profile as written in its file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {

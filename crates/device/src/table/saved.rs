@@ -29,7 +29,7 @@ impl<N: Number + Serialize> Serialize for Table<N> {
         let mut table = serializer.serialize_tuple(2)?;
         table.serialize_element(&(self.len() as u64))?;
         if self.len() < Self::PER_PAGE {
-            table.serialize_element(self.rest_of_page(0))?;
+            table.serialize_element(self.pages().next().unwrap_or_default())?;
         } else {
             table.serialize_element(&Pages(self))?;
         }
@@ -208,6 +208,9 @@ mod tests {
                     _ => 0,
                 });
                 let bytes = postcard::to_stdvec(&table).expect("saves");
+                let mut shared = table.clone();
+                shared.share();
+                assert!(bytes == postcard::to_stdvec(&shared).expect("saves"));
                 let loaded: Table<u32> = postcard::from_bytes(&bytes).expect("loads");
                 assert!(loaded.len() == len && loaded.iter().eq(table.iter()));
                 let parts = len / PER_PAGE;

@@ -15,7 +15,7 @@ pub trait CommandJournals: Debug {
     /// state can be saved.
     ///
     /// # Errors
-    /// If the journal cannot be created.
+    /// `io::Error` if the journal cannot be created.
     fn next(&mut self, start: Nanos) -> io::Result<JournalFile>;
 }
 

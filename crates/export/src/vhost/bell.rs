@@ -29,7 +29,7 @@ impl Bell {
     /// full; `token` is held while the thread lives.
     ///
     /// # Errors
-    /// Returns an error if the system gives no thread.
+    /// `io::Error` if the system gives no thread.
     pub(super) fn new(call: File, wake: Arc<OwnedFd>, token: Arc<()>) -> io::Result<Bell> {
         let call = Arc::new(call);
         let (calls, wanted) = sync_channel(1);

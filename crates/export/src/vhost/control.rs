@@ -43,7 +43,7 @@ impl Outlet {
 /// disconnects.
 ///
 /// # Errors
-/// If no thread can be created.
+/// `io::Error` if no thread can be created.
 pub(super) fn converse(
     stream: UnixStream,
     disk: Disk,

@@ -19,7 +19,7 @@ impl Evidence {
     /// Compares a device with a journal. Nothing is written.
     ///
     /// # Errors
-    /// Returns an error if the device is gone.
+    /// `MediumError` if the device is gone.
     pub(super) fn gather<M: Medium>(
         medium: &mut M,
         journal: &Contents,
@@ -70,7 +70,7 @@ impl Evidence {
 /// Compares a device with the witnesses of its journal.
 ///
 /// # Errors
-/// Returns an error if the device is gone.
+/// `MediumError` if the device is gone.
 fn hear<M: Medium>(medium: &mut M, journal: &Contents) -> Result<Testimony, MediumError> {
     let written = journal.places();
     let mut testimony = Testimony::default();
@@ -116,7 +116,7 @@ pub(super) fn tagged_places(journal: &Contents, blocks: u64) -> BTreeSet<u64> {
 /// Those of some blocks that begin with a tag of this salt.
 ///
 /// # Errors
-/// Returns an error if the device is gone.
+/// `MediumError` if the device is gone.
 pub(super) fn tagged<M: Medium>(
     medium: &mut M,
     places: BTreeSet<u64>,

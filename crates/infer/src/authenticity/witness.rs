@@ -68,7 +68,7 @@ impl Witness {
 /// Reads the witnesses of a device; blocks that cannot be read are left out, and counted.
 ///
 /// # Errors
-/// Returns an error if the device is gone.
+/// `MediumError` if the device is gone.
 pub(super) fn read_witnesses<M: Medium>(
     medium: &mut M,
     salt: Salt,

@@ -379,7 +379,7 @@ pub(super) fn map_span<T: Target>(
     probing.add(match rises.filter(lasts) {
         Some(i) if i > 0 => Finding::new(
             "map-span",
-            "Range over which the map is at hand",
+            "Range covered by the map cache",
             Value::Bytes(ranges[i - 1]),
             format!("about {}", size(ranges[i - 1])),
             Strength::Strong,
@@ -387,7 +387,7 @@ pub(super) fn map_span<T: Target>(
         ),
         _ => Finding::cannot_tell(
             "map-span",
-            "Range over which the map is at hand",
+            "Range covered by the map cache",
             format!("{numbers}: reads do not become slower with each larger range"),
         ),
     });

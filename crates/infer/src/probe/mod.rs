@@ -266,7 +266,7 @@ const QUESTIONS: [(&str, &str, bool); 24] = [
     ("parallelism", "Reads that the device does at once", false),
     ("buffer", "RAM that gathers writes", true),
     ("dies", "Parts that read independently", false),
-    ("map-span", "Range over which the map is at hand", false),
+    ("map-span", "Range covered by the map cache", false),
     ("page", "Page, as reads see it", false),
     ("unit", "Allocation unit", false),
     ("offset", "Where the first boundary lies", false),

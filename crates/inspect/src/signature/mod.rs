@@ -65,7 +65,7 @@ pub trait ReadAt {
     /// Reads up to a full buffer from `offset` on and returns the length.
     ///
     /// # Errors
-    /// If a read fails.
+    /// `io::Error` if a read fails.
     fn read_some(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 }
 

@@ -18,7 +18,7 @@ impl Thermometer {
     /// The sensors of a device, the composite one first.
     ///
     /// # Errors
-    /// If there are none; the message has a remedy.
+    /// `Absent` if there are none; the message has a remedy.
     pub fn of(roots: &Roots, number: DeviceNumber) -> Reading<Vec<Self>> {
         let folder = roots
             .block(number)
@@ -37,7 +37,7 @@ impl Thermometer {
     /// Degrees Celsius.
     ///
     /// # Errors
-    /// If the sensor cannot be read.
+    /// `Absent` if the sensor cannot be read.
     pub fn read(&self) -> Reading<f64> {
         Ok(integer(&self.file)? as f64 / 1000.0)
     }

@@ -33,7 +33,7 @@ impl PowerSensor {
     /// All power sensors of the machine. They do not report which one feeds the device.
     ///
     /// # Errors
-    /// If there are none.
+    /// `Absent` if there are none.
     pub fn find(roots: &Roots) -> Reading<Vec<Self>> {
         let folder = roots.sys.join("class/hwmon");
         let sensor = |name: String| {
@@ -57,7 +57,7 @@ impl PowerSensor {
     /// Current power, voltage and current.
     ///
     /// # Errors
-    /// If the sensor cannot be read.
+    /// `Absent` if the sensor cannot be read.
     pub fn read(&self) -> Reading<Supply> {
         let of = |name: &str| integer(&self.folder.join(name)).map(|n| n as f64);
         Ok(Supply {

@@ -177,7 +177,7 @@ impl MeterFile {
     /// Returns the samples added since the last call. A shorter file counts as a new one.
     ///
     /// # Errors
-    /// If the file cannot be read or is not such a table.
+    /// `Absent` if the file cannot be read or is not such a table.
     pub fn poll(&mut self) -> Reading<Vec<MeterSample>> {
         let absent = |e: std::io::Error| Absent::file(&self.path, &e);
         let mut file = File::open(&self.path).map_err(absent)?;
@@ -198,7 +198,7 @@ impl MeterFile {
     /// Parses bytes appended to the file.
     ///
     /// # Errors
-    /// If the first line is not that of such a table.
+    /// `Absent` if the first line is not that of such a table.
     pub fn take(&mut self, added: &[u8]) -> Reading<Vec<MeterSample>> {
         let mut samples = Vec::new();
         for part in added.split_inclusive(|b| *b == b'\n') {

@@ -19,7 +19,7 @@ impl Domain {
     /// The packages, without their inner domains, which would count twice.
     ///
     /// # Errors
-    /// If there are none: other processors, virtual machines.
+    /// `Absent` if there are none: other processors, virtual machines.
     pub fn packages(roots: &Roots) -> Reading<Vec<Self>> {
         let folder = roots.sys.join("class/powercap");
         let domain = |zone: String| {
@@ -48,7 +48,7 @@ impl Domain {
     /// Joules since the first reading. Call it at least once a minute.
     ///
     /// # Errors
-    /// If the counter cannot be read; since Linux 5.10 only root may.
+    /// `Absent` if the counter cannot be read; since Linux 5.10 only root may.
     pub fn read(&mut self) -> Reading<f64> {
         let value = integer(&self.file)?;
         let value = u64::try_from(value)

@@ -74,7 +74,7 @@ pub struct Attribute {
 /// Parses the output of `smartctl --json --all`.
 ///
 /// # Errors
-/// If it is not JSON of smartctl, or smartctl reports why it could not read the device.
+/// `Absent` if it is not JSON of smartctl, or smartctl reports why it could not read the device.
 pub fn parse(json: &[u8]) -> Reading<Smart> {
     let root: Value = serde_json::from_slice(json).map_err(|e| {
         Absent::new(format!(
@@ -201,7 +201,7 @@ impl Smartctl {
     /// device does not respond: call it from a dedicated thread.
     ///
     /// # Errors
-    /// If smartctl is missing or not permitted, or the device has no SMART.
+    /// `Absent` if smartctl is missing or not permitted, or the device has no SMART.
     pub fn read(&self) -> Reading<Smart> {
         let mut command = Command::new(&self.program);
         command

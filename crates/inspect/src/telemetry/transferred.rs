@@ -31,7 +31,7 @@ impl Transfers {
     /// The counters of a device.
     ///
     /// # Errors
-    /// If there are none, or counting is disabled (`queue/iostats`).
+    /// `Absent` if there are none, or counting is disabled (`queue/iostats`).
     pub fn of(roots: &Roots, number: DeviceNumber) -> Reading<Self> {
         let folder = roots
             .block(number)
@@ -52,7 +52,7 @@ impl Transfers {
     /// Reads the counters.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// `Absent` if the device is gone.
     pub fn read(&self) -> Reading<Transferred> {
         let text = roots::read(&self.file).map_err(|e| Absent::file(&self.file, &e))?;
         let fields: Vec<&str> = text.split_whitespace().collect();

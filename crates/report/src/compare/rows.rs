@@ -88,7 +88,7 @@ pub(crate) fn test_id(figure: &Figure) -> &str {
 /// Last are prices per GB; `prices` are those of the documents, or empty. Ratios refer to the document `baseline`.
 ///
 /// # Errors
-/// Returns an error if there are fewer than two documents, or the baseline is none of them.
+/// `ReportError` if there are fewer than two documents, or the baseline is none of them.
 pub fn rows(
     documents: &[&ResultDocument],
     prices: &[Option<Price>],

@@ -163,7 +163,7 @@ impl<'a> Site<'a> {
     /// The page at a link; `None` where there is none.
     ///
     /// # Errors
-    /// Returns an error if the page cannot be rendered.
+    /// `ReportError` if the page cannot be rendered.
     pub fn page(&self, link: &str) -> Result<Option<String>> {
         let (titles, links, sets) = (&self.titles, &self.links, &self.sets);
         match link {
@@ -199,7 +199,7 @@ const COMPARISON: &str = "compare.html";
 /// the index first. Photos are written by the caller.
 ///
 /// # Errors
-/// Returns an error if a page cannot be rendered or written; pages written before stay.
+/// `ReportError` if a page cannot be rendered or written; pages written before stay.
 pub fn write_site(drives: &[Drive], dir: &Path) -> Result<Vec<PathBuf>> {
     create_folder(&dir.join("drives"))?;
     let site = Site::of(drives);

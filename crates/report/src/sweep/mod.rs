@@ -143,7 +143,7 @@ fn best(report: &SweepReport, m: usize) -> Option<String> {
 /// The sweep as one self-contained page.
 ///
 /// # Errors
-/// Returns an error if the template cannot be filled in.
+/// `ReportError` if the template cannot be filled in.
 pub fn html(report: &SweepReport) -> Result<String> {
     let page = Page {
         report,

@@ -173,7 +173,7 @@ pub fn read(path: &Path) -> Result<ResultDocument, DocumentError> {
 /// Writes a document, replacing a file of that name in one step; see [`nandscope_files::write`].
 ///
 /// # Errors
-/// If a number is not finite or the file cannot be written; an older file of that name is then
+/// `DocumentError` if a number is not finite or the file cannot be written; an older file of that name is then
 /// unchanged.
 pub fn write(path: &Path, document: &ResultDocument) -> Result<(), DocumentError> {
     let text = to_json(document)?;

@@ -65,7 +65,7 @@ impl Source {
     /// A fresh tree of the source in the folder of a build.
     ///
     /// # Errors
-    /// If it cannot be fetched or unpacked, or is not a source of Linux.
+    /// `BuildError` if it cannot be fetched or unpacked, or is not a source of Linux.
     pub(super) fn tree(
         &self,
         tools: &Tools,
@@ -175,7 +175,7 @@ fn unpack(tarball: &Path, tree: &Path, tools: &Tools) -> Result<(), BuildError> 
 /// The version in a tree's Makefile.
 ///
 /// # Errors
-/// If the Makefile or the user-mode architecture is missing.
+/// `BuildError` if the Makefile or the user-mode architecture is missing.
 pub(super) fn version(tree: &Path) -> Result<String, BuildError> {
     let no_source = |what: &str| BuildError::NoSource {
         place: tree.display().to_string(),

@@ -88,7 +88,7 @@ impl PageMapDevice {
         });
     }
 
-    /// Discards as far as the pages of the map are at hand, and fetches the next: one for each die.
+    /// Discards as far as the pages of the map are loaded, and fetches the next: one for each die.
     fn continue_discard(&mut self, mut discarding: Discarding) {
         let most = self.log.geometry.dies as usize;
         while discarding.waits == 0 && discarding.at < discarding.end {

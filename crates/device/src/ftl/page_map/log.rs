@@ -164,7 +164,7 @@ struct Layout {
     logical: u32,
     map_base: Lpn,
     map_pages: u32,
-    /// Pages of the map that are at hand, where not all of them are.
+    /// Pages of the map that are loaded, if not all of them are.
     map_cache_slots: Option<u32>,
     /// These are in host memory: the controller fetches a page for every look-up that its own memory does not answer.
     map_is_remote: bool,

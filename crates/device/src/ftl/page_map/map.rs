@@ -132,7 +132,7 @@ impl Map {
     }
 
     /// Reads what is going to be needed for these logical units, so that a row of accesses to
-    /// memory that is not in any cache overlaps and each is at hand when its turn comes.
+    /// memory that is not in any cache overlaps and each has arrived when its turn comes.
     #[inline]
     pub(crate) fn warm(&self, units: &[Lpn]) {
         let mut sum = 0u64;

@@ -86,7 +86,7 @@ impl MapCache {
         }
     }
 
-    /// Whether a page is at hand or on its way.
+    /// Whether a page is loaded or being fetched.
     pub(crate) fn holds(&self, page: u32) -> bool {
         self.slot_of[page as usize] != ABSENT
     }
@@ -157,7 +157,7 @@ impl MapCache {
         let present = self.slot_of.iter().filter(|slot| **slot != ABSENT).count();
         ensure!(
             present == count,
-            "{present} pages of the map are at hand, {count} slots are taken"
+            "{present} pages of the map are loaded, {count} slots are taken"
         );
         Ok(())
     }

@@ -96,7 +96,7 @@ impl ReadAhead {
         }
     }
 
-    /// A read arrives: what of it is at hand? Segments before its end are dropped.
+    /// What of a read that arrives is in the buffer. Segments before its end are dropped.
     pub(crate) fn take(&mut self, read: &ReadRange) -> Covered {
         if self.window == 0 {
             return Covered::default();
@@ -118,7 +118,7 @@ impl ReadAhead {
         }
     }
 
-    /// As [`ReadAhead::take`], of a read of which nothing is at hand and behind which nothing is to be read ahead.
+    /// As [`ReadAhead::take`], of a read of which nothing is in the buffer and after which nothing is to be read ahead.
     /// Returns false, with nothing changed, if that is not so.
     #[inline]
     pub(crate) fn takes_alone(&mut self, read: &ReadRange) -> bool {

@@ -119,7 +119,7 @@ impl PageMapDevice {
         }
     }
 
-    /// The map is at hand: read what read-ahead has not.
+    /// The map is loaded: read what read-ahead has not.
     pub(super) fn dispatch_read(&mut self, index: u32) {
         let p = &self.pending[index as usize];
         let (first, units) = (p.first, p.units);

@@ -12,7 +12,7 @@ use std::path::Path;
 /// Opens an ordinary file, for writing too where that is allowed. No link is followed, and nothing is waited for.
 ///
 /// # Errors
-/// Returns an error if there is no such file, or it is something else.
+/// `UndoJournalError` if there is no such file, or it is something else.
 pub(super) fn open(path: &Path) -> Result<File, UndoJournalError> {
     if std::fs::symlink_metadata(path)?.file_type().is_symlink() {
         return Err(UndoJournalError::Foreign("it is a symbolic link"));
@@ -33,7 +33,7 @@ pub(super) fn open(path: &Path) -> Result<File, UndoJournalError> {
 /// Removes the name of an open file.
 ///
 /// # Errors
-/// Returns an error if the name belongs to another file by now, or cannot be removed.
+/// `io::Error` if the name belongs to another file by now, or cannot be removed.
 pub(super) fn remove(path: &Path, file: &File) -> io::Result<()> {
     let (named, opened) = (std::fs::symlink_metadata(path)?, file.metadata()?);
     if (named.dev(), named.ino()) != (opened.dev(), opened.ino()) {

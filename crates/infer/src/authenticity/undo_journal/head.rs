@@ -47,7 +47,7 @@ impl Head {
     /// The first copy that is undamaged.
     ///
     /// # Errors
-    /// Returns an error if the bytes are not a journal, if they are one of another format version, or if
+    /// `UndoJournalError` if the bytes are not a journal, if they are one of another format version, or if
     /// all copies are damaged.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, UndoJournalError> {
         let copies = || (0..COPIES).filter_map(|number| bytes.get(number * COPY..));

@@ -193,7 +193,7 @@ impl UndoJournal {
     /// Writes down checksums of blocks that will not be written.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be written.
+    /// `io::Error` if the file cannot be written.
     pub(super) fn bind(&mut self, witnesses: &[Witness]) -> io::Result<()> {
         let per_record = Witness::per_block(self.journaled().block_bytes);
         let records = witnesses.chunks(per_record);
@@ -204,7 +204,7 @@ impl UndoJournal {
     /// Writes down how far the data is back.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be written.
+    /// `io::Error` if the file cannot be written.
     pub(super) fn note(&mut self, progress: Progress) -> io::Result<()> {
         if progress <= self.progress() {
             return Ok(());

@@ -196,7 +196,10 @@ impl Log {
 
     pub(super) fn keep_or_close(&mut self, stream: Stream) -> Option<Stream> {
         let units = self.geometry.mode(stream.slc).superblock_units;
-        debug_assert!(stream.next <= units, "data lies behind a superblock");
+        debug_assert!(
+            stream.next <= units,
+            "data lies beyond the end of a superblock"
+        );
         if stream.next < units {
             return Some(stream);
         }

@@ -1,4 +1,4 @@
-//! Looking up: which array reads a logical range needs, which parts of the map are not at hand, and
+//! Looking up: which array reads a logical range needs, which parts of the map are not loaded, and
 //! what changes of the map cost in write-back.
 
 use super::{Log, PageRun, Pool, ProgramUnit, WantedPage};

@@ -32,7 +32,7 @@ impl TimedList {
         }
     }
 
-    /// Inserts an entry behind those that are earlier, and behind those of its time unless `is_before` says that
+    /// Inserts an entry after those that are earlier, and after those of its time unless `is_before` says that
     /// it comes before such a command.
     #[inline]
     pub(super) fn insert(&mut self, at: Nanos, command: u32, is_before: impl Fn(u32) -> bool) {
