@@ -93,9 +93,9 @@ pub struct HealthLog {
     pub host_write_commands: u64,
     /// Minutes in which commands were outstanding.
     pub controller_busy_minutes: u64,
-    /// Power cycles.
+    /// Times that power was applied, the first one included.
     pub power_cycles: u64,
-    /// Hours powered on.
+    /// Whole hours with power, idle ones included.
     pub power_on_hours: u64,
     /// Power losses without notice.
     pub unsafe_shutdowns: u64,

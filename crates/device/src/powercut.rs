@@ -38,7 +38,7 @@ pub struct Damage {
     pub write: u64,
     /// First sector.
     pub first: Lba,
-    /// Sectors.
+    /// Number of sectors from there on.
     pub sectors: u32,
     /// The page was being programmed, or shares its word line with one that was: what it holds is
     /// neither the old nor the new. Otherwise it holds the old.

@@ -43,11 +43,11 @@ impl Telemetry {
 /// Counters of the translation layer since the start of the device's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Read by the host.
+    /// Data of completed read commands.
     pub host_read: Bytes,
-    /// Written by the host.
+    /// Data of completed write commands.
     pub host_written: Bytes,
-    /// Discarded by the host.
+    /// Ranges of completed discards.
     pub host_discarded: Bytes,
     /// Programmed into flash, all causes.
     pub flash_programmed: Bytes,
@@ -67,7 +67,7 @@ pub struct Counters {
     pub erases: u64,
     /// Page reads from the array.
     pub page_reads: u64,
-    /// Read retries.
+    /// Reads of a page repeated at other read voltages.
     pub read_retries: u64,
     /// Reads that stayed uncorrectable.
     pub uncorrectable_reads: u64,

@@ -44,7 +44,7 @@ pub struct CardSection {
     pub small_writes: Option<SmallWritesSection>,
     /// Log for data AUs that find no open AU free; left out where such an AU takes the place of an open one.
     pub shared_log: Option<SharedLogSection>,
-    /// Controller.
+    /// Times of its firmware and of decoding.
     pub controller: CardControllerSection,
 }
 

@@ -17,7 +17,7 @@ pub struct ProfileError {
     pub key: String,
     /// Description of the error.
     pub message: String,
-    /// Remedy.
+    /// What the user can do about it.
     pub remedy: String,
 }
 

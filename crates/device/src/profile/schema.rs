@@ -127,7 +127,7 @@ pub struct NandSection {
     pub slc: ArraySection,
     /// Array times of blocks in the native cell mode (left out where that is SLC).
     pub native: Option<ArraySection>,
-    /// Energy.
+    /// Power of array operations and energy of transfers.
     pub energy: EnergySection,
     /// Errors and their correction.
     pub reliability: ReliabilitySection,
@@ -304,7 +304,7 @@ pub enum MapLocation {
     Window,
 }
 
-/// SLC cache.
+/// A part of the blocks that is programmed in SLC mode first (`[ftl.slc_cache]`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlcCacheSection {
@@ -325,7 +325,7 @@ pub struct SlcCacheSection {
     pub fold_blocks_host: bool,
 }
 
-/// Controller.
+/// Cores, buffers and times of the controller (`[controller]`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControllerSection {

@@ -54,7 +54,7 @@ impl ModeGeometry {
 /// The division of the flash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Geometry {
-    /// Channels.
+    /// Buses between controller and dies.
     pub channels: u32,
     /// Dies in all.
     pub dies: u32,
@@ -83,11 +83,11 @@ pub struct Geometry {
 /// Location of a mapping unit within a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Superblock.
+    /// The superblock that it belongs to.
     pub superblock: SuperblockId,
     /// Program unit within the superblock.
     pub program: ProgramId,
-    /// Die.
+    /// The die that holds the program unit.
     pub die: Die,
     /// Page across the planes within the program unit.
     pub stripe: u32,
