@@ -4,14 +4,15 @@
 //!
 //! What the pieces are, how many threads are right for them and what is shown meanwhile is for the caller.
 //!
-//! A pool such as rayon's would not shorten this: pieces begin in their order, none begins after a stop, and
-//! the caller's thread reports each one, so that its channel and its counter would stay, with six crates added.
+//! The threads are rayon's. Its parallel iterators do not serve: pieces begin in their order, none begins after a
+//! stop, and the caller's thread hears of each.
 
 pub mod shared;
 
 use nandscope_units::Bytes;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use rayon::{Scope, ThreadPoolBuilder};
+use std::sync::Mutex;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 /// A piece that was just done.
@@ -84,28 +85,17 @@ pub fn run<T: Send>(
     outcomes
 }
 
-/// Next work of a free thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next<T> {
-    /// It can start now.
-    Task(T),
-    /// Nothing until another task is done.
-    Wait,
-    /// Nothing any more.
-    End,
-}
-
 /// Decides which task a free thread begins. Its methods are called under a lock and must be short.
 pub trait Schedule: Send {
     /// Unit of work that a thread takes.
-    type Task;
+    type Task: Send;
     /// Outcome of a task.
     type Outcome;
     /// News of an outcome for the caller.
     type News: Send;
 
-    /// Next work for a free thread.
-    fn next(&mut self) -> Next<Self::Task>;
+    /// Next work for a free thread, `None` if there is none before another task is done.
+    fn next(&mut self) -> Option<Self::Task>;
 
     /// Takes the outcome of a task; returns what the caller hears of it, if anything.
     fn done(&mut self, outcome: Self::Outcome) -> Option<Self::News>;
@@ -119,7 +109,7 @@ const BEAT: Duration = Duration::from_millis(100);
 /// under way have come.
 ///
 /// # Panics
-/// Where a task panicked, when all threads have ended.
+/// Where a task panicked, when the other threads have ended, or if the system refuses the threads.
 pub fn run_schedule<S: Schedule>(
     schedule: &mut S,
     threads: usize,
@@ -127,29 +117,17 @@ pub fn run_schedule<S: Schedule>(
     work: impl Fn(S::Task) -> S::Outcome + Sync,
     mut heard: impl FnMut(Option<S::News>),
 ) {
-    let pool = Pool {
-        state: Mutex::new(State {
-            schedule,
-            panicked: false,
-        }),
-        changed: Condvar::new(),
+    let threads = threads.max(1);
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.unwrap_or_else(|error| panic!("{threads} threads cannot be started: {error}"));
+    let crew = Crew {
+        schedule: Mutex::new((schedule, threads)),
+        stop,
+        work,
     };
     let (sender, receiver) = mpsc::channel();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.max(1) {
-            let (sender, pool, work) = (sender.clone(), &pool, &work);
-            scope.spawn(move || {
-                let _guard = Abandon(pool);
-                while let Some(task) = pool.next(stop) {
-                    let outcome = work(task);
-                    let news = pool.state().schedule.done(outcome);
-                    pool.changed.notify_all();
-                    // The caller listens until all threads have ended.
-                    let _ = news.map(|news| sender.send(news));
-                }
-            });
-        }
-        drop(sender);
+    pool.in_place_scope(|scope| {
+        crew.begin_tasks(scope, sender);
         loop {
             match receiver.recv_timeout(BEAT) {
                 Ok(news) => heard(Some(news)),
@@ -160,48 +138,49 @@ pub fn run_schedule<S: Schedule>(
     });
 }
 
-struct Pool<'a, S> {
-    state: Mutex<State<'a, S>>,
-    changed: Condvar,
+/// What all threads share.
+struct Crew<'a, S, W> {
+    /// With the number of threads that have no task.
+    schedule: Mutex<(&'a mut S, usize)>,
+    stop: &'a (dyn Fn() -> bool + Sync),
+    work: W,
 }
 
-struct State<'a, S> {
-    schedule: &'a mut S,
-    /// A thread panicked; the others end, because they may wait for its task.
-    panicked: bool,
-}
-
-impl<'a, S: Schedule> Pool<'a, S> {
-    fn state(&self) -> MutexGuard<'_, State<'a, S>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn next(&self, stop: &(dyn Fn() -> bool + Sync)) -> Option<S::Task> {
-        let mut state = self.state();
-        loop {
-            if stop() || state.panicked {
-                return None;
-            }
-            match state.schedule.next() {
-                Next::Task(task) => return Some(task),
-                Next::End => return None,
-                Next::Wait => {}
-            }
-            let waited = self.changed.wait_timeout(state, BEAT);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+impl<S: Schedule, W: Fn(S::Task) -> S::Outcome + Sync> Crew<'_, S, W> {
+    /// Gives tasks to free threads, as far as there are both. Each thread does this again after its task.
+    fn begin_tasks<'s>(&'s self, scope: &Scope<'s>, sender: Sender<S::News>)
+    where
+        S::News: 's,
+        S::Task: 's,
+    {
+        // A lock is poisoned only where a schedule panicked: then nothing more begins.
+        let Ok(mut state) = self.schedule.lock() else {
+            return;
+        };
+        let (schedule, free) = &mut *state;
+        while *free > 0
+            && !(self.stop)()
+            && let Some(task) = schedule.next()
+        {
+            *free -= 1;
+            let sender = sender.clone();
+            scope.spawn(move |scope| self.do_task(task, scope, sender));
         }
     }
-}
 
-/// Lets the other threads end if this one panics.
-struct Abandon<'a, 'b, S: Schedule>(&'a Pool<'b, S>);
-
-impl<S: Schedule> Drop for Abandon<'_, '_, S> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.state().panicked = true;
+    fn do_task<'s>(&'s self, task: S::Task, scope: &Scope<'s>, sender: Sender<S::News>)
+    where
+        S::News: 's,
+        S::Task: 's,
+    {
+        let outcome = (self.work)(task);
+        if let Ok(mut state) = self.schedule.lock() {
+            let (schedule, free) = &mut *state;
+            *free += 1;
+            // The caller listens until all senders are gone.
+            let _ = schedule.done(outcome).map(|news| sender.send(news));
         }
-        self.0.changed.notify_all();
+        self.begin_tasks(scope, sender);
     }
 }
 
@@ -219,8 +198,8 @@ impl<T: Send> Schedule for InOrder<T> {
     type Outcome = (usize, T);
     type News = (usize, T);
 
-    fn next(&mut self) -> Next<usize> {
-        self.0.next().map_or(Next::End, Next::Task)
+    fn next(&mut self) -> Option<usize> {
+        self.0.next()
     }
 
     fn done(&mut self, outcome: (usize, T)) -> Option<(usize, T)> {

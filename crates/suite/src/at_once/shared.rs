@@ -2,7 +2,7 @@
 //! pieces that share it, and copied for each of them but the last. At most as many are in memory as there are threads,
 //! beside the copies in use.
 
-use super::{Next, Schedule, run_schedule};
+use super::{Schedule, run_schedule};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -129,12 +129,11 @@ impl<D: Send + Sync, T: Send, E: Send> Schedule for Originals<D, T, E> {
 
     /// An original is made as soon as there is room for it, before the pieces of those that are ready: so no thread
     /// waits for it when these are done.
-    fn next(&mut self) -> Next<Task<D>> {
+    fn next(&mut self) -> Option<Task<D>> {
         if !self.failed.is_empty() {
-            return Next::End;
+            return None;
         }
-        let (mut present, mut is_making) = (0, false);
-        let (mut missing, mut ready) = (None, None);
+        let (mut present, mut missing, mut ready) = (0, None, None);
         for (number, group) in self.groups.iter().enumerate() {
             let Some(first) = group.pieces.front().copied() else {
                 continue;
@@ -144,10 +143,7 @@ impl<D: Send + Sync, T: Send, E: Send> Schedule for Originals<D, T, E> {
                     present += 1;
                     ready = ready.or(Some(number));
                 }
-                Original::Making => {
-                    present += 1;
-                    is_making = true;
-                }
+                Original::Making => present += 1,
                 Original::Missing => missing = missing.or(Some((number, first))),
             }
         }
@@ -155,13 +151,10 @@ impl<D: Send + Sync, T: Send, E: Send> Schedule for Originals<D, T, E> {
             && present < self.threads
         {
             self.groups[number].original = Original::Making;
-            return Next::Task(Task::Make(number, piece));
+            return Some(Task::Make(number, piece));
         }
-        match ready.and_then(|number| self.groups[number].begin()) {
-            Some((piece, original)) => Next::Task(Task::Work(piece, original)),
-            None if is_making => Next::Wait,
-            None => Next::End,
-        }
+        let (piece, original) = self.groups[ready?].begin()?;
+        Some(Task::Work(piece, original))
     }
 
     fn done(&mut self, outcome: Outcome<D, T, E>) -> Option<(usize, T)> {
@@ -221,19 +214,18 @@ mod tests {
         let originals = [0, 0, 1, 1, 2, 2].map(Some);
         let mut schedule: Originals<(), (), ()> = Originals::new(&originals, 2);
         let next = |schedule: &mut Originals<(), (), ()>| match schedule.next() {
-            Next::Task(Task::Make(group, _)) => {
+            Some(Task::Make(group, _)) => {
                 schedule.done(Outcome::Made(group, 0, Ok(())));
                 format!("make {group}")
             }
-            Next::Task(Task::Work(piece, _)) => {
+            Some(Task::Work(piece, _)) => {
                 schedule.done(Outcome::Worked(piece, Ok(())));
                 format!("work {piece}")
             }
-            Next::Wait => "wait".to_string(),
-            Next::End => "end".to_string(),
+            None => "none".to_string(),
         };
         let tasks: Vec<String> = (0..10).map(|_| next(&mut schedule)).collect();
-        let expected = "make 0,make 1,work 0,work 1,make 2,work 2,work 3,work 4,work 5,end";
+        let expected = "make 0,make 1,work 0,work 1,make 2,work 2,work 3,work 4,work 5,none";
         assert_eq!(tasks.join(","), expected);
     }
 
