@@ -90,6 +90,33 @@ impl<N: Number> Table<N> {
         }
     }
 
+    /// The places of at most `most` numbers from `index` on, to write to: fewer where a page ends, at least one.
+    #[inline(always)]
+    pub(crate) fn slots(&mut self, index: usize, most: usize) -> &mut [N] {
+        match self {
+            Table::Own(memory) => &mut memory.numbers_mut()[index..index + most],
+            Table::Shared(shared) => shared.slots(index, most),
+        }
+    }
+
+    /// Writes numbers to places.
+    #[inline(always)]
+    pub(crate) fn write(&mut self, numbers: impl Iterator<Item = (usize, N)>) {
+        match self {
+            Table::Own(memory) => {
+                let memory = memory.numbers_mut();
+                for (index, number) in numbers {
+                    memory[index] = number;
+                }
+            }
+            Table::Shared(shared) => {
+                for (index, number) in numbers {
+                    *shared.slot(index) = number;
+                }
+            }
+        }
+    }
+
     /// The numbers from `index` to the end of its page.
     #[inline(always)]
     pub(crate) fn rest_of_page(&self, index: usize) -> &[N] {
@@ -112,6 +139,18 @@ impl<N: Number> Table<N> {
     /// The numbers in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = N> {
         self.pages().flatten().copied()
+    }
+
+    /// Begins to fetch numbers from memory.
+    #[inline(always)]
+    pub(crate) fn prefetch_all(&self, indices: impl Iterator<Item = usize>) {
+        match self {
+            Table::Own(memory) => {
+                let memory = memory.numbers();
+                indices.for_each(|index| prefetch_index::prefetch_index(memory, index));
+            }
+            Table::Shared(_) => indices.for_each(|index| self.prefetch(index)),
+        }
     }
 
     /// Begins to fetch the number at `index`, which need not exist, from memory.
@@ -144,12 +183,24 @@ impl<N: Number> Shared<N> {
 
     #[inline(always)]
     fn slot(&mut self, index: usize) -> &mut N {
-        let number = index / Self::PER_PAGE;
+        &mut self.own_page(index / Self::PER_PAGE)[index % Self::PER_PAGE]
+    }
+
+    #[inline(always)]
+    fn slots(&mut self, index: usize, most: usize) -> &mut [N] {
+        let place = index % Self::PER_PAGE;
+        let end = (place + most).min(Self::PER_PAGE);
+        &mut self.own_page(index / Self::PER_PAGE)[place..end]
+    }
+
+    /// A page that only this table has.
+    #[inline(always)]
+    fn own_page(&mut self, number: usize) -> &mut [N] {
         if !matches!(self.pages[number], Page::Own(_)) {
             self.copy_page(number);
         }
         match &mut self.pages[number] {
-            Page::Own(page) => &mut page.numbers_mut()[index % Self::PER_PAGE],
+            Page::Own(page) => page.numbers_mut(),
             Page::Base | Page::Shared(_) => unreachable!("the page was copied"),
         }
     }
@@ -204,6 +255,17 @@ mod tests {
                     *table.slot(at) = step;
                     list[at] = step;
                     assert_eq!(table.get(at), step);
+                    // Numbers one after the other, over the ends of pages, and some anywhere.
+                    let mut from = at;
+                    while from < len.min(at + 600_000) {
+                        let slots = table.slots(from, len.min(at + 600_000) - from);
+                        slots.fill(step + 1);
+                        list[from..from + slots.len()].fill(step + 1);
+                        from += slots.len();
+                    }
+                    let some = (0..5).map(|n| (at * n % len, step + n as u32));
+                    table.write(some.clone());
+                    some.for_each(|(index, number)| list[index] = number);
                 }
                 if step % 3 == 0 {
                     copies.push((table.clone(), list.clone()));

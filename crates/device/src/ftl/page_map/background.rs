@@ -168,10 +168,16 @@ impl Background {
 
 impl PageMapDevice {
     /// Starts as many relocation jobs as there are buffers and reasons for.
+    #[inline]
     pub(super) fn pump(&mut self) {
-        if self.background.pumping {
-            return;
+        // Asked after nearly every event; mostly there is nothing to relocate.
+        let is_filling = self.background.filling.is_some();
+        if !self.background.pumping && (is_filling || self.may_relocate()) {
+            self.relocate_now();
         }
+    }
+
+    fn relocate_now(&mut self) {
         self.background.pumping = true;
         while self.may_relocate() {
             let Some(victim) = self.log.current_victim(self.now, self.background.idle) else {
@@ -255,10 +261,8 @@ impl PageMapDevice {
             && self.writes.in_transit == 0
     }
 
+    /// What says no most often comes first.
     fn may_relocate(&self) -> bool {
-        if self.log.is_read_only() || self.log.gc_is_futile() {
-            return false;
-        }
         let b = &self.background;
         let filling = b.filling.is_some();
         if !filling && b.active >= b.most {
@@ -271,11 +275,14 @@ impl PageMapDevice {
                 && (self.log.has_slc_data()
                     || self.log.relocating()
                     || self.log.collects_in_idle_time()));
+        if !wanted || self.log.is_read_only() || self.log.gc_is_futile() {
+            return false;
+        }
         let turn = b.idle || !(b.takes_turns && self.log.host_is_paced() && self.host_has_credit());
         let room = filling
             || !b.shares_buffer
             || self.writes.room() >= self.log.geometry.native.program_units;
-        wanted && (filling || turn) && room
+        (filling || turn) && room
     }
 
     fn filling_job(&mut self, pool: Pool) -> u32 {

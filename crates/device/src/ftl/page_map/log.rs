@@ -20,7 +20,7 @@ mod partial;
 mod relocation;
 mod slc;
 
-use super::map::Map;
+use super::map::{LostRun, Map};
 use super::map_cache::MapCache;
 use super::ppn::Ppn;
 use super::victims::Victims;
@@ -258,6 +258,9 @@ pub(crate) struct Log {
     /// Pages of the map that the look-ups of the present step wait for.
     #[serde(skip)]
     wanted: Vec<WantedPage>,
+    /// Room for what [`Map::point_run`] finds.
+    #[serde(skip)]
+    lost: Vec<LostRun>,
     layout: Layout,
     journal_next: u32,
     entries_pending: u32,
@@ -304,6 +307,7 @@ impl Log {
                 .then(|| Checkpoint::new(layout.map_pages, layout.journal_units)),
             partials: Vec::new(),
             wanted: Vec::new(),
+            lost: Vec::new(),
             layout,
             journal_next: 0,
             entries_pending: 0,

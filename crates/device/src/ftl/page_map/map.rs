@@ -5,6 +5,7 @@
 //! zeroed memory, which the system hands out page by page as it is written to.
 
 use super::ppn::Ppn;
+use crate::convert::Narrow;
 use crate::ftl::page_map::lpn::Lpn;
 use crate::invariant::{Checked, ensure};
 use crate::table::Table;
@@ -19,6 +20,26 @@ pub(crate) struct Map {
     /// A bit for each place.
     valid: Table<u64>,
     mapped: u32,
+    /// Owners of the units that [`Map::take_valid`] took last.
+    #[serde(skip)]
+    owners: Vec<u32>,
+}
+
+/// Places one after the other that logical units one after the other had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LostRun {
+    pub(crate) first: Ppn,
+    /// Zero in a run of none.
+    pub(crate) count: u32,
+}
+
+impl Default for LostRun {
+    fn default() -> Self {
+        LostRun {
+            first: Ppn(0),
+            count: 0,
+        }
+    }
 }
 
 impl Map {
@@ -28,6 +49,7 @@ impl Map {
             inverse: Table::zeroed(physical_units as usize),
             valid: Table::zeroed(physical_units.div_ceil(64) as usize),
             mapped: 0,
+            owners: Vec::new(),
         }
     }
 
@@ -64,9 +86,51 @@ impl Map {
         old
     }
 
+    /// As [`Map::point`] for `count` logical units from `first` and the places from `to`. `lost` gets what they had,
+    /// in order.
+    pub(crate) fn point_run(
+        &mut self,
+        mut first: Lpn,
+        mut count: u32,
+        mut to: Ppn,
+        lost: &mut Vec<LostRun>,
+    ) {
+        lost.clear();
+        let (mut run, mut unmapped) = (LostRun::default(), 0);
+        while count > 0 {
+            let places = self.forward.slots(first.index(), count as usize);
+            let owners = self.inverse.slots(to.index(), places.len());
+            let done = owners.len().narrow();
+            for (place, at) in places[..owners.len()].iter_mut().zip(to.0..) {
+                let old = std::mem::replace(place, Ppn(at).complement());
+                let old = Ppn::from_complement(old);
+                if old == Ppn::UNMAPPED {
+                    unmapped += 1;
+                } else if old == run.first + run.count {
+                    run.count += 1;
+                } else {
+                    lost.push(run);
+                    run = LostRun {
+                        first: old,
+                        count: 1,
+                    };
+                }
+            }
+            for (owner, unit) in owners.iter_mut().zip(first.0..) {
+                *owner = unit;
+            }
+            (first, to, count) = (first + done, to + done, count - done);
+        }
+        lost.push(run);
+        self.mapped += unmapped;
+        for run in lost {
+            self.change_valid(run.first, run.count, |word, bits| word & !bits);
+        }
+    }
+
     /// Takes valid units of `from..end`, those that `wanted` accepts and at most `most`: they are
     /// appended to `taken` and marked as valid no longer. The entries of their owners are prefetched:
-    /// they lie anywhere in memory, and [`Map::move_units`] needs all of them.
+    /// they lie anywhere in memory, and [`Map::move_taken`] needs all of them.
     pub(crate) fn take_valid(
         &mut self,
         from: Ppn,
@@ -75,52 +139,70 @@ impl Map {
         wanted: impl Fn(Ppn) -> bool,
         taken: &mut Vec<Ppn>,
     ) {
+        self.owners.clear();
         let most = taken.len() + most as usize;
         let mut at = from.0;
         while at < end.0 && taken.len() < most {
-            let word = self.valid.slot(at as usize / 64);
+            let first = at / 64 * 64;
+            let word = self.valid.slot(first as usize / 64);
+            // A page of the table has a multiple of 64 places.
+            let owners = self.inverse.rest_of_page(first as usize);
             let mut left = *word >> (at % 64) << (at % 64);
+            if end.0 - first < 64 {
+                left &= (1 << (end.0 - first)) - 1;
+            }
             while left != 0 && taken.len() < most {
-                let ppn = Ppn(at / 64 * 64 + left.trailing_zeros());
-                if ppn >= end {
-                    break;
-                }
+                let place = left.trailing_zeros();
                 let bit = left & left.wrapping_neg();
                 left ^= bit;
-                if wanted(ppn) {
+                if wanted(Ppn(first + place)) {
                     *word ^= bit;
-                    taken.push(ppn);
-                    let owner = self.inverse.get(ppn.index());
-                    self.forward.prefetch(owner as usize);
+                    taken.push(Ppn(first + place));
+                    self.owners.push(owners[place as usize]);
                 }
             }
-            let Some(next) = (at / 64 + 1).checked_mul(64) else {
+            let Some(next) = first.checked_add(64) else {
                 break;
             };
             at = next;
         }
+        let owners = self.owners.iter();
+        self.forward
+            .prefetch_all(owners.map(|owner| *owner as usize));
     }
 
-    /// Points the owners of units that were taken from `sources` at the places from `to`, which
+    /// Points the owners of the units that were taken last at the places from `to`, which
     /// [`Map::mark_valid`] must be told of.
-    pub(crate) fn move_units(&mut self, sources: &[Ppn], to: Ppn) {
-        for (from, at) in sources.iter().zip(to.0..) {
-            let logical = self.inverse.get(from.index());
-            let place = self.forward.slot(logical as usize);
-            debug_assert_eq!(*place, from.complement());
-            *place = Ppn(at).complement();
-            *self.inverse.slot(at as usize) = logical;
+    pub(crate) fn move_taken(&mut self, to: Ppn) {
+        let places = self.owners.iter().zip(to.0..);
+        let places = places.map(|(owner, at)| (*owner as usize, Ppn(at).complement()));
+        self.forward.write(places);
+        let mut left = &self.owners[..];
+        let mut at = to.index();
+        while !left.is_empty() {
+            let slots = self.inverse.slots(at, left.len());
+            let (here, rest) = left.split_at(slots.len());
+            slots.copy_from_slice(here);
+            at += here.len();
+            left = rest;
         }
     }
 
     /// `count` places from `first` hold valid data now.
     #[inline]
     pub(crate) fn mark_valid(&mut self, first: Ppn, count: u32) {
+        self.change_valid(first, count, |word, bits| word | bits);
+    }
+
+    /// Changes the bits of places, word by word.
+    #[inline]
+    fn change_valid(&mut self, first: Ppn, count: u32, change: impl Fn(u64, u64) -> u64) {
         let mut at = first.0;
         let end = at + count;
         while at < end {
             let n = (64 - at % 64).min(end - at);
-            *self.valid.slot(at as usize / 64) |= (u64::MAX >> (64 - n)) << (at % 64);
+            let word = self.valid.slot(at as usize / 64);
+            *word = change(*word, (u64::MAX >> (64 - n)) << (at % 64));
             at += n;
         }
     }
@@ -251,6 +333,7 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
 
     #[test]
     fn the_two_directions_agree() {
@@ -285,13 +368,42 @@ mod tests {
         let mut taken = Vec::new();
         map.take_valid(Ppn(0), Ppn(300), 5, |_| true, &mut taken);
         assert_eq!(taken, [Ppn(60)]);
-        map.move_units(&taken, Ppn(190));
+        map.move_taken(Ppn(190));
         map.mark_valid(Ppn(190), 1);
         assert_eq!(
             (map.lookup(Lpn(3)), map.owner(Ppn(190)), map.mapped()),
             (Ppn(190), Lpn(3), 1)
         );
         assert_eq!(map.next_valid(Ppn(0), Ppn(300)), Some(Ppn(190)));
+    }
+
+    /// Against [`Map::point`] for each unit: runs of any length to places in order, over data that was written in
+    /// runs of another length.
+    #[test]
+    fn a_run_is_pointed_as_its_units_are() {
+        let mut random = Random::new(5);
+        let (mut map, mut single) = (Map::new(500, 100_000), Map::new(500, 100_000));
+        let (mut to, mut lost) = (Ppn(0), Vec::new());
+        for _ in 0..1000 {
+            let first = random.below(500) as u32;
+            let count = random.below(u64::from(500 - first).min(90)) as u32;
+            map.point_run(Lpn(first), count, to, &mut lost);
+            let old: Vec<Ppn> = (0..count)
+                .map(|i| single.point(Lpn(first + i), to + i))
+                .filter(|old| *old != Ppn::UNMAPPED)
+                .collect();
+            let runs = lost
+                .iter()
+                .flat_map(|run| (0..run.count).map(|i| run.first + i));
+            assert!(runs.eq(old));
+            map.mark_valid(to, count);
+            single.mark_valid(to, count);
+            to = to + count;
+        }
+        assert_eq!(map.mapped(), single.mapped());
+        assert!(map.forward.iter().eq(single.forward.iter()));
+        assert!(map.inverse.iter().eq(single.inverse.iter()));
+        assert!(map.valid.iter().eq(single.valid.iter()));
     }
 
     /// Against a search from unit to unit.

@@ -44,12 +44,21 @@ impl PageMapDevice {
 
     /// Begins to fetch pages of the map, or joins the fetch of what is on its way; returns for how
     /// many of them `waiter` waits.
+    #[inline]
     pub(super) fn fetch_map(
         &mut self,
         wanted: Vec<WantedPage>,
         waiter: MapWaiter,
         urgent: bool,
     ) -> u32 {
+        if wanted.is_empty() {
+            self.log.return_wanted(wanted);
+            return 0;
+        }
+        self.fetch_map_pages(wanted, waiter, urgent)
+    }
+
+    fn fetch_map_pages(&mut self, wanted: Vec<WantedPage>, waiter: MapWaiter, urgent: bool) -> u32 {
         let mut waits = 0;
         for page in &wanted {
             self.counters.map_misses += u64::from(page.absent);

@@ -10,7 +10,14 @@ const WEAR_CHECK_ERASES: u64 = 64;
 
 impl PageMapDevice {
     /// Sends erases for superblocks without valid data.
+    #[inline]
     pub(in crate::ftl::page_map) fn erase_invalid(&mut self) {
+        if self.log.has_erasable() {
+            self.submit_erases();
+        }
+    }
+
+    fn submit_erases(&mut self) {
         while let Some(superblock) = self.take_erasable() {
             let g = &self.log.geometry;
             let slc = self.log.blocks.get(superblock).slc;

@@ -5,6 +5,7 @@ use super::{Log, Pool, ProgramUnit, Stream};
 use crate::convert::Narrow;
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::lpn::Lpn;
+use crate::ftl::page_map::map::LostRun;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
@@ -58,10 +59,7 @@ impl Log {
         let units = &units[..units.len().min(fitting as usize)];
         for unit in units {
             let ppn = self.geometry.ppn(stream.superblock, stream.next);
-            let old = self.map.point(*unit, ppn);
-            if old != Ppn::UNMAPPED {
-                self.invalidated(self.geometry.superblock_of(old), 1);
-            }
+            self.point_unit(*unit, ppn);
             self.advance_stream(&mut stream, ppn, 1);
         }
         let count = units.len().narrow();
@@ -113,27 +111,49 @@ impl Log {
         self.geometry.mode(stream.slc).program_units - stream.filling
     }
 
-    /// Appends logical units that fit. Invalid units of one superblock are booked together.
+    /// Appends logical units that fit.
     pub(super) fn append(&mut self, stream: &mut Stream, first: Lpn, count: u32) {
         debug_assert!(count <= self.room(stream), "a program unit overflows");
         let ppn = self.geometry.ppn(stream.superblock, stream.next);
-        let superblock_units = self.geometry.native.superblock_units;
-        let (mut lost, mut lost_from, mut lost_units) = (SuperblockId(0), Ppn(0), 0);
-        for i in 0..count {
-            let old = self.map.point(first + i, ppn + i);
-            if old == Ppn::UNMAPPED {
-                continue;
-            }
-            if lost_units == 0 || old.0.wrapping_sub(lost_from.0) >= superblock_units {
-                self.invalidated(lost, lost_units);
-                lost = self.geometry.superblock_of(old);
-                lost_from = self.geometry.ppn(lost, 0);
-                lost_units = 0;
-            }
-            lost_units += 1;
+        if count == 1 {
+            self.point_unit(first, ppn);
+        } else {
+            self.point_units(first, count, ppn);
         }
-        self.invalidated(lost, lost_units);
         self.advance_stream(stream, ppn, count);
+    }
+
+    #[inline]
+    fn point_unit(&mut self, unit: Lpn, ppn: Ppn) {
+        let old = self.map.point(unit, ppn);
+        if old != Ppn::UNMAPPED {
+            self.invalidated(self.geometry.superblock_of(old), 1);
+        }
+    }
+
+    /// As [`Log::point_unit`] for several units. Invalid units of one superblock are booked together.
+    fn point_units(&mut self, first: Lpn, count: u32, ppn: Ppn) {
+        let mut lost = std::mem::take(&mut self.lost);
+        self.map.point_run(first, count, ppn, &mut lost);
+        let superblock_units = self.geometry.native.superblock_units;
+        let (mut superblock, mut from, mut units) = (SuperblockId(0), Ppn(0), 0);
+        for &LostRun { first, count } in &lost {
+            let mut done = 0;
+            while done < count {
+                let at = first + done;
+                if units == 0 || at.0.wrapping_sub(from.0) >= superblock_units {
+                    self.invalidated(superblock, units);
+                    superblock = self.geometry.superblock_of(at);
+                    from = self.geometry.ppn(superblock, 0);
+                    units = 0;
+                }
+                let here = (count - done).min(superblock_units - (at - from));
+                units += here;
+                done += here;
+            }
+        }
+        self.invalidated(superblock, units);
+        self.lost = lost;
     }
 
     /// Units were put at the end of a stream, from `ppa`.

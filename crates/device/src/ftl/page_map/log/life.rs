@@ -58,6 +58,12 @@ impl Log {
         self.to_erase.push(superblock);
     }
 
+    /// Whether superblocks without valid data wait for their erasure.
+    #[inline]
+    pub(crate) fn has_erasable(&self) -> bool {
+        !self.to_erase.is_empty()
+    }
+
     /// A superblock that can be erased now: its programs are done, and nothing `is_needed` of what it held.
     pub(crate) fn take_erasable(
         &mut self,

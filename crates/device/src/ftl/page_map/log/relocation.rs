@@ -66,14 +66,13 @@ impl Log {
         let to = self.geometry.ppn(stream.superblock, stream.next);
         let before = sources.len();
         self.take_units(victim, self.room(stream), sources);
-        let sources = &sources[before..];
-        let moved = sources.len().narrow();
+        let moved = (sources.len() - before).narrow();
         debug_assert_eq!(
             self.blocks.get(victim.superblock).state,
             State::Collecting,
             "data is moved out of a superblock that is no victim"
         );
-        self.map.move_units(sources, to);
+        self.map.move_taken(to);
         // A victim is neither open nor listed: nothing else follows from what it loses.
         self.blocks.get_mut(victim.superblock).valid -= moved;
         self.advance_stream(stream, to, moved);

@@ -24,11 +24,12 @@ impl Log {
     /// Dynamic cache must give blocks back: the unmapped capacity that it borrowed is being used,
     /// and of the over-provisioning as much as it may lend.
     pub(super) fn must_fold(&self) -> bool {
+        if self.slc_count <= self.layout.slc.fixed || self.slc_closed.is_empty() {
+            return false;
+        }
         let least = (self.layout.gc_start + OPEN_SUPERBLOCKS)
             .max(self.slc_floor().saturating_sub(self.layout.slc.lent));
-        self.slc_count > self.layout.slc.fixed
-            && self.blocks.free_count() <= least
-            && !self.slc_closed.is_empty()
+        self.blocks.free_count() <= least
     }
 
     /// Units of valid data in SLC superblocks.
