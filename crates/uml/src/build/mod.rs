@@ -19,7 +19,7 @@ pub use tool::{check_tools, in_path};
 
 /// The options, over a base of `allnoconfig`.
 const CONFIG: &str = include_str!("kernel.config");
-/// Pinned random numbers, the cost of calls, the record of calls, children that end with their kernel.
+/// Pinned random numbers, the cost of calls, the record of calls, children that end with their kernel, processors with AMX.
 const PATCH: &str = include_str!("virtual-time.patch");
 /// Name of the folders of builds in the cache folder.
 const WORK: &str = "building";
