@@ -5,6 +5,15 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stages.sh
 
+reports_in_a_browser() {
+    if command -v python3 >/dev/null && command -v chromium >/dev/null; then
+        scripts/browser.sh "$target/debug/nandscope" "$work"
+    else
+        "$target/debug/nandscope" review sim:sm2708-250gb --quick -o "$work/report" >/dev/null
+        skip "the browser check needs python3 and chromium"
+    fi
+}
+
 stage "format, links, places of planted faults"
 cargo fmt --all --check
 rustfmt --edition 2024 --check fuzz/src/*.rs fuzz/fuzz_targets/*.rs
@@ -31,18 +40,17 @@ cargo test --workspace --no-run
 stage "kernel for real file systems (from the cache where it was built before)"
 "$target/debug/nandscope" kernel build
 
-stage "tests"
+# Tests wait for served cards, disks and processes as often as they work: reports are looked at meanwhile.
+stage "tests; report in a browser"
+looks=$work/browser.log
+reports_in_a_browser >"$looks" 2>&1 &
+browser=$!
+trap 'kill "$browser" 2>/dev/null || true; rm -rf "$work"' EXIT
 tests default
+wait "$browser" || { cat "$looks"; exit 1; }
+cat "$looks"
 
 stage "examples in the documentation"
 cargo test --workspace --doc 2>&1 | tee -a "$log"
-
-stage "report in a browser"
-if command -v python3 >/dev/null && command -v chromium >/dev/null; then
-    scripts/browser.sh "$target/debug/nandscope" "$work"
-else
-    "$target/debug/nandscope" review sim:sm2708-250gb --quick -o "$work/report" >/dev/null
-    skip "the browser check needs python3 and chromium"
-fi
 
 summary "make test"

@@ -28,8 +28,9 @@ MOST_PAGES = 12
 PART = 6000
 # Plots that are tried with the pointer; more would show the same again.
 TRIED = 6
-# Seconds in which a plot must show what the pointer has done.
-LONGEST_WAIT = 5
+# Seconds in which a plot must show what the pointer has done and a file must be saved, on a machine that does other
+# things as well.
+LONGEST_WAIT = 60
 
 
 def numbers(seen):
@@ -219,7 +220,7 @@ class Check:
         for event in ("mousePressed", "mouseReleased"):
             self.mouse(event, at["x"], at["y"], button="left", clickCount=1)
         saved, size = None, 0
-        for _ in range(100):
+        for _ in range(10 * LONGEST_WAIT):
             names = os.listdir(folder)
             new = [n for n in names if n not in before and n.endswith("." + form.lower())]
             # The browser makes the file first, and fills it then.
