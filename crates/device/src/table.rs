@@ -99,19 +99,23 @@ impl<N: Number> Table<N> {
         }
     }
 
-    /// Writes numbers to places.
+    /// Writes numbers to places one after the other; `old` hears what was there.
     #[inline(always)]
-    pub(crate) fn write(&mut self, numbers: impl Iterator<Item = (usize, N)>) {
+    pub(crate) fn replace(
+        &mut self,
+        numbers: impl Iterator<Item = (usize, N)>,
+        mut old: impl FnMut(N),
+    ) {
         match self {
             Table::Own(memory) => {
                 let memory = memory.numbers_mut();
                 for (index, number) in numbers {
-                    memory[index] = number;
+                    old(std::mem::replace(&mut memory[index], number));
                 }
             }
             Table::Shared(shared) => {
                 for (index, number) in numbers {
-                    *shared.slot(index) = number;
+                    old(std::mem::replace(shared.slot(index), number));
                 }
             }
         }
@@ -264,8 +268,11 @@ mod tests {
                         from += slots.len();
                     }
                     let some = (0..5).map(|n| (at * n % len, step + n as u32));
-                    table.write(some.clone());
-                    some.for_each(|(index, number)| list[index] = number);
+                    let mut old = Vec::new();
+                    table.replace(some.clone(), |number| old.push(number));
+                    let replaced =
+                        some.map(|(at, number)| std::mem::replace(&mut list[at], number));
+                    assert!(replaced.eq(old));
                 }
                 if step % 3 == 0 {
                     copies.push((table.clone(), list.clone()));

@@ -258,9 +258,11 @@ pub(crate) struct Log {
     /// Pages of the map that the look-ups of the present step wait for.
     #[serde(skip)]
     wanted: Vec<WantedPage>,
-    /// Room for what [`Map::point_run`] finds.
+    /// Room for what [`Map::point_run`] and [`Map::point_each`] find.
     #[serde(skip)]
-    lost: Vec<LostRun>,
+    lost_runs: Vec<LostRun>,
+    #[serde(skip)]
+    lost: Vec<Ppn>,
     layout: Layout,
     journal_next: u32,
     entries_pending: u32,
@@ -307,6 +309,7 @@ impl Log {
                 .then(|| Checkpoint::new(layout.map_pages, layout.journal_units)),
             partials: Vec::new(),
             wanted: Vec::new(),
+            lost_runs: Vec::new(),
             lost: Vec::new(),
             layout,
             journal_next: 0,

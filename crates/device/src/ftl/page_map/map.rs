@@ -128,6 +128,28 @@ impl Map {
         }
     }
 
+    /// As [`Map::point`] for logical units anywhere, among which one may be more than once, and the places from `to`, and
+    /// [`Map::mark_valid`] for these. `lost` gets the places that the units had.
+    pub(crate) fn point_each(&mut self, units: &[Lpn], to: Ppn, lost: &mut Vec<Ppn>) {
+        lost.clear();
+        self.mark_valid(to, units.len().narrow());
+        let owners = units.iter().zip(to.index()..);
+        self.inverse
+            .replace(owners.map(|(unit, at)| (at, unit.0)), |_| ());
+        let places = units.iter().zip(to.0..);
+        let places = places.map(|(unit, at)| (unit.index(), Ppn(at).complement()));
+        let mut unmapped = 0;
+        self.forward
+            .replace(places, |old| match Ppn::from_complement(old) {
+                Ppn::UNMAPPED => unmapped += 1,
+                old => lost.push(old),
+            });
+        self.mapped += unmapped;
+        for old in lost {
+            self.clear(*old);
+        }
+    }
+
     /// Takes valid units of `from..end`, those that `wanted` accepts and at most `most`: they are
     /// appended to `taken` and marked as valid no longer. The entries of their owners are prefetched:
     /// they lie anywhere in memory, and [`Map::move_taken`] needs all of them.
@@ -176,16 +198,10 @@ impl Map {
     pub(crate) fn move_taken(&mut self, to: Ppn) {
         let places = self.owners.iter().zip(to.0..);
         let places = places.map(|(owner, at)| (*owner as usize, Ppn(at).complement()));
-        self.forward.write(places);
-        let mut left = &self.owners[..];
-        let mut at = to.index();
-        while !left.is_empty() {
-            let slots = self.inverse.slots(at, left.len());
-            let (here, rest) = left.split_at(slots.len());
-            slots.copy_from_slice(here);
-            at += here.len();
-            left = rest;
-        }
+        self.forward.replace(places, |_| ());
+        let owners = self.owners.iter().zip(to.index()..);
+        let owners = owners.map(|(owner, at)| (at, *owner));
+        self.inverse.replace(owners, |_| ());
     }
 
     /// `count` places from `first` hold valid data now.
@@ -375,6 +391,31 @@ mod tests {
             (Ppn(190), Lpn(3), 1)
         );
         assert_eq!(map.next_valid(Ppn(0), Ppn(300)), Some(Ppn(190)));
+    }
+
+    /// Against [`Map::point`] for each unit, with some units twice.
+    #[test]
+    fn units_anywhere_are_pointed_as_each_of_them_is() {
+        let mut random = Random::new(6);
+        let (mut map, mut single) = (Map::new(500, 100_000), Map::new(500, 100_000));
+        let (mut to, mut lost) = (Ppn(0), Vec::new());
+        for _ in 0..1000 {
+            let count = random.below(60) as usize;
+            let units: Vec<Lpn> = (0..count).map(|_| Lpn(random.below(500) as u32)).collect();
+            map.point_each(&units, to, &mut lost);
+            let mut old = Vec::new();
+            for unit in units {
+                old.push(single.point(unit, to));
+                single.mark_valid(to, 1);
+                to = to + 1;
+            }
+            old.retain(|old| *old != Ppn::UNMAPPED);
+            assert_eq!(lost, old);
+        }
+        assert_eq!(map.mapped(), single.mapped());
+        assert!(map.forward.iter().eq(single.forward.iter()));
+        assert!(map.inverse.iter().eq(single.inverse.iter()));
+        assert!(map.valid.iter().eq(single.valid.iter()));
     }
 
     /// Against [`Map::point`] for each unit: runs of any length to places in order, over data that was written in

@@ -57,12 +57,15 @@ impl Log {
         };
         let fitting = self.room(&stream).min(self.entries_to_journal_page());
         let units = &units[..units.len().min(fitting as usize)];
-        for unit in units {
-            let ppn = self.geometry.ppn(stream.superblock, stream.next);
-            self.point_unit(*unit, ppn);
-            self.advance_stream(&mut stream, ppn, 1);
-        }
         let count = units.len().narrow();
+        let ppn = self.geometry.ppn(stream.superblock, stream.next);
+        let mut lost = std::mem::take(&mut self.lost);
+        self.map.point_each(units, ppn, &mut lost);
+        self.count_appended(&mut stream, count);
+        for old in &lost {
+            self.invalidated(self.geometry.superblock_of(*old), 1);
+        }
+        self.lost = lost;
         stream.host_units += count;
         self.programmed.host += u64::from(count);
         self.gc_writes_since_host = 0;
@@ -133,7 +136,7 @@ impl Log {
 
     /// As [`Log::point_unit`] for several units. Invalid units of one superblock are booked together.
     fn point_units(&mut self, first: Lpn, count: u32, ppn: Ppn) {
-        let mut lost = std::mem::take(&mut self.lost);
+        let mut lost = std::mem::take(&mut self.lost_runs);
         self.map.point_run(first, count, ppn, &mut lost);
         let superblock_units = self.geometry.native.superblock_units;
         let (mut superblock, mut from, mut units) = (SuperblockId(0), Ppn(0), 0);
@@ -153,12 +156,16 @@ impl Log {
             }
         }
         self.invalidated(superblock, units);
-        self.lost = lost;
+        self.lost_runs = lost;
     }
 
-    /// Units were put at the end of a stream, from `ppa`.
+    /// Units were put at the end of a stream, from `ppn`.
     pub(super) fn advance_stream(&mut self, stream: &mut Stream, ppn: Ppn, count: u32) {
         self.map.mark_valid(ppn, count);
+        self.count_appended(stream, count);
+    }
+
+    fn count_appended(&mut self, stream: &mut Stream, count: u32) {
         self.blocks.get_mut(stream.superblock).valid += count;
         stream.next += count;
         stream.filling += count;
