@@ -113,9 +113,9 @@ pub(super) fn boundaries<T: Target>(
         let whole = |o: &Opened| phase.is_none_or(|(page, _)| o.unit.is_multiple_of(page));
         if let Some(opened) = opened.filter(whole) {
             let known = layout.unit.is_some();
-            let first = match phase.filter(|_| !known) {
-                Some(phase) => first_of(probing, &opened, phase)?,
-                None => None,
+            let first = match known {
+                true => None,
+                false => first_of(probing, &opened, phase)?,
             };
             (unit, offset, layout) = with_writes((unit, offset, layout), &opened, first);
             page = page_beside(page, &found, &opened, step);
@@ -128,20 +128,33 @@ pub(super) fn boundaries<T: Target>(
     Ok(layout)
 }
 
-/// Where the first unit begins: at the page that is slow each time, and at a multiple of what partitions begin at where pages
-/// do so too; `None` if these disagree.
+/// Where the first unit begins: at the page that is slow each time, or at a multiple of what partitions begin at, where pages
+/// do so too; `None` if these disagree. Where no page shows, both must agree.
 fn first_of<T: Target>(
     probing: &mut Probing<'_, T>,
     opened: &Opened,
-    (page, first): (u64, u64),
+    phase: Option<(u64, u64)>,
 ) -> Result<Option<u64>, ProbeError> {
+    let (page, first) = phase.unwrap_or((SMALLEST_PAGE, 0));
     let exact = opened::first_page(probing, opened, (page, first))?;
-    let aligned = first.is_multiple_of(page);
-    let round = opened.first(PAGE_MAX).filter(|_| aligned);
+    let round = opened
+        .first(PAGE_MAX)
+        .filter(|_| first.is_multiple_of(page));
     Ok(match (exact, round) {
-        (Some(exact), Some(round)) => (exact == round).then_some(exact),
-        (exact, round) => exact.or(round),
+        (Some(exact), Some(round)) => {
+            completes(exact.at, round, opened.unit, page).then_some(round)
+        }
+        (Some(exact), None) => Some(exact.at).filter(|_| exact.alone && phase.is_some()),
+        (None, round) => round.filter(|_| phase.is_some()),
     })
+}
+
+/// Whether the writes of `page` that are slow at `exact` complete the first page of a unit that begins at `round`: programmed
+/// are one or more of them together, twice as many each time.
+fn completes(exact: u64, round: u64, unit: u64, page: u64) -> bool {
+    let programmed = (exact + page + unit - round) % unit;
+    let times = programmed / page.max(1);
+    programmed.is_multiple_of(page) && times.is_power_of_two() && programmed <= PAGE_MAX
 }
 
 /// The unit that reads show, or none, together with the one that writing in order shows, which begins at `first`, where that
