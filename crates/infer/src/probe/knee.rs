@@ -43,6 +43,24 @@ pub(super) struct Measured {
     pub(super) deeper: Option<u32>,
 }
 
+impl Measured {
+    /// Whether the rates by which the number was chosen fall by this factor as well.
+    fn falls(&self, factor: f64) -> bool {
+        let Some(Knee::At { units, .. }) = self.found.map(|f| f.knee) else {
+            return false;
+        };
+        let of = |n: u32| self.rates.iter().find(|r| r.units == n);
+        let pair = of(units).zip(of(units + 1));
+        pair.is_some_and(|(few, many)| few.bytes_per_s >= factor * many.bytes_per_s)
+    }
+
+    /// Whether the rates that were measured again do not fall where the first ones did, as where something else delayed these.
+    pub(super) fn by_chance(&self) -> bool {
+        let (few, many) = &self.beside;
+        !many.is_empty() && median(few) < STEP * median(many)
+    }
+}
+
 /// Measures rates by number of units until the fall is certain, or the time for it is spent.
 pub(super) fn measure<T: Target>(
     probing: &mut Probing<'_, T>,
@@ -139,6 +157,37 @@ pub(super) fn borne_out<T: Target>(
     }
     let again = measure(probing, plan, longer, most)?;
     Ok((again, longer))
+}
+
+/// The longest piece, bytes: no page is longer.
+const LONGEST: u64 = 512 << 10;
+
+/// Measures once more with the longest pieces where no fall was seen, if many units are written more slowly then than one is: of
+/// pieces that are parts of pages, one after another costs as much as a merge. Also returns their length.
+pub(super) fn with_longest<T: Target>(
+    probing: &mut Probing<'_, T>,
+    plan: &OpenAu,
+    length: u64,
+    most: u32,
+    measured: Measured,
+) -> Result<(Measured, u64), ProbeError> {
+    let longest = plan.lengths(length + 1).into_iter();
+    let longest = longest.filter(|l| *l <= LONGEST.min(plan.unit / 4)).max();
+    let none_seen = matches!(measured.found.map(|f| f.knee), Some(Knee::AtLeast(_)));
+    let Some(longest) = longest.filter(|_| none_seen) else {
+        return Ok((measured, length));
+    };
+    let most = plan.fitting(probing.target.whole(), most);
+    if probing.writes_left() < LEFT + ROUNDS as u64 * u64::from(most) * longest {
+        return Ok((measured, length));
+    }
+    let one = probing.timed(|p| plan.shifted(p, 1, longest, LONGER_SHIFT))?;
+    let many = probing.timed(|p| plan.shifted(p, most, longest, LONGER_SHIFT))?;
+    if one.bytes_per_s < STEP * many.bytes_per_s {
+        return Ok((measured, length));
+    }
+    let again = measure(probing, plan, longest, most)?;
+    Ok((again, longest))
 }
 
 /// Interleaved AUs, more than any card of those described keeps open.
@@ -303,7 +352,8 @@ pub(super) fn answer(
     if step < STEP {
         return Finding::cannot_tell(id, question, format!("{numbers}: no step"));
     }
-    if many.len() < REPEATS.1 {
+    let twice = unit.is_some() && !many.is_empty() && step >= DEEP && measured.falls(DEEP);
+    if many.len() < REPEATS.1 && !twice {
         let why = format!("{numbers}: too few to be certain within the budget");
         return Finding::cannot_tell(id, question, why);
     }

@@ -32,6 +32,9 @@ const EXTENT: u64 = 1 << 20;
 /// Rounds in which what the measurement before left is closed.
 const WARM: u32 = 3;
 
+/// Share of the time that is left at least where all rates are measured again.
+const AGAIN: f64 = 0.3;
+
 /// Finds the number of open units in both orders, and how the first ones are treated.
 pub(super) fn open<T: Target>(
     probing: &mut Probing<'_, T>,
@@ -83,6 +86,13 @@ pub(super) fn open<T: Target>(
             plan.budget = budget;
             measured = knee::measure(probing, &plan, length, most)?;
         }
+        if measured.by_chance() && probing.time_left() > share(probing, AGAIN) {
+            measured = knee::measure(probing, &plan, length, most)?;
+        }
+        let (measured, length) = match alone || seen.is_none() {
+            true => (measured, length),
+            false => knee::with_longest(probing, &plan, length, most, measured)?,
+        };
         let (measured, length) = match alone {
             true => (measured, length),
             false => knee::borne_out(probing, &plan, length, most, measured)?,
