@@ -136,25 +136,44 @@ fn first_of<T: Target>(
     phase: Option<(u64, u64)>,
 ) -> Result<Option<u64>, ProbeError> {
     let (page, first) = phase.unwrap_or((SMALLEST_PAGE, 0));
-    let exact = opened::first_page(probing, opened, (page, first))?;
+    let end = probing.target.now() + Nanos(probing.options.time.0 / opened::TIME);
+    let mut exact = None;
+    // Parts of pages are written with copies of the unit that hide what opens it: longer writes are not.
+    let pages = std::iter::successors(Some(page), |page| Some(LONGER * page));
+    let longest = EXACT[usize::from(phase.is_some_and(|(page, first)| first.is_multiple_of(page)))];
+    for page in pages.take_while(|p| *p == page || *p <= longest) {
+        exact = opened::first_page(probing, opened, (page, first), end)?.or(exact);
+        if exact.is_some_and(|e| e.alone) {
+            break;
+        }
+    }
     let round = opened
         .first(PAGE_MAX)
         .filter(|_| first.is_multiple_of(page));
     Ok(match (exact, round) {
         (Some(exact), Some(round)) => {
-            completes(exact.at, round, opened.unit, page).then_some(round)
+            completes(exact.at, round, opened.unit, exact.page).then_some(round)
         }
-        (Some(exact), None) => Some(exact.at).filter(|_| exact.alone && phase.is_some()),
+        (Some(exact), None) => {
+            let each = exact.alone && exact.page == page && phase.is_some();
+            Some(exact.at).filter(|_| each)
+        }
         (None, round) => round.filter(|_| phase.is_some()),
     })
 }
 
-/// Whether the writes of `page` that are slow at `exact` complete the first page of a unit that begins at `round`: programmed
-/// are one or more of them together, twice as many each time.
+/// Writes about a boundary are so many times longer after those that show nothing, and as long as this at most: a boundary that
+/// may be anywhere is at a round place by chance; one of pages that begin at multiples of their size is at one of few.
+const LONGER: u64 = 4;
+const EXACT: [u64; 2] = [64 << 10, PAGE_MAX];
+
+/// Whether the writes of `page` that are slow at `exact` complete the first page of a unit that begins at `round`, of which one
+/// or more are programmed together, twice as many each time; or the unit before.
 fn completes(exact: u64, round: u64, unit: u64, page: u64) -> bool {
     let programmed = (exact + page + unit - round) % unit;
     let times = programmed / page.max(1);
-    programmed.is_multiple_of(page) && times.is_power_of_two() && programmed <= PAGE_MAX
+    let one = times == 0 || times.is_power_of_two();
+    programmed.is_multiple_of(page) && one && programmed <= PAGE_MAX
 }
 
 /// The unit that reads show, or none, together with the one that writing in order shows, which begins at `first`, where that

@@ -5,7 +5,7 @@ use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
 use super::open_answers::{self, UNITS_MAX};
-use crate::flashbench::{Knee, OpenAu, OpenUnits, Rate, open_units, search};
+use crate::flashbench::{Knee, OpenAu, OpenUnits, Order, Rate, open_units, search};
 use crate::quantile::median;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
@@ -14,6 +14,8 @@ use nandscope_measure::target::Target;
 const REPEATS: (usize, usize) = (4, 3);
 /// Share of the time that is left which they may take.
 const SHARE: f64 = 0.4;
+/// A pair of them takes long from this share of all the time on.
+const DEAR: f64 = 0.02;
 /// Bytes that must be left for one of them.
 const LEFT: u64 = 256 << 20;
 /// The rates of N and N + 1 units differ by this factor at least.
@@ -29,7 +31,7 @@ const DEEP: f64 = 8.0;
 /// Closing a unit costs this share of the time to write a whole one at least: less is the cost of loading a state.
 const MERGE: f64 = 0.05;
 /// The same of a card that keeps one open: a second stream alone costs something on many hosts.
-const MERGE_OF_ONE: f64 = 0.2;
+const MERGE_OF_ONE: f64 = 0.1;
 
 /// Measurement of one order.
 pub(super) struct Measured {
@@ -172,7 +174,14 @@ pub(super) fn with_longest<T: Target>(
     measured: Measured,
 ) -> Result<(Measured, u64), ProbeError> {
     let longest = plan.lengths(length + 1).into_iter();
-    let longest = longest.filter(|l| *l <= LONGEST.min(plan.unit / 4)).max();
+    // A unit that is rewritten for pieces out of order looks open if they are large parts of it.
+    let parts = match plan.order {
+        Order::Linear => 4,
+        Order::Random => 16,
+    };
+    let longest = longest
+        .filter(|l| *l <= LONGEST.min(plan.unit / parts))
+        .max();
     let none_seen = matches!(measured.found.map(|f| f.knee), Some(Knee::AtLeast(_)));
     let Some(longest) = longest.filter(|_| none_seen) else {
         return Ok((measured, length));
@@ -304,6 +313,11 @@ fn repeat<T: Target>(
         );
         let now = probing.target.now().saturating_sub(began).as_secs_f64();
         longest = longest.max(now - spent);
+        // Deep falls are merges: two are enough where they take long.
+        let deep = many.len() > 1 && median(&few) >= DEEP * median(&many);
+        if deep && longest > DEAR * probing.options.time.as_secs_f64() {
+            break;
+        }
     }
     Ok((few, many))
 }
@@ -402,6 +416,7 @@ pub(super) fn answer(
     let strength = match unit {
         None => Strength::Weak,
         Some(_) if many.len() >= REPEATS.0 && apart(0) && step >= CERTAIN => Strength::Strong,
+        Some(_) if many.len() > 1 && apart(0) && twice => Strength::Strong,
         Some(_) => Strength::Fair,
     };
     Finding::new(

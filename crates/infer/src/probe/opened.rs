@@ -30,7 +30,7 @@ const FAR: u64 = 64;
 /// a few of them, and short writes must show the same.
 const FAR_APART: u64 = 16;
 /// All of this takes at most one part in so many of the time.
-const TIME: u64 = 6;
+pub(super) const TIME: u64 = 6;
 
 /// Writes that took longer at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -432,7 +432,7 @@ fn lead_to<T: Target>(
 }
 
 /// Pages that are written before and after the range in which a boundary lies. A card may copy a unit for each before it.
-const PAGES_BEFORE: u64 = JUMP as u64;
+const PAGES_BEFORE: u64 = 2;
 const PAGES_AFTER: u64 = 8;
 /// The range in which nearly all writes of a page lie, as a share of their middle, at most: where some of them take longer,
 /// several pages are programmed together, and the slow one need not be the first.
@@ -443,6 +443,8 @@ const ALIKE: f64 = 0.25;
 pub(super) struct FirstPage {
     /// Its place from the beginning of the target on, modulo the unit, bytes.
     pub(super) at: u64,
+    /// Length of the writes, bytes.
+    pub(super) page: u64,
     /// Whether other pages take equally long, so that each is programmed alone: then a unit begins there.
     pub(super) alone: bool,
 }
@@ -454,19 +456,21 @@ pub(super) fn first_page<T: Target>(
     probing: &mut Probing<'_, T>,
     found: &Opened,
     (page, first): (u64, u64),
+    end: Nanos,
 ) -> Result<Option<FirstPage>, ProbeError> {
     if !found.unit.is_multiple_of(page) || found.unit < 4 * (found.within + PAGES_BEFORE * page) {
         return Ok(None);
     }
-    let end = probing.target.now() + Nanos(probing.options.time.0 / TIME);
     // A write that took longer may have completed a page that began before it.
     let from = (found.unit + found.from).saturating_sub(page);
     let from = from.saturating_sub(first).next_multiple_of(page) + first;
     let pages = (found.within + page) / page + PAGES_AFTER;
     let mut turns: Vec<Vec<f64>> = Vec::new();
     for number in 0..LEADS.len() as u64 {
-        let mut begin = from + number * found.unit - PAGES_BEFORE * page;
-        let count = PAGES_BEFORE + pages;
+        // Of other numbers, so that what happens after so many writes falls on all places.
+        let before = PAGES_BEFORE + number;
+        let mut begin = (from + number * found.unit).saturating_sub(before * page);
+        let count = before + pages;
         if begin + count * page > probing.target.whole().0 {
             break;
         }
@@ -474,16 +478,14 @@ pub(super) fn first_page<T: Target>(
         if (written.times.len() as u64) < count {
             break;
         }
-        turns.push(written.times);
+        turns.push(written.times[before as usize..].to_vec());
     }
     if turns.len() < LEADS.len() {
         return Ok(None);
     }
     // The second quickest of four: a stall makes one slow, and cannot make one quick.
-    let count = turns.iter().map(Vec::len).min().unwrap_or(0);
-    let quick =
-        (JUMP..count).map(|i| quantile(&turns.iter().map(|t| t[i]).collect::<Vec<_>>(), 0.3));
-    let quick: Vec<f64> = quick.collect();
+    let of = |i: usize| quantile(&turns.iter().map(|t| t[i]).collect::<Vec<_>>(), 0.3);
+    let quick: Vec<f64> = (0..pages as usize).map(of).collect();
     let slowest = (0..quick.len()).max_by(|a, b| quick[*a].total_cmp(&quick[*b]));
     let Some(slowest) = slowest else {
         return Ok(None);
@@ -493,12 +495,12 @@ pub(super) fn first_page<T: Target>(
         .map(|i| quick[i])
         .collect();
     let spread = quantile(&others, 0.96) - quantile(&others, 0.04);
-    let place = from - PAGES_BEFORE * page + (JUMP + slowest) as u64 * page;
-    let page = FirstPage {
-        at: place % found.unit,
+    let seen = FirstPage {
+        at: (from + slowest as u64 * page) % found.unit,
+        page,
         alone: spread < ALIKE * median(&others),
     };
-    Ok(stands_out(quick[slowest], &others).then_some(page))
+    Ok(stands_out(quick[slowest], &others).then_some(seen))
 }
 
 /// Whether writes are slow at the boundaries of the units, and nowhere else as slow.

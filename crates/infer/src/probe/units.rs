@@ -55,7 +55,7 @@ pub(super) fn open<T: Target>(
     let mut collapses = [None, None];
     for (order, asked) in [Order::Linear, Order::Random].into_iter().zip(QUESTIONS) {
         let (id, question) = asked;
-        if probing.writes_left() < 200 << 20 || probing.time_left() < share(probing, 0.3) {
+        if probing.writes_left() < 200 << 20 || probing.time_left() < share(probing, 0.15) {
             probing.add(Finding::cannot_tell(id, question, SPENT));
             continue;
         }
@@ -130,7 +130,7 @@ pub(super) fn open<T: Target>(
         withdrawn::not_borne_out(&mut probing.report, layout);
     }
     withdrawn::may_be_mapped(&mut probing.report);
-    if probing.time_left() < share(probing, 0.15) {
+    if probing.time_left() < share(probing, 0.1) {
         probing.add(Finding::cannot_tell("fat", QUESTIONS[2].1, SPENT));
     } else if seen.is_some() && !layout.placed {
         probing.add(Finding::cannot_tell("fat", QUESTIONS[2].1, UNPLACED));
