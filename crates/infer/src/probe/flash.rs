@@ -23,6 +23,10 @@ use nandscope_units::{Bytes, Nanos};
 const FACTORS: [u64; 5] = [1, 3, 5, 7, 9];
 /// Tries of each place in the first pass and in the second.
 const TRIES: [u32; 2] = [5, 20];
+/// The second pass takes one part in so many of the time, unless the first took more; and so does each search anywhere.
+const PASS: u32 = 6;
+/// Reads of a search anywhere, about.
+const SEARCH: f64 = 40e3;
 /// Steps from one kind of page to the next, and to the unit, at most.
 const LEVELS: usize = 3;
 /// Page size if it is not known, bytes.
@@ -63,7 +67,10 @@ pub(super) fn boundaries<T: Target>(
         };
         (finding, offset_of(0, step.at), layout)
     } else {
-        let (pages, units) = anywhere(probing, known)?;
+        let (pages, units) = match found.read_s * SEARCH * f64::from(PASS) {
+            all if all > probing.options.time.as_secs_f64() => (None, None),
+            _ => anywhere(probing, known)?,
+        };
         phase = pages.map_or(phase, |p| Some((p.period, p.first)));
         let costs = |p: &BoundaryPeriod| p.across_us - p.between_us >= PAGE_US.max(step);
         if let Some(pages) = pages.filter(costs) {
@@ -316,6 +323,8 @@ const PAGE_LARGEST_STEP: u64 = 128 << 10;
 
 /// Results of reads across multiples.
 struct AtMultiples {
+    /// Mean time of a read with all pauses, s.
+    read_s: f64,
     page: Option<CardStep>,
     /// Whether the first pass shows no clear step, or one at the same page.
     page_twice: bool,
@@ -337,8 +346,15 @@ fn at_multiples<T: Target>(
     drive: bool,
 ) -> Result<AtMultiples, ProbeError> {
     // Two passes, so that a stall in one of them makes no boundary.
+    let (began, ended) = (probing.target.now(), probing.target.ended());
     let first = families(probing, TRIES[0])?;
-    let families = families(probing, TRIES[1])?;
+    let spent = probing.target.now().saturating_sub(began).as_secs_f64();
+    let reads = probing.target.ended() - ended;
+    // Fewer tries where pauses of the host make a read long.
+    let may = probing.options.time.as_secs_f64() / f64::from(PASS) / spent.max(1e-9);
+    let most = f64::from(TRIES[1]);
+    let tries = (f64::from(TRIES[0]) * may).clamp(f64::from(TRIES[0]), most);
+    let families = families(probing, tries as u32)?;
     let found = judged(&families, drive);
     let earlier = judged(&first, drive);
     let faint = [PAGE_LARGEST_STEP, PAGE_MAX].map(|most| faint_unit(&families, most));
@@ -372,6 +388,7 @@ fn at_multiples<T: Target>(
             before.is_none_or(|s| found.page.is_some_and(|p| p.at == s.at))
         },
         page: found.page,
+        read_s: spent / reads.max(1) as f64,
         judged: found.unit,
         beside_larger: seen.is_some() && judge(&families).unit != seen,
         unit: seen
