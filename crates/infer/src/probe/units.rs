@@ -151,7 +151,7 @@ pub(super) fn open<T: Target>(
 const SPENT: &str = "the budget of time or writes is spent";
 const REWRITES: &str =
     "but one unit alone is slower than in order, as where it is rewritten for each piece";
-const UNPLACED: &str = "it is not known where the first unit begins";
+pub(super) const UNPLACED: &str = "it is not known where the first unit begins";
 const SMALL: &str = "the target is too small for units that lie far apart";
 
 /// A share of all the time there is.
