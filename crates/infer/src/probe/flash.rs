@@ -601,3 +601,19 @@ pub(super) fn answer(id: &'static str, question: &'static str, step: Option<Card
         rise,
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_write_agrees_with_the_unit_whose_first_page_it_completes() {
+        let (unit, page) = (4 << 20, 16 << 10);
+        let at =
+            |pages: u64| completes((1 << 20) + unit - page + pages * page, 1 << 20, unit, page);
+        // The unit before, and pages of one, two, four and 32 of the writes.
+        assert!([0, 1, 2, 4, 32].into_iter().all(at));
+        assert!(![3, 5, 33, 64].into_iter().any(at));
+        assert!(!completes((1 << 20) + 512, 1 << 20, unit, page));
+    }
+}

@@ -416,7 +416,6 @@ pub(super) fn answer(
     let strength = match unit {
         None => Strength::Weak,
         Some(_) if many.len() >= REPEATS.0 && apart(0) && step >= CERTAIN => Strength::Strong,
-        Some(_) if many.len() > 1 && apart(0) && twice => Strength::Strong,
         Some(_) => Strength::Fair,
     };
     Finding::new(

@@ -712,6 +712,39 @@ mod tests {
     }
 
     #[test]
+    fn the_slowest_of_many_places_is_no_boundary() {
+        let found = Opened {
+            unit: 32 << 20,
+            from: 0,
+            within: 512 << 10,
+            seen: 4,
+            extra_s: 0.004,
+            page: None,
+        };
+        // From one write before a boundary on; another place is slow as well.
+        let written = |boundary: f64, other: f64| Written {
+            begin: (64 << 20) - PIECE,
+            length: PIECE,
+            times: (0..133)
+                .map(|i| match i % 64 {
+                    1 => boundary,
+                    20 => other,
+                    n => 0.040 + f64::from(n) * 1e-6,
+                })
+                .collect(),
+        };
+        assert!(same_by_far(&written(0.044, 0.040), &found));
+        assert!(!same_by_far(&written(0.044, 0.0425), &found));
+        assert!(same(&written(0.044, 0.0425), &found));
+        // Nor is what took far longer before.
+        let merged = Opened {
+            extra_s: 8.0,
+            ..found
+        };
+        assert!(!same_by_far(&written(0.044, 0.040), &merged));
+    }
+
+    #[test]
     fn a_unit_is_borne_out_by_writes_of_another_length() {
         let found = |unit: u64, page| Opened {
             unit,
