@@ -78,6 +78,11 @@ impl<T: Target> Metered<T> {
         Err(self.time_is_spent())
     }
 
+    /// Operations that ended so far.
+    pub(super) fn ended(&self) -> u64 {
+        self.completed
+    }
+
     fn time_is_spent(&mut self) -> TargetError {
         self.refused = Some(Refused::Time);
         TargetError::Other("the budget of time is spent".to_string())

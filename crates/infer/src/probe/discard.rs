@@ -6,6 +6,7 @@ use super::filled::Filled;
 use super::finding::{Finding, size};
 use super::layout::Layout;
 use super::slc::{PATIENCE, fill};
+use super::units::UNPLACED;
 use super::writes::{BATCH, batch};
 use super::{Probing, Value};
 use crate::flashbench::{Care, OpenAu, Order, SHORTEST};
@@ -64,6 +65,11 @@ pub(super) fn discards<T: Target>(
     probing.add(reads);
     let open = probing.report.count("open-linear");
     match (layout.unit.zip(open), filled.bar()) {
+        (Some(_), _) if !layout.placed => {
+            // Pieces that begin within a unit are slow with and without discards.
+            probing.add(Finding::cannot_tell(id, question, UNPLACED));
+            Ok(())
+        }
         (Some((unit, open)), _) => in_units(probing, unit, open),
         (None, Some(bar)) => in_cache(probing, filled, bar),
         (None, None) => {

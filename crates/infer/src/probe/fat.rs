@@ -329,7 +329,7 @@ fn kept_open<T: Target>(
 
 /// A small write to a unit that is not kept open delays the data by this share of what one to a unit beside them does, at
 /// least. One that delays it less, and still delays it, ends what the host kept open, and may close no unit.
-const AS_SLOW: f64 = 0.8;
+const AS_SLOW: f64 = 0.6;
 
 /// The units after whose small write the data is written as quickly as after none, by times of each; `None` where one of
 /// them is quick in some turns only, or neither quick nor slow. `fast` and `slow` are the times after no small write and

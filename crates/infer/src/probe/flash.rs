@@ -23,6 +23,10 @@ use nandscope_units::{Bytes, Nanos};
 const FACTORS: [u64; 5] = [1, 3, 5, 7, 9];
 /// Tries of each place in the first pass and in the second.
 const TRIES: [u32; 2] = [5, 20];
+/// The second pass takes one part in so many of the time, unless the first took more; and so does each search anywhere.
+const PASS: u32 = 6;
+/// Reads of a search anywhere, about.
+const SEARCH: f64 = 40e3;
 /// Steps from one kind of page to the next, and to the unit, at most.
 const LEVELS: usize = 3;
 /// Page size if it is not known, bytes.
@@ -63,7 +67,10 @@ pub(super) fn boundaries<T: Target>(
         };
         (finding, offset_of(0, step.at), layout)
     } else {
-        let (pages, units) = anywhere(probing, known)?;
+        let (pages, units) = match found.read_s * SEARCH * f64::from(PASS) {
+            all if all > probing.options.time.as_secs_f64() => (None, None),
+            _ => anywhere(probing, known)?,
+        };
         phase = pages.map_or(phase, |p| Some((p.period, p.first)));
         let costs = |p: &BoundaryPeriod| p.across_us - p.between_us >= PAGE_US.max(step);
         if let Some(pages) = pages.filter(costs) {
@@ -113,9 +120,9 @@ pub(super) fn boundaries<T: Target>(
         let whole = |o: &Opened| phase.is_none_or(|(page, _)| o.unit.is_multiple_of(page));
         if let Some(opened) = opened.filter(whole) {
             let known = layout.unit.is_some();
-            let first = match phase.filter(|_| !known) {
-                Some(phase) => first_of(probing, &opened, phase)?,
-                None => None,
+            let first = match known {
+                true => None,
+                false => first_of(probing, &opened, phase)?,
             };
             (unit, offset, layout) = with_writes((unit, offset, layout), &opened, first);
             page = page_beside(page, &found, &opened, step);
@@ -128,20 +135,52 @@ pub(super) fn boundaries<T: Target>(
     Ok(layout)
 }
 
-/// Where the first unit begins: at the page that is slow each time, and at a multiple of what partitions begin at where pages
-/// do so too; `None` if these disagree.
+/// Where the first unit begins: at the page that is slow each time, or at a multiple of what partitions begin at, where pages
+/// do so too; `None` if these disagree. Where no page shows, both must agree.
 fn first_of<T: Target>(
     probing: &mut Probing<'_, T>,
     opened: &Opened,
-    (page, first): (u64, u64),
+    phase: Option<(u64, u64)>,
 ) -> Result<Option<u64>, ProbeError> {
-    let exact = opened::first_page(probing, opened, (page, first))?;
-    let aligned = first.is_multiple_of(page);
-    let round = opened.first(PAGE_MAX).filter(|_| aligned);
+    let (page, first) = phase.unwrap_or((SMALLEST_PAGE, 0));
+    let end = probing.target.now() + Nanos(probing.options.time.0 / opened::TIME);
+    let mut exact = None;
+    // Parts of pages are written with copies of the unit that hide what opens it: longer writes are not.
+    let pages = std::iter::successors(Some(page), |page| Some(LONGER * page));
+    let longest = EXACT[usize::from(phase.is_some_and(|(page, first)| first.is_multiple_of(page)))];
+    for page in pages.take_while(|p| *p == page || *p <= longest) {
+        exact = opened::first_page(probing, opened, (page, first), end)?.or(exact);
+        if exact.is_some_and(|e| e.alone) {
+            break;
+        }
+    }
+    let round = opened
+        .first(PAGE_MAX)
+        .filter(|_| first.is_multiple_of(page));
     Ok(match (exact, round) {
-        (Some(exact), Some(round)) => (exact == round).then_some(exact),
-        (exact, round) => exact.or(round),
+        (Some(exact), Some(round)) => {
+            completes(exact.at, round, opened.unit, exact.page).then_some(round)
+        }
+        (Some(exact), None) => {
+            let each = exact.alone && exact.page == page && phase.is_some();
+            Some(exact.at).filter(|_| each)
+        }
+        (None, round) => round.filter(|_| phase.is_some()),
     })
+}
+
+/// Writes about a boundary are so many times longer after those that show nothing, and as long as this at most: a boundary that
+/// may be anywhere is at a round place by chance; one of pages that begin at multiples of their size is at one of few.
+const LONGER: u64 = 4;
+const EXACT: [u64; 2] = [64 << 10, PAGE_MAX];
+
+/// Whether the writes of `page` that are slow at `exact` complete the first page of a unit that begins at `round`, of which one
+/// or more are programmed together, twice as many each time; or the unit before.
+fn completes(exact: u64, round: u64, unit: u64, page: u64) -> bool {
+    let programmed = (exact + page + unit - round) % unit;
+    let times = programmed / page.max(1);
+    let one = times == 0 || times.is_power_of_two();
+    programmed.is_multiple_of(page) && one && programmed <= PAGE_MAX
 }
 
 /// The unit that reads show, or none, together with the one that writing in order shows, which begins at `first`, where that
@@ -284,6 +323,8 @@ const PAGE_LARGEST_STEP: u64 = 128 << 10;
 
 /// Results of reads across multiples.
 struct AtMultiples {
+    /// Mean time of a read with all pauses, s.
+    read_s: f64,
     page: Option<CardStep>,
     /// Whether the first pass shows no clear step, or one at the same page.
     page_twice: bool,
@@ -305,8 +346,15 @@ fn at_multiples<T: Target>(
     drive: bool,
 ) -> Result<AtMultiples, ProbeError> {
     // Two passes, so that a stall in one of them makes no boundary.
+    let (began, ended) = (probing.target.now(), probing.target.ended());
     let first = families(probing, TRIES[0])?;
-    let families = families(probing, TRIES[1])?;
+    let spent = probing.target.now().saturating_sub(began).as_secs_f64();
+    let reads = probing.target.ended() - ended;
+    // Fewer tries where pauses of the host make a read long.
+    let may = probing.options.time.as_secs_f64() / f64::from(PASS) / spent.max(1e-9);
+    let most = f64::from(TRIES[1]);
+    let tries = (f64::from(TRIES[0]) * may).clamp(f64::from(TRIES[0]), most);
+    let families = families(probing, tries as u32)?;
     let found = judged(&families, drive);
     let earlier = judged(&first, drive);
     let faint = [PAGE_LARGEST_STEP, PAGE_MAX].map(|most| faint_unit(&families, most));
@@ -340,6 +388,7 @@ fn at_multiples<T: Target>(
             before.is_none_or(|s| found.page.is_some_and(|p| p.at == s.at))
         },
         page: found.page,
+        read_s: spent / reads.max(1) as f64,
         judged: found.unit,
         beside_larger: seen.is_some() && judge(&families).unit != seen,
         unit: seen
@@ -551,4 +600,20 @@ pub(super) fn answer(id: &'static str, question: &'static str, step: Option<Card
         strength,
         rise,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_write_agrees_with_the_unit_whose_first_page_it_completes() {
+        let (unit, page) = (4 << 20, 16 << 10);
+        let at =
+            |pages: u64| completes((1 << 20) + unit - page + pages * page, 1 << 20, unit, page);
+        // The unit before, and pages of one, two, four and 32 of the writes.
+        assert!([0, 1, 2, 4, 32].into_iter().all(at));
+        assert!(![3, 5, 33, 64].into_iter().any(at));
+        assert!(!completes((1 << 20) + 512, 1 << 20, unit, page));
+    }
 }

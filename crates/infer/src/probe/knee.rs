@@ -5,7 +5,7 @@ use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
 use super::open_answers::{self, UNITS_MAX};
-use crate::flashbench::{Knee, OpenAu, OpenUnits, Rate, open_units, search};
+use crate::flashbench::{Knee, OpenAu, OpenUnits, Order, Rate, open_units, search};
 use crate::quantile::median;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
@@ -14,6 +14,8 @@ use nandscope_measure::target::Target;
 const REPEATS: (usize, usize) = (4, 3);
 /// Share of the time that is left which they may take.
 const SHARE: f64 = 0.4;
+/// A pair of them takes long from this share of all the time on.
+const DEAR: f64 = 0.02;
 /// Bytes that must be left for one of them.
 const LEFT: u64 = 256 << 20;
 /// The rates of N and N + 1 units differ by this factor at least.
@@ -29,7 +31,7 @@ const DEEP: f64 = 8.0;
 /// Closing a unit costs this share of the time to write a whole one at least: less is the cost of loading a state.
 const MERGE: f64 = 0.05;
 /// The same of a card that keeps one open: a second stream alone costs something on many hosts.
-const MERGE_OF_ONE: f64 = 0.2;
+const MERGE_OF_ONE: f64 = 0.1;
 
 /// Measurement of one order.
 pub(super) struct Measured {
@@ -41,6 +43,24 @@ pub(super) struct Measured {
     pub(super) found: Option<OpenUnits>,
     /// Interleaved AUs, beyond those that are counted, to which the rate falls once more.
     pub(super) deeper: Option<u32>,
+}
+
+impl Measured {
+    /// Whether the rates by which the number was chosen fall by this factor as well.
+    fn falls(&self, factor: f64) -> bool {
+        let Some(Knee::At { units, .. }) = self.found.map(|f| f.knee) else {
+            return false;
+        };
+        let of = |n: u32| self.rates.iter().find(|r| r.units == n);
+        let pair = of(units).zip(of(units + 1));
+        pair.is_some_and(|(few, many)| few.bytes_per_s >= factor * many.bytes_per_s)
+    }
+
+    /// Whether the rates that were measured again do not fall where the first ones did, as where something else delayed these.
+    pub(super) fn by_chance(&self) -> bool {
+        let (few, many) = &self.beside;
+        !many.is_empty() && median(few) < STEP * median(many)
+    }
 }
 
 /// Measures rates by number of units until the fall is certain, or the time for it is spent.
@@ -139,6 +159,44 @@ pub(super) fn borne_out<T: Target>(
     }
     let again = measure(probing, plan, longer, most)?;
     Ok((again, longer))
+}
+
+/// The longest piece, bytes: no page is longer.
+const LONGEST: u64 = 512 << 10;
+
+/// Measures once more with the longest pieces where no fall was seen, if many units are written more slowly then than one is: of
+/// pieces that are parts of pages, one after another costs as much as a merge. Also returns their length.
+pub(super) fn with_longest<T: Target>(
+    probing: &mut Probing<'_, T>,
+    plan: &OpenAu,
+    length: u64,
+    most: u32,
+    measured: Measured,
+) -> Result<(Measured, u64), ProbeError> {
+    let longest = plan.lengths(length + 1).into_iter();
+    // A unit that is rewritten for pieces out of order looks open if they are large parts of it.
+    let parts = match plan.order {
+        Order::Linear => 4,
+        Order::Random => 16,
+    };
+    let longest = longest
+        .filter(|l| *l <= LONGEST.min(plan.unit / parts))
+        .max();
+    let none_seen = matches!(measured.found.map(|f| f.knee), Some(Knee::AtLeast(_)));
+    let Some(longest) = longest.filter(|_| none_seen) else {
+        return Ok((measured, length));
+    };
+    let most = plan.fitting(probing.target.whole(), most);
+    if probing.writes_left() < LEFT + ROUNDS as u64 * u64::from(most) * longest {
+        return Ok((measured, length));
+    }
+    let one = probing.timed(|p| plan.shifted(p, 1, longest, LONGER_SHIFT))?;
+    let many = probing.timed(|p| plan.shifted(p, most, longest, LONGER_SHIFT))?;
+    if one.bytes_per_s < STEP * many.bytes_per_s {
+        return Ok((measured, length));
+    }
+    let again = measure(probing, plan, longest, most)?;
+    Ok((again, longest))
 }
 
 /// Interleaved AUs, more than any card of those described keeps open.
@@ -255,6 +313,11 @@ fn repeat<T: Target>(
         );
         let now = probing.target.now().saturating_sub(began).as_secs_f64();
         longest = longest.max(now - spent);
+        // Deep falls are merges: two are enough where they take long.
+        let deep = many.len() > 1 && median(&few) >= DEEP * median(&many);
+        if deep && longest > DEAR * probing.options.time.as_secs_f64() {
+            break;
+        }
     }
     Ok((few, many))
 }
@@ -303,7 +366,8 @@ pub(super) fn answer(
     if step < STEP {
         return Finding::cannot_tell(id, question, format!("{numbers}: no step"));
     }
-    if many.len() < REPEATS.1 {
+    let twice = unit.is_some() && !many.is_empty() && step >= DEEP && measured.falls(DEEP);
+    if many.len() < REPEATS.1 && !twice {
         let why = format!("{numbers}: too few to be certain within the budget");
         return Finding::cannot_tell(id, question, why);
     }

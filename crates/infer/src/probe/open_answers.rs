@@ -5,8 +5,8 @@ use super::finding::{Finding, Value, size};
 use crate::flashbench::{Certainty, Knee, OpenUnits, Order};
 use nandscope_result::Curve;
 
-/// The most interleaved AUs.
-pub(super) const UNITS_MAX: u32 = 32;
+/// The most interleaved AUs: one more than are counted.
+pub(super) const UNITS_MAX: u32 = 33;
 
 pub(super) const QUESTIONS: [(&str, &str); 3] = [
     ("open-linear", "Open allocation units, written in order"),

@@ -30,7 +30,7 @@ const FAR: u64 = 64;
 /// a few of them, and short writes must show the same.
 const FAR_APART: u64 = 16;
 /// All of this takes at most one part in so many of the time.
-const TIME: u64 = 6;
+pub(super) const TIME: u64 = 6;
 
 /// Writes that took longer at equal distances.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -94,7 +94,7 @@ pub(super) fn units<T: Target>(
     };
     if let Some(found) = far(&all.times, long) {
         let found = found.opened(&all, None);
-        if again_far(probing, &found, long, end)? {
+        if again_large(probing, &mut begin, &found, &all)? {
             return Ok(Some(found));
         }
     }
@@ -103,6 +103,12 @@ pub(super) fn units<T: Target>(
         let settled =
             |times: &[f64]| times.len() as u64 * short >= least && small(times, short).is_some();
         fine = write(probing, &mut begin, (short, FINE.1), middle, settled)?;
+        // Long writes continue these where they fill whole ones.
+        let rest = short * ((begin.next_multiple_of(long) - begin) / short);
+        if fine.begin.is_multiple_of(long) && rest > 0 {
+            let rest = write(probing, &mut begin, (short, rest), Nanos::MAX, |_| false)?;
+            fine.times.extend(rest.times);
+        }
         let shown = small(&fine.times, short).filter(|f| f.0.unit >= 2 * page);
         let Some((found, page)) = shown else { break };
         let found = found.opened(&fine, page);
@@ -124,8 +130,10 @@ pub(super) fn units<T: Target>(
         };
         let found = found.opened(&coarse, None);
         let borne_out = match found.unit {
-            unit if unit >= FAR * long => again_far(probing, &found, long, end)?,
-            unit if unit >= FAR_APART * long => again(probing, &mut begin, &found, long, end)?,
+            unit if unit >= FAR * long => again_large(probing, &mut begin, &found, &coarse)?,
+            unit if unit >= FAR_APART * long => {
+                again_long(probing, &mut begin, &found, (&coarse, &JUMPS), end)?
+            }
             _ => again(probing, &mut begin, &found, short, end)?,
         };
         if borne_out {
@@ -192,18 +200,41 @@ fn again<T: Target>(
     let count = AGAIN[usize::from(found.seen > FEW)];
     // Parts of pages that take a page each fill a unit early: writes of another length fill it elsewhere.
     let length = other_length(found, length);
-    for (units, part) in JUMPS {
-        let most = found.unit * (count + 1);
-        let room = probing.target.whole().0.saturating_sub(*begin + most);
-        let units = units.min((room / found.unit.max(1)).saturating_sub(1));
-        let jump = units * found.unit + found.unit / part;
-        *begin += (jump / length).max(1) * length;
-        let written = write(probing, begin, (length, most), end, |_| false)?;
-        if !same(&written, found) {
+    for jump in JUMPS {
+        if after_jump(probing, begin, found, (length, count), jump, (end, end))? != Some(true) {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// Whether so many boundaries are seen where they are expected after a jump of some units and a part of one; `None` if the time
+/// for the first half of a unit, or for all, ends before.
+fn after_jump<T: Target>(
+    probing: &mut Probing<'_, T>,
+    begin: &mut u64,
+    found: &Opened,
+    (length, count): (u64, u64),
+    (units, part): (u64, u64),
+    (soon, end): (Nanos, Nanos),
+) -> Result<Option<bool>, ProbeError> {
+    let most = found.unit * (count + 1);
+    let room = probing.target.whole().0.saturating_sub(*begin + most);
+    let units = units.min((room / found.unit.max(1)).saturating_sub(1));
+    let jump = units * found.unit + found.unit / part;
+    *begin += (jump / length).max(1) * length;
+    let half = (found.unit / 2).next_multiple_of(length);
+    let mut written = write(probing, begin, (length, half), soon, |_| false)?;
+    if (written.times.len() as u64) * length == half {
+        let rest = write(probing, begin, (length, most - half), end, |_| false)?;
+        written.times.extend(rest.times);
+    }
+    let seen = match count {
+        few if few == AGAIN[0] && length >= COARSE.0 => same_by_far(&written, found),
+        _ => same(&written, found),
+    };
+    let whole = (written.times.len() as u64 + 1) * length > most;
+    Ok((seen || whole).then_some(seen))
 }
 
 /// A longer write that divides the unit, or half of one that a host may cut into several.
@@ -227,89 +258,219 @@ const LEADS: [u64; 4] = [6, 13, 9, 17];
 const BORNE_OUT: usize = 3;
 /// Parts of the unit at which no boundary lies, unless the unit is smaller; each is looked at twice.
 const PARTS: [u64; 4] = [2, 3, 5, 7];
+/// To bear out a large unit takes at most one part in so many of the time.
+const LARGE_TIME: u64 = 5;
 /// Writes after each of them.
 const AFTER: u64 = 3;
+
+/// Whether the places of a large unit are slow again: two in a row elsewhere, where so much can be written soon, or single
+/// ones. `shown` are the writes that showed them.
+fn again_large<T: Target>(
+    probing: &mut Probing<'_, T>,
+    begin: &mut u64,
+    found: &Opened,
+    shown: &Written,
+) -> Result<bool, ProbeError> {
+    let length = shown.length;
+    // What was found is worth time of its own.
+    let time = Nanos(probing.options.time.0 / LARGE_TIME);
+    let end = probing.target.now() + time;
+    let most = found.unit * (AGAIN[0] + 1);
+    let takes = (most / length) as f64 * median(&shown.times);
+    let spare = probing.writes_left().saturating_sub(probing.kept);
+    let room = probing.target.whole().0.saturating_sub(*begin);
+    match takes < time.as_secs_f64() / 2.0 && most < spare && most + 2 * found.unit < room {
+        true => again_long(probing, begin, found, (shown, &JUMPS[..1]), end),
+        false => again_far(probing, *begin, found, length, end),
+    }
+}
+
+/// A card that takes so many times as long as for a whole unit for half of one, of which the writes begin within the unit, copies
+/// it for every few of them; a jump may close two.
+const COPIES: f64 = 3.5;
+
+/// Whether the same places are slow after jumps when long writes begin elsewhere in a unit; on a card that copies the unit for
+/// them, when they begin one before a boundary. What happens after so many writes happens one earlier then.
+fn again_long<T: Target>(
+    probing: &mut Probing<'_, T>,
+    begin: &mut u64,
+    found: &Opened,
+    (shown, jumps): (&Written, &[(u64, u64)]),
+    end: Nanos,
+) -> Result<bool, ProbeError> {
+    let length = shown.length;
+    let count = AGAIN[usize::from(found.seen > FEW)];
+    let count = if jumps.len() == 1 { AGAIN[0] } else { count };
+    let mut copies = false;
+    for (units, part) in jumps.iter().copied() {
+        if !copies {
+            let takes = (found.unit / length) as f64 * median(&shown.times);
+            let soon = probing.target.now() + Nanos::from_secs_f64(COPIES * takes);
+            let until = (soon.min(end), end);
+            match after_jump(probing, begin, found, (length, count), (units, part), until)? {
+                Some(true) => continue,
+                Some(false) => return Ok(false),
+                None => copies = true,
+            }
+        }
+        if !after_lead(probing, begin, found, (length, count), units, end)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether so many boundaries in a row are slow when the writes begin one before another, some units up.
+fn after_lead<T: Target>(
+    probing: &mut Probing<'_, T>,
+    begin: &mut u64,
+    found: &Opened,
+    (length, count): (u64, u64),
+    units: u64,
+    end: Nanos,
+) -> Result<bool, ProbeError> {
+    let most = found.unit * count + (JUMP as u64 + AFTER) * length;
+    let room = probing.target.whole().0.saturating_sub(*begin + most);
+    let units = units.min((room / found.unit.max(1)).saturating_sub(2));
+    // A unit that was begun is left behind.
+    let next = *begin + found.unit / 2;
+    let boundary = next.saturating_sub(found.from).next_multiple_of(found.unit) + found.from;
+    let boundary = boundary + units * found.unit;
+    *begin += ((boundary - *begin) / length).saturating_sub(1) * length;
+    let written = write(probing, begin, (length, most), end, |_| false)?;
+    Ok(same_by_far(&written, found))
+}
 
 /// Whether single boundaries of a large unit are slow when a few writes lead to each of them, and places at parts of it are
 /// not.
 fn again_far<T: Target>(
     probing: &mut Probing<'_, T>,
+    written: u64,
     found: &Opened,
     length: u64,
     end: Nanos,
 ) -> Result<bool, ProbeError> {
+    // Units that were written last may be open still, so that nothing opens them: others lie above them.
+    let last = probing.target.whole().0 / found.unit.max(1);
+    let first = (written / found.unit + 2).min(last.saturating_sub(LEADS.len() as u64 + 2));
+    // The first of the others may wait for a merge.
+    let bar = |others: &[f64]| slow_from(others).max(quantile(others, 0.75) + found.extra_s / 2.0);
+    let (mut slow, mut others) = (Vec::new(), Vec::new());
+    for (number, lead) in (first + 1..).zip(LEADS) {
+        let Some((here, beside)) = lead_to(probing, found, length, (number, 0, lead), end)? else {
+            return Ok(false);
+        };
+        slow.push(here);
+        others.extend(beside);
+        // One of them may be missing; none is looked at that changes nothing.
+        if slow.iter().filter(|t| **t > bar(&others)).count() >= BORNE_OUT {
+            break;
+        }
+    }
+    let bar = bar(&others);
+    if slow.iter().filter(|t| **t > bar).count() < BORNE_OUT {
+        return Ok(false);
+    }
+    // What lies nearer to the boundaries than to the others is one, too.
+    let middle = (median(&others) + median(&slow)) / 2.0;
+    for ((number, lead), part) in (first..).zip(LEADS).zip(PARTS) {
+        let mut seen = 0;
+        // A pause makes one of them slow, and a boundary each.
+        for number in [number, number + 1] {
+            let place = (number, found.unit / part, lead);
+            let Some((here, _)) = lead_to(probing, found, length, place, end)? else {
+                return Ok(false);
+            };
+            if here <= middle {
+                break;
+            }
+            seen += 1;
+        }
+        if seen > 1 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The slowest write of those in which a boundary may lie, and the others, when `lead` writes lead to it: the boundary with
+/// this number, or a place so much after it. `None` where the budget ends before.
+fn lead_to<T: Target>(
+    probing: &mut Probing<'_, T>,
+    found: &Opened,
+    length: u64,
+    (number, shift, lead): (u64, u64, u64),
+    end: Nanos,
+) -> Result<Option<(f64, Vec<f64>)>, ProbeError> {
     let bin = |at: u64| at / length;
     // The writes in which the boundary may lie.
     let range = bin(found.from)..=bin(found.from + found.within.saturating_sub(1));
     let width = range.end() - range.start() + 1;
-    let whole = (1..).zip(LEADS).map(|(number, lead)| (number, 0, lead));
-    let parts = (0..)
-        .zip(LEADS)
-        .zip(PARTS)
-        .flat_map(|((number, lead), part)| {
-            let shift = found.unit / part;
-            [(number, shift, lead), (number + 1, shift, lead)]
-        });
-    let (mut slow, mut others) = (Vec::new(), Vec::new());
-    let mut between = Vec::new();
-    for (number, shift, lead) in whole.chain(parts) {
-        // On the same grid as the writes that showed the unit.
-        let place = range.start() * length + (number * found.unit + shift) / length * length;
-        let mut begin = place.saturating_sub(lead * length);
-        let lead = (place - begin) / length;
-        let count = lead + width + AFTER;
-        if begin + count * length > probing.target.whole().0 {
-            continue;
-        }
-        let most = count * length;
-        let written = write(probing, &mut begin, (length, most), end, |_| false)?;
-        if (written.times.len() as u64) < count {
-            return Ok(false);
-        }
-        let mut highest = 0.0_f64;
-        for (i, time) in (0..).zip(&written.times).skip(JUMP) {
-            match (lead..lead + width).contains(&i) {
-                true => highest = highest.max(*time),
-                false => others.push(*time),
-            }
-        }
-        match shift {
-            0 => slow.push(highest),
-            _ => between.push(highest),
+    // On the same grid as the writes that showed the unit.
+    let place = range.start() * length + (number * found.unit + shift) / length * length;
+    let mut begin = place.saturating_sub(lead * length);
+    let lead = (place - begin) / length;
+    let count = lead + width + AFTER;
+    if begin + count * length > probing.target.whole().0 {
+        // A place beyond the end shows nothing.
+        return Ok(Some((0.0, Vec::new())));
+    }
+    let written = write(probing, &mut begin, (length, count * length), end, |_| {
+        false
+    })?;
+    if (written.times.len() as u64) < count {
+        return Ok(None);
+    }
+    let (mut highest, mut others) = (0.0_f64, Vec::new());
+    for (i, time) in (0..).zip(&written.times).skip(JUMP) {
+        match (lead..lead + width).contains(&i) {
+            true => highest = highest.max(*time),
+            false => others.push(*time),
         }
     }
-    let bar = quantile(&others, 0.95).max(slow_from(&others));
-    // What lies nearer to the boundaries than to the others is one, too.
-    let middle = (median(&others) + median(&slow)) / 2.0;
-    let twice = between.chunks(2).any(|of| of.iter().all(|t| *t > middle));
-    Ok(slow.iter().filter(|t| **t > bar).count() >= BORNE_OUT && !twice)
+    Ok(Some((highest, others)))
 }
 
-/// Pages that are written before the range in which a boundary lies.
-const PAGES_BEFORE: u64 = 6;
+/// Pages that are written before and after the range in which a boundary lies. A card may copy a unit for each before it.
+const PAGES_BEFORE: u64 = 2;
+const PAGES_AFTER: u64 = 8;
 /// The range in which nearly all writes of a page lie, as a share of their middle, at most: where some of them take longer,
 /// several pages are programmed together, and the slow one need not be the first.
 const ALIKE: f64 = 0.25;
 
+/// The page that opens a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FirstPage {
+    /// Its place from the beginning of the target on, modulo the unit, bytes.
+    pub(super) at: u64,
+    /// Length of the writes, bytes.
+    pub(super) page: u64,
+    /// Whether other pages take equally long, so that each is programmed alone: then a unit begins there.
+    pub(super) alone: bool,
+}
+
 /// Where the first unit begins, from writes of single pages about some of the boundaries: the one that opens a unit is the
-/// first page of it. Pages begin at `first` after a multiple of their size; `None` where no page is slow each time.
+/// first page of it, or of several that are programmed together, the last. Pages begin at `first` after a multiple of their
+/// size; `None` where no page is slow each time.
 pub(super) fn first_page<T: Target>(
     probing: &mut Probing<'_, T>,
     found: &Opened,
     (page, first): (u64, u64),
-) -> Result<Option<u64>, ProbeError> {
+    end: Nanos,
+) -> Result<Option<FirstPage>, ProbeError> {
     if !found.unit.is_multiple_of(page) || found.unit < 4 * (found.within + PAGES_BEFORE * page) {
         return Ok(None);
     }
-    let end = probing.target.now() + Nanos(probing.options.time.0 / TIME);
     // A write that took longer may have completed a page that began before it.
     let from = (found.unit + found.from).saturating_sub(page);
     let from = from.saturating_sub(first).next_multiple_of(page) + first;
-    let pages = (found.within + page) / page + 2;
+    let pages = (found.within + page) / page + PAGES_AFTER;
     let mut turns: Vec<Vec<f64>> = Vec::new();
     for number in 0..LEADS.len() as u64 {
-        let mut begin = from + number * found.unit - PAGES_BEFORE * page;
-        let count = PAGES_BEFORE + pages;
+        // Of other numbers, so that what happens after so many writes falls on all places.
+        let before = PAGES_BEFORE + number;
+        let mut begin = (from + number * found.unit).saturating_sub(before * page);
+        let count = before + pages;
         if begin + count * page > probing.target.whole().0 {
             break;
         }
@@ -317,16 +478,14 @@ pub(super) fn first_page<T: Target>(
         if (written.times.len() as u64) < count {
             break;
         }
-        turns.push(written.times);
+        turns.push(written.times[before as usize..].to_vec());
     }
     if turns.len() < LEADS.len() {
         return Ok(None);
     }
     // The second quickest of four: a stall makes one slow, and cannot make one quick.
-    let count = turns.iter().map(Vec::len).min().unwrap_or(0);
-    let quick =
-        (JUMP..count).map(|i| quantile(&turns.iter().map(|t| t[i]).collect::<Vec<_>>(), 0.3));
-    let quick: Vec<f64> = quick.collect();
+    let of = |i: usize| quantile(&turns.iter().map(|t| t[i]).collect::<Vec<_>>(), 0.3);
+    let quick: Vec<f64> = (0..pages as usize).map(of).collect();
     let slowest = (0..quick.len()).max_by(|a, b| quick[*a].total_cmp(&quick[*b]));
     let Some(slowest) = slowest else {
         return Ok(None);
@@ -336,16 +495,34 @@ pub(super) fn first_page<T: Target>(
         .map(|i| quick[i])
         .collect();
     let spread = quantile(&others, 0.96) - quantile(&others, 0.04);
-    let clear = stands_out(quick[slowest], &others) && spread < ALIKE * median(&others);
-    let place = from - PAGES_BEFORE * page + (JUMP + slowest) as u64 * page;
-    Ok(clear.then_some(place % found.unit))
+    let seen = FirstPage {
+        at: (from + slowest as u64 * page) % found.unit,
+        page,
+        alone: spread < ALIKE * median(&others),
+    };
+    Ok(stands_out(quick[slowest], &others).then_some(seen))
 }
 
 /// Whether writes are slow at the boundaries of the units, and nowhere else as slow.
 fn same(written: &Written, found: &Opened) -> bool {
-    let Some(times) = written.times.get(JUMP..) else {
-        return false;
-    };
+    split(written, found, 0).is_some_and(|(time, others)| stands_out(time, &others))
+}
+
+/// The same where each place was written a few times only: of many places one is the slowest by chance, but not as far from
+/// the next one as that is from the middle. What took far longer before was another thing.
+fn same_by_far(written: &Written, found: &Opened) -> bool {
+    // A buffer delays what waits for an erased block by a write.
+    split(written, found, 1).is_some_and(|(time, others)| {
+        let most = others.iter().copied().fold(0.0, f64::max);
+        let middle = median(&others);
+        let as_much = time - middle > found.extra_s / 4.0;
+        stands_out(time, &others) && time - most > most - middle && as_much
+    })
+}
+
+/// The quick time of the places where units are opened, and those of all others but so many beside them.
+fn split(written: &Written, found: &Opened, beside: u64) -> Option<(f64, Vec<f64>)> {
+    let times = written.times.get(JUMP..)?;
     let length = written.length;
     let start = written.begin + JUMP as u64 * length;
     let expected = |bin: u64| {
@@ -361,12 +538,16 @@ fn same(written: &Written, found: &Opened) -> bool {
             _ => 0.25,
         };
         let time = quantile(times, share);
+        let count = found.unit.div_ceil(length);
+        let near =
+            (count - beside.min(count)..=count + beside).any(|by| expected((bin + by) % count));
         match expected(*bin) {
             true => highest = highest.max(time),
+            false if near => {}
             false => others.push(time),
         }
     }
-    others.len() > 1 && stands_out(highest, &others)
+    (others.len() > 1).then_some((highest, others))
 }
 
 /// Times of writes in order.
@@ -528,6 +709,39 @@ mod tests {
         };
         assert_eq!(small.first(32 << 10), Some(256 << 10));
         assert_eq!(small.first(PAGE_MAX), None);
+    }
+
+    #[test]
+    fn the_slowest_of_many_places_is_no_boundary() {
+        let found = Opened {
+            unit: 32 << 20,
+            from: 0,
+            within: 512 << 10,
+            seen: 4,
+            extra_s: 0.004,
+            page: None,
+        };
+        // From one write before a boundary on; another place is slow as well.
+        let written = |boundary: f64, other: f64| Written {
+            begin: (64 << 20) - PIECE,
+            length: PIECE,
+            times: (0..133)
+                .map(|i| match i % 64 {
+                    1 => boundary,
+                    20 => other,
+                    n => 0.040 + f64::from(n) * 1e-6,
+                })
+                .collect(),
+        };
+        assert!(same_by_far(&written(0.044, 0.040), &found));
+        assert!(!same_by_far(&written(0.044, 0.0425), &found));
+        assert!(same(&written(0.044, 0.0425), &found));
+        // Nor is what took far longer before.
+        let merged = Opened {
+            extra_s: 8.0,
+            ..found
+        };
+        assert!(!same_by_far(&written(0.044, 0.040), &merged));
     }
 
     #[test]

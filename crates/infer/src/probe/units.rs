@@ -32,6 +32,9 @@ const EXTENT: u64 = 1 << 20;
 /// Rounds in which what the measurement before left is closed.
 const WARM: u32 = 3;
 
+/// Share of the time that is left at least where all rates are measured again.
+const AGAIN: f64 = 0.3;
+
 /// Finds the number of open units in both orders, and how the first ones are treated.
 pub(super) fn open<T: Target>(
     probing: &mut Probing<'_, T>,
@@ -52,7 +55,7 @@ pub(super) fn open<T: Target>(
     let mut collapses = [None, None];
     for (order, asked) in [Order::Linear, Order::Random].into_iter().zip(QUESTIONS) {
         let (id, question) = asked;
-        if probing.writes_left() < 200 << 20 || probing.time_left() < share(probing, 0.3) {
+        if probing.writes_left() < 200 << 20 || probing.time_left() < share(probing, 0.15) {
             probing.add(Finding::cannot_tell(id, question, SPENT));
             continue;
         }
@@ -83,6 +86,13 @@ pub(super) fn open<T: Target>(
             plan.budget = budget;
             measured = knee::measure(probing, &plan, length, most)?;
         }
+        if measured.by_chance() && probing.time_left() > share(probing, AGAIN) {
+            measured = knee::measure(probing, &plan, length, most)?;
+        }
+        let (measured, length) = match alone || seen.is_none() {
+            true => (measured, length),
+            false => knee::with_longest(probing, &plan, length, most, measured)?,
+        };
         let (measured, length) = match alone {
             true => (measured, length),
             false => knee::borne_out(probing, &plan, length, most, measured)?,
@@ -120,7 +130,7 @@ pub(super) fn open<T: Target>(
         withdrawn::not_borne_out(&mut probing.report, layout);
     }
     withdrawn::may_be_mapped(&mut probing.report);
-    if probing.time_left() < share(probing, 0.15) {
+    if probing.time_left() < share(probing, 0.1) {
         probing.add(Finding::cannot_tell("fat", QUESTIONS[2].1, SPENT));
     } else if seen.is_some() && !layout.placed {
         probing.add(Finding::cannot_tell("fat", QUESTIONS[2].1, UNPLACED));
@@ -141,7 +151,7 @@ pub(super) fn open<T: Target>(
 const SPENT: &str = "the budget of time or writes is spent";
 const REWRITES: &str =
     "but one unit alone is slower than in order, as where it is rewritten for each piece";
-const UNPLACED: &str = "it is not known where the first unit begins";
+pub(super) const UNPLACED: &str = "it is not known where the first unit begins";
 const SMALL: &str = "the target is too small for units that lie far apart";
 
 /// A share of all the time there is.
