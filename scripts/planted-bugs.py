@@ -276,7 +276,7 @@ FAULTS = [
      "timing: background reads keep their turn", "lib one_background_read"),
     ("nand/array.rs", "return self.dies[die].staged_ready && self.start_staged(die, now, events);", "return !self.dies[die].staged_ready || self.start_staged(die, now, events);",
      "timing: a die rests while the data of its program is on the channel", "lib reads_go_on"),
-    ("nand/array/queues.rs", "let queue = if op.urgent {", "let queue = if op.urgent && op.class != OpClass::Read {",
+    ("nand/array/queues.rs", "let queue = if op.urgent {", "let queue = if op.urgent && op.class != crate::nand::OpClass::Read {",
      "timing: host reads queue behind those of collection", "priority a_host_read_passes"),
     ("nand/array.rs", "let pages = op.transfers.max(1);", "let pages = 1;",
      "timing: a program unit goes over its channel as a whole", "priority a_read_waits_for_a_page"),

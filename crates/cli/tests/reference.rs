@@ -17,7 +17,7 @@ fn is_current(page: &str, text: &str) {
     let there = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(
         there, text,
-        "docs/{page} is out of date; run `UPDATE=1 cargo test -p nandscope reference`"
+        "docs/{page} is out of date; run `UPDATE=1 cargo test -p nandscope reference -- --include-ignored`"
     );
 }
 
@@ -489,7 +489,8 @@ fn figures_of_a_family_share_a_row() {
 type Titles = BTreeMap<String, (String, String)>;
 
 #[test]
-fn figures_are_those_of_quick_reviews() {
+#[ignore = "slow: a quick review by every suite"]
+fn slow_figures_are_those_of_quick_reviews() {
     let folder = Folder::new("reference-figures");
     let mut suites: Vec<(&str, Titles)> = Vec::new();
     for (device, suite) in REVIEWS {
