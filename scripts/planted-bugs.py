@@ -114,7 +114,7 @@ FAULTS = [
      "timing: reads are planned out of the order of the firmware", "lib planned_reads"),
     ("ftl/page_map/log/append.rs", "self.room(&stream).min(self.entries_to_journal_page())", "self.room(&stream)",
      "accounting: a fill writes pages of the journal late", "lib units_written_together"),
-    ("ftl/page_map/log/append.rs", "self.invalidated(self.geometry.superblock_of(old), 1);", "",
+    ("ftl/page_map/log/append.rs", "self.invalidated(self.geometry.superblock_of(*old), 1);", "",
      "collection: a starting state counts replaced units as valid", "lib units_written_together"),
     ("ftl/page_map/cores.rs", "let in_order = self.commands_only && splits == Nanos::ZERO && self.expected == 0;", "let in_order = self.commands_only && self.expected == 0;",
      "timing: a command that is split keeps a core from those that overtake it", "arithmetic a_core_serves"),

@@ -45,9 +45,11 @@ stage "tests; report in a browser"
 looks=$work/browser.log
 reports_in_a_browser >"$looks" 2>&1 &
 browser=$!
-trap 'kill "$browser" 2>/dev/null || true; rm -rf "$work"' EXIT
+trap '[[ -z $browser ]] || kill "$browser" 2>/dev/null || true; rm -rf "$work"' EXIT
 tests default
 wait "$browser" || { cat "$looks"; exit 1; }
+# Its number may be that of another process from now on.
+browser=
 cat "$looks"
 
 stage "examples in the documentation"
