@@ -118,6 +118,17 @@ fn a_unit_that_reads_do_not_show_is_told_by_writes() {
     );
 }
 
+#[test]
+fn a_unit_is_placed_to_the_sector_where_no_page_shows() {
+    // Probed from a sector after a track of 63 on; reads show neither pages nor units.
+    let tried = try_out(36, 201, &|| false).unwrap().unwrap();
+    assert_eq!(tried.drawn.begin, 63 * 512);
+    assert_eq!(tried.report.finding("page").unwrap().value, None);
+    let judged = tried.judged.iter().find(|j| j.id == "offset").unwrap();
+    let finding = tried.report.finding("offset").unwrap();
+    assert_eq!(judged.outcome, Outcome::Right, "{finding:?}");
+}
+
 /// The time of a probe, and two percent.
 const TIME_MAX_S: f64 = 1.02 * 1200.0;
 

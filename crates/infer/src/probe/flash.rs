@@ -6,7 +6,7 @@ use super::Probing;
 use super::confidence::Strength;
 use super::filled::Filled;
 use super::finding::{Finding, Value, size};
-use super::layout::{Layout, MAPPED, PAGE_MAX};
+use super::layout::{Layout, MAPPED, PAGE_MAX, SECTOR};
 use super::opened::{self, Opened};
 use super::writes::SPAN;
 use crate::flashbench::{
@@ -107,6 +107,7 @@ pub(super) fn boundaries<T: Target>(
     };
     // What follows a cache would need far more writes.
     let card = filled.end.is_none();
+    let mut ended = Ok(());
     if overlaps.is_none() && card && !probing.options.read_only {
         probing.target.show(probing.target.whole());
         let larger = match page.value {
@@ -115,14 +116,15 @@ pub(super) fn boundaries<T: Target>(
         };
         let larger = |(page, first): (u64, u64)| (page.max(larger), first);
         let phase_or_none = larger(phase.unwrap_or((SMALLEST_PAGE, 0)));
-        let opened = opened::units(probing, span.0, phase_or_none, &filled.gaps)?;
+        let opened = opened::units(probing, span.0, phase_or_none, &filled.gaps);
+        let opened = so_far(opened, &mut ended);
         // Units consist of whole pages.
         let whole = |o: &Opened| phase.is_none_or(|(page, _)| o.unit.is_multiple_of(page));
         if let Some(opened) = opened.filter(whole) {
             let known = layout.unit.is_some();
             let first = match known {
                 true => None,
-                false => first_of(probing, &opened, phase)?,
+                false => so_far(first_of(probing, &opened, phase), &mut ended),
             };
             (unit, offset, layout) = with_writes((unit, offset, layout), &opened, first);
             page = page_beside(page, &found, &opened, step);
@@ -132,11 +134,23 @@ pub(super) fn boundaries<T: Target>(
     for finding in [page, unit, offset] {
         probing.add(finding);
     }
-    Ok(layout)
+    ended.map(|()| layout)
+}
+
+/// What was found, or nothing where the budget ended the search: `ended` says so, as what was found before is stated all the same.
+fn so_far<R>(
+    found: Result<Option<R>, ProbeError>,
+    ended: &mut Result<(), ProbeError>,
+) -> Option<R> {
+    found.unwrap_or_else(|why| {
+        *ended = Err(why);
+        None
+    })
 }
 
 /// Where the first unit begins: at the page that is slow each time, or at a multiple of what partitions begin at, where pages
-/// do so too; `None` if these disagree. Where no page shows, both must agree.
+/// do so too. Where these disagree, where no page shows and they do not agree, or none does, the range in which it may lie is
+/// halved.
 fn first_of<T: Target>(
     probing: &mut Probing<'_, T>,
     opened: &Opened,
@@ -157,7 +171,7 @@ fn first_of<T: Target>(
     let round = opened
         .first(PAGE_MAX)
         .filter(|_| first.is_multiple_of(page));
-    Ok(match (exact, round) {
+    let answer = match (exact, round) {
         (Some(exact), Some(round)) => {
             completes(exact.at, round, opened.unit, exact.page).then_some(round)
         }
@@ -166,7 +180,12 @@ fn first_of<T: Target>(
             Some(exact.at).filter(|_| each)
         }
         (None, round) => round.filter(|_| phase.is_some()),
-    })
+    };
+    if answer.is_some() {
+        return Ok(answer);
+    }
+    let end = probing.target.now() + Nanos(probing.options.time.0 / opened::TIME);
+    opened::halved(probing, opened, phase.unwrap_or((SECTOR, 0)), end)
 }
 
 /// Writes about a boundary are so many times longer after those that show nothing, and as long as this at most: a boundary that

@@ -19,3 +19,5 @@ pub(super) struct Layout {
 pub(super) const PAGE_MAX: u64 = 512 << 10;
 /// A drive maps units of this size: a read across two of them costs something wherever pages begin.
 pub(super) const MAPPED: u64 = 4096;
+/// A partition begins at any sector, bytes.
+pub(super) const SECTOR: u64 = 512;

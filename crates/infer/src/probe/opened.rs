@@ -6,11 +6,13 @@
 mod elsewhere;
 mod first_page;
 mod found;
+mod halved;
 mod single;
 mod written;
 
 pub(super) use first_page::first_page;
 pub(super) use found::Opened;
+pub(super) use halved::halved;
 
 use super::Probing;
 use super::layout::PAGE_MAX;

@@ -12,7 +12,7 @@ pub(super) const FEW: usize = 6;
 /// this time: erasing a block takes some milliseconds.
 const SCATTER: f64 = 8.0;
 const SHARE: f64 = 0.01;
-const ERASE_S: f64 = 0.3e-3;
+pub(super) const ERASE_S: f64 = 0.3e-3;
 /// One in so many of the slow writes is many; pauses of a host meet fewer.
 const MANY_OF: usize = 8;
 /// How often the bar is raised, twice as high each time.
