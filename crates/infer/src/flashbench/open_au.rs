@@ -60,6 +60,9 @@ const ROUNDS_MIN: u32 = 8;
 /// Where this many times the budget is spent, the rounds so far are enough, and so are those of the unsteady beginning.
 const LONG: u64 = 2;
 
+/// Pieces of one round that a rate is based on at least, where that takes so long: merges that are put off are among them.
+const PIECES_MIN: u32 = 12;
+
 /// Units to write, their places and order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenAu {
@@ -173,15 +176,24 @@ impl OpenAu {
         let mut times = Vec::new();
         // Short measurements count whole.
         let mut warm = self.care.warm.min(places / 4);
+        let over = |spent: Nanos, times: u64| self.budget.is_some_and(|b| spent.0 > times * b.0);
+        // Of a round that takes long, so many pieces are enough, where the rounds before it closed what was open.
+        let mut cut = None;
         for (number, place) in (0..).zip(self.order.places(places, self.seed)) {
             let mut round = Nanos::ZERO;
-            for unit in &turn {
+            for (written, unit) in (1..).zip(&turn) {
                 let begin = self.place(u64::from(*unit)) + shift * self.unit;
                 let offset = Bytes(begin + u64::from(place) * length);
                 round += probe.write(offset, Bytes(length))?;
+                let counts = self.care.warm > 0 && number >= warm && times.is_empty();
+                if counts && written >= PIECES_MIN && written < units && over(round, LONG) {
+                    cut = Some((written, round));
+                    break;
+                }
             }
-            let over =
-                |spent: Nanos, times: u64| self.budget.is_some_and(|b| spent.0 > times * b.0);
+            if cut.is_some() {
+                break;
+            }
             if number < warm {
                 unsteady += round;
                 // A round closes as many units of the measurement before as it opens.
@@ -198,6 +210,15 @@ impl OpenAu {
             if few || rounds >= ROUNDS_MIN && over(spent, 1) {
                 break;
             }
+        }
+        if let Some((pieces, round)) = cut {
+            let bytes = f64::from(pieces) * length as f64;
+            return Ok(Rate {
+                units,
+                length,
+                bytes_per_s: bytes / round.as_secs_f64().max(1e-9),
+                whole: false,
+            });
         }
         let whole = rounds + warm == places;
         if self.care.trim && times.len() >= 4 {

@@ -16,6 +16,8 @@ const REPEATS: (usize, usize) = (4, 3);
 const SHARE: f64 = 0.4;
 /// A pair of them takes long from this share of all the time on.
 const DEAR: f64 = 0.02;
+/// From this share on the rates by which the number was chosen and one pair are enough.
+const DEAREST: f64 = 0.05;
 /// Bytes that must be left for one of them.
 const LEFT: u64 = 256 << 20;
 /// The rates of N and N + 1 units differ by this factor at least.
@@ -32,6 +34,15 @@ const DEEP: f64 = 8.0;
 const MERGE: f64 = 0.05;
 /// The same of a card that keeps one open: a second stream alone costs something on many hosts.
 const MERGE_OF_ONE: f64 = 0.1;
+
+/// Numbers of units that are tried.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Numbers {
+    /// The largest.
+    pub(super) most: u32,
+    /// The one after which the rate is likely to fall.
+    pub(super) likely: Option<u32>,
+}
 
 /// Measurement of one order.
 pub(super) struct Measured {
@@ -68,12 +79,16 @@ pub(super) fn measure<T: Target>(
     probing: &mut Probing<'_, T>,
     plan: &OpenAu,
     length: u64,
-    most: u32,
+    numbers: Numbers,
 ) -> Result<Measured, ProbeError> {
-    let mut rates = probing.timed(|p| search(p, plan, length, most))?;
+    let most = numbers.most;
+    let mut rates = match likely(probing, plan, length, numbers)? {
+        Some(rates) => rates,
+        None => probing.timed(|p| search(p, plan, length, most))?,
+    };
     let mut found = answers(&rates);
     if let Some(Knee::At { units, drop, .. }) = found.map(|f| f.knee)
-        && (drop < DEEP || units == 1)
+        && (drop < DEEP || units == 1 && !merges(&rates, plan.unit))
         && let Some(further) = further(probing, plan, length, (units, most), &rates)?
     {
         rates.extend(further);
@@ -94,6 +109,37 @@ pub(super) fn measure<T: Target>(
         found,
         deeper,
     })
+}
+
+/// Whether a piece into a second unit takes so much longer that it closes the first one: nothing further up costs more.
+fn merges(rates: &[Rate], unit: u64) -> bool {
+    let of = |n: u32| rates.iter().find(|r| r.units == n);
+    of(1).zip(of(2)).is_some_and(|(one, two)| {
+        let takes = |r: &Rate| r.length as f64 / r.bytes_per_s.max(1e-9);
+        takes(two) - takes(one) >= MERGE_OF_ONE * unit as f64 / one.bytes_per_s.max(1e-9)
+    })
+}
+
+/// The rates of one unit, of as many as are likely to stay open, and of one more, if they fall there.
+fn likely<T: Target>(
+    probing: &mut Probing<'_, T>,
+    plan: &OpenAu,
+    length: u64,
+    numbers: Numbers,
+) -> Result<Option<Vec<Rate>>, ProbeError> {
+    let most = plan.fitting(probing.target.whole(), numbers.most);
+    let Some(likely) = numbers.likely.filter(|n| *n < most) else {
+        return Ok(None);
+    };
+    let mut tried = vec![1, likely, likely + 1];
+    tried.dedup();
+    let rates = (0..).zip(tried).map(|(shift, units)| {
+        let rate = probing.timed(|p| plan.shifted(p, units, length, shift));
+        rate
+    });
+    let rates: Vec<Rate> = rates.collect::<Result<_, _>>()?;
+    let falls = matches!(answers(&rates), Some(OpenUnits { knee: Knee::At { units, .. }, .. }) if units == likely);
+    Ok(falls.then_some(rates))
 }
 
 /// Share of all the time that the rate of [`MANY`] units may take, and rounds that one takes at least.
@@ -133,7 +179,7 @@ pub(super) fn borne_out<T: Target>(
     probing: &mut Probing<'_, T>,
     plan: &OpenAu,
     length: u64,
-    most: u32,
+    numbers: Numbers,
     measured: Measured,
 ) -> Result<(Measured, u64), ProbeError> {
     let Some(Knee::At { units, .. }) = measured.found.map(|f| f.knee) else {
@@ -157,7 +203,7 @@ pub(super) fn borne_out<T: Target>(
     if more(longer, fast, slow) >= AS_MUCH * short {
         return Ok((measured, length));
     }
-    let again = measure(probing, plan, longer, most)?;
+    let again = measure(probing, plan, longer, numbers)?;
     Ok((again, longer))
 }
 
@@ -170,7 +216,7 @@ pub(super) fn with_longest<T: Target>(
     probing: &mut Probing<'_, T>,
     plan: &OpenAu,
     length: u64,
-    most: u32,
+    numbers: Numbers,
     measured: Measured,
 ) -> Result<(Measured, u64), ProbeError> {
     let longest = plan.lengths(length + 1).into_iter();
@@ -186,7 +232,7 @@ pub(super) fn with_longest<T: Target>(
     let Some(longest) = longest.filter(|_| none_seen) else {
         return Ok((measured, length));
     };
-    let most = plan.fitting(probing.target.whole(), most);
+    let most = plan.fitting(probing.target.whole(), numbers.most);
     if probing.writes_left() < LEFT + ROUNDS as u64 * u64::from(most) * longest {
         return Ok((measured, length));
     }
@@ -195,7 +241,7 @@ pub(super) fn with_longest<T: Target>(
     if one.bytes_per_s < STEP * many.bytes_per_s {
         return Ok((measured, length));
     }
-    let again = measure(probing, plan, longest, most)?;
+    let again = measure(probing, plan, longest, numbers)?;
     Ok((again, longest))
 }
 
@@ -314,8 +360,9 @@ fn repeat<T: Target>(
         let now = probing.target.now().saturating_sub(began).as_secs_f64();
         longest = longest.max(now - spent);
         // Deep falls are merges: two are enough where they take long.
-        let deep = many.len() > 1 && median(&few) >= DEEP * median(&many);
-        if deep && longest > DEAR * probing.options.time.as_secs_f64() {
+        let deep = median(&few) >= DEEP * median(&many);
+        let share = longest / probing.options.time.as_secs_f64();
+        if deep && (many.len() > 1 && share > DEAR || share > DEAREST) {
             break;
         }
     }
@@ -327,14 +374,10 @@ pub(super) fn answer(
     (id, question): (&'static str, &'static str),
     measured: &Measured,
     unit: Option<u64>,
-    alone: bool,
 ) -> Finding {
     let Some(found) = measured.found else {
         return Finding::cannot_tell(id, question, "nothing could be measured");
     };
-    if alone {
-        return open_answers::none((id, question), unit.is_some(), found.length);
-    }
     let Knee::At { units, .. } = found.knee else {
         return open_answers::answer(id, question, Some(found));
     };
@@ -426,4 +469,24 @@ pub(super) fn answer(
         strength,
         numbers,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_unit_that_closes_the_first_needs_no_look_further_up() {
+        let of = |units, bytes_per_s| Rate {
+            units,
+            length: 64 << 10,
+            bytes_per_s,
+            whole: false,
+        };
+        // 6.7 s for a unit of 64 MiB; a second stream alone costs some milliseconds.
+        let unit = 64 << 20;
+        assert!(merges(&[of(1, 10e6), of(2, 0.02e6)], unit));
+        assert!(!merges(&[of(1, 10e6), of(2, 1e6)], unit));
+        assert!(!merges(&[of(1, 10e6)], unit));
+    }
 }

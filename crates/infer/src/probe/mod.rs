@@ -23,6 +23,7 @@ mod link;
 mod open_answers;
 mod opened;
 mod recorded;
+mod rewritten;
 mod slc;
 mod slow_writes;
 mod units;

@@ -1,9 +1,11 @@
 //! Allocation units that can be written in turn, the first ones among them.
 
 use super::finding::{Finding, Value};
+use super::knee::{Measured, Numbers};
 use super::layout::{Layout, PAGE_MAX};
 use super::open_answers::{QUESTIONS, UNITS_MAX, curve_of, short_pieces};
-use super::{Probing, fat, knee, withdrawn};
+use super::rewritten::{self, Directions};
+use super::{Probing, fat, knee, open_answers, withdrawn};
 use crate::flashbench::{Care, Knee, OpenAu, OpenUnits, Order, Rate, SHORTEST};
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
@@ -32,6 +34,13 @@ const EXTENT: u64 = 1 << 20;
 /// Rounds in which what the measurement before left is closed.
 const WARM: u32 = 3;
 
+/// Units by which the second look at one of them lies further up.
+const ELSEWHERE: u64 = 3;
+/// The same of those that are written backwards.
+const BACKWARDS: u64 = 4;
+/// Share of the time that is left at least where units are counted, and where their number is likely.
+const LEAST: f64 = 0.15;
+const LIKELY_LEAST: f64 = 0.08;
 /// Share of the time that is left at least where all rates are measured again.
 const AGAIN: f64 = 0.3;
 
@@ -46,106 +55,308 @@ pub(super) fn open<T: Target>(
         }
         return Ok(());
     }
-    let seen = layout.unit;
-    let unit = seen.unwrap_or(UNIT_DEFAULT);
-    let page = probing.report.bytes("page");
     probing.target.begin_at(Bytes(layout.first));
-    let mut in_order: Option<(Option<OpenUnits>, f64)> = None;
-    // Whether writing to ever more units became slow, in either order.
-    let mut collapses = [None, None];
-    for (order, asked) in [Order::Linear, Order::Random].into_iter().zip(QUESTIONS) {
-        let (id, question) = asked;
-        if probing.writes_left() < 200 << 20 || probing.time_left() < share(probing, 0.15) {
-            probing.add(Finding::cannot_tell(id, question, SPENT));
-            continue;
+    let mut counting = Counting {
+        layout,
+        page: probing.report.bytes("page"),
+        in_order: None,
+        random: None,
+        linear: None,
+        rewritten: false,
+        collapses: Vec::new(),
+    };
+    // One unit alone says whether it is rewritten, whatever several of them take.
+    counting.rewritten(probing)?;
+    for order in [Order::Linear, Order::Random] {
+        counting.count(probing, order)?;
+    }
+    if !layout.written && counting.collapses == [false; 2] {
+        withdrawn::not_borne_out(&mut probing.report, layout);
+    }
+    withdrawn::may_be_mapped(&mut probing.report);
+    counting.first_units(probing)
+}
+
+/// Counts open units, and keeps what is known of them so far.
+struct Counting {
+    layout: Layout,
+    /// The page that reads see, bytes.
+    page: Option<u64>,
+    /// The rate of one unit in order, bytes per second.
+    in_order: Option<f64>,
+    /// One unit written at random.
+    random: Option<Rate>,
+    /// Open units in order, where that is certain.
+    linear: Option<OpenUnits>,
+    /// A unit is rewritten for each piece out of order.
+    rewritten: bool,
+    /// Whether writing to ever more units became slow, in each order.
+    collapses: Vec<bool>,
+}
+
+impl Counting {
+    fn plan<T: Target>(&self, probing: &Probing<'_, T>, order: Order) -> (OpenAu, Option<u32>) {
+        let unit = self.layout.unit;
+        plan(probing, unit.unwrap_or(UNIT_DEFAULT), unit.is_some(), order)
+    }
+
+    /// Why units are not counted in an order; `None` where they are.
+    fn hindered<T: Target>(&self, probing: &Probing<'_, T>, order: Order) -> Option<&'static str> {
+        let fit = self
+            .plan(probing, order)
+            .0
+            .fitting(probing.target.whole(), 1);
+        let unplaced = self.layout.unit.is_some() && !self.layout.placed;
+        match order {
+            _ if probing.writes_left() < 200 << 20 => Some(SPENT),
+            Order::Random if unplaced => Some(UNPLACED),
+            _ => (fit == 0).then_some(SMALL),
         }
-        if order == Order::Random && seen.is_some() && !layout.placed {
-            probing.add(Finding::cannot_tell(id, question, UNPLACED));
-            continue;
+    }
+
+    /// The rate of one unit in an order, so many units further up.
+    fn one<T: Target>(
+        &self,
+        probing: &mut Probing<'_, T>,
+        order: Order,
+        shift: u64,
+    ) -> Result<Rate, ProbeError> {
+        let (plan, _) = self.plan(probing, order);
+        let length = piece(&plan, self.page, self.layout.unit);
+        probing.timed(|p| plan.shifted(p, 1, length, shift))
+    }
+
+    /// Looks whether one unit is rewritten for each piece that is written out of order, and says so.
+    fn rewritten<T: Target>(&mut self, probing: &mut Probing<'_, T>) -> Result<(), ProbeError> {
+        if self.layout.unit.is_none() || self.hindered(probing, Order::Random).is_some() {
+            return Ok(());
         }
-        let (mut plan, low) = plan(probing, unit, seen.is_some(), order);
-        if plan.fitting(probing.target.whole(), 1) == 0 {
-            probing.add(Finding::cannot_tell(id, question, SMALL));
-            continue;
+        let in_order = self.one(probing, Order::Linear, 0)?;
+        self.in_order = Some(in_order.bytes_per_s);
+        let random = self.one(probing, Order::Random, 1)?;
+        self.random = Some(random);
+        self.none_at_random(probing, &random)?;
+        if !self.rewritten {
+            self.backwards(probing)?;
         }
-        let length = piece(&plan, page, seen);
-        let one = probing.timed(|p| plan.rate(p, 1, length))?;
+        Ok(())
+    }
+
+    /// The same from longer pieces that are written one before the other: no page of them is written in part.
+    fn backwards<T: Target>(&mut self, probing: &mut Probing<'_, T>) -> Result<(), ProbeError> {
+        let Some(unit) = self.layout.unit else {
+            return Ok(());
+        };
+        // No page is longer, and a unit of a few pages holds a few pieces only where their length is known.
+        let page = self.page.unwrap_or(PAGE_MAX).max(SHORTEST);
+        let lengths = [PAGE_MAX.next_multiple_of(page), page];
+        let length = lengths
+            .into_iter()
+            .find(|l| *l * rewritten::PIECES.0 <= unit);
+        // After the units that may be treated otherwise, however few fit the device.
+        let first = OpenAu {
+            care: Care {
+                from: SPECIAL * unit,
+                ..Care::default()
+            },
+            ..self.plan(probing, Order::Random).0
+        };
+        let first = first.place(0) + BACKWARDS * unit;
+        let rewrites = |d: &Directions| d.rewrites(unit, REWRITTEN);
+        let Some(length) = length else {
+            return Ok(());
+        };
+        let seen = rewritten::directions(probing, (unit, first), length, |d| !rewrites(d))?;
+        if let Some(found) = rewritten::least_clear(&seen).filter(rewrites) {
+            let rate = Rate {
+                units: 1,
+                length: found.length,
+                bytes_per_s: found.length as f64 / found.back_s.max(1e-9),
+                whole: false,
+            };
+            self.none(probing, &rate);
+        }
+        Ok(())
+    }
+
+    fn none<T: Target>(&mut self, probing: &mut Probing<'_, T>, rate: &Rate) {
+        self.rewritten = true;
+        let unit = self.layout.unit;
+        probing.report.curves.extend(curve(Order::Random, &[*rate]));
+        probing.add(open_answers::none(
+            QUESTIONS[1],
+            unit.is_some(),
+            rate.length,
+        ));
+    }
+
+    /// Says that no unit can be written at random, if one is rewritten for each piece, twice: a pause makes one of them slow.
+    fn none_at_random<T: Target>(
+        &mut self,
+        probing: &mut Probing<'_, T>,
+        random: &Rate,
+    ) -> Result<(), ProbeError> {
+        let unit = self.layout.unit;
+        let slow = |rate: &Rate| self.in_order.is_some_and(|o| rewrites(rate, o, unit));
+        if slow(random) && (unit.is_none() || slow(&self.one(probing, Order::Random, ELSEWHERE)?)) {
+            self.none(probing, random);
+        }
+        Ok(())
+    }
+
+    /// Counts the open units in an order, and says how many they are.
+    fn count<T: Target>(
+        &mut self,
+        probing: &mut Probing<'_, T>,
+        order: Order,
+    ) -> Result<(), ProbeError> {
+        if order == Order::Random && self.rewritten {
+            self.collapses.push(true);
+            return Ok(());
+        }
+        let (id, question) = open_answers::question(order);
+        let likely = self.likely(order);
+        // Where the number is likely, few rates bear it out.
+        let least = if likely.is_some() {
+            LIKELY_LEAST
+        } else {
+            LEAST
+        };
+        let late = probing.time_left() < share(probing, least);
+        if let Some(why) = self.hindered(probing, order).or(late.then_some(SPENT)) {
+            add(probing, Finding::cannot_tell(id, question, why));
+            return Ok(());
+        }
+        let known = self.random.filter(|_| order == Order::Random);
+        let one = match known {
+            Some(one) => one,
+            None => self.one(probing, order, 0)?,
+        };
+        if order == Order::Random {
+            self.none_at_random(probing, &one)?;
+            if self.rewritten {
+                // With more of them it will not be any faster.
+                self.collapses.push(true);
+                return Ok(());
+            }
+        }
+        let seen = self.layout.unit;
+        let (measured, plan, length) = self.measured(probing, order, (&one, likely))?;
+        let none_seen = matches!(measured.found.map(|f| f.knee), Some(Knee::AtLeast(_)));
+        let slows = !none_seen || knee::slows_further_up(probing, &plan, length)?;
+        self.collapses.push(slows);
+        probing.report.curves.extend(curve(order, &measured.rates));
+        let finding = knee::answer((id, question), &measured, seen);
+        let in_order = self.in_order.filter(|_| order == Order::Random);
+        let slower = in_order.is_some_and(|rate| one.bytes_per_s < AS_QUICK * rate);
+        let finding = match finding.value.is_some() && length > SHORTEST && slower {
+            true => Finding::cannot_tell(id, question, format!("{}; {REWRITES}", finding.evidence)),
+            false => finding,
+        };
+        if order == Order::Linear {
+            self.linear = measured.found.filter(|_| finding.value.is_some());
+            // What was left open before may have made one of them slow.
+            let rates = measured.rates.iter().filter(|r| r.length == one.length);
+            let best = rates.map(|r| r.bytes_per_s).fold(one.bytes_per_s, f64::max);
+            self.in_order = Some(best);
+        }
+        if let Some(Value::Count(units)) = finding.value {
+            short_rate(probing, &plan, order, (units, length))?;
+        }
+        add(probing, finding);
+        Ok(())
+    }
+
+    /// The rates by number of units, the plan by which they were measured, and the length of the pieces.
+    fn measured<T: Target>(
+        &self,
+        probing: &mut Probing<'_, T>,
+        order: Order,
+        (one, likely): (&Rate, Option<u32>),
+    ) -> Result<(Measured, OpenAu, u64), ProbeError> {
+        let seen = self.layout.unit;
+        let (mut plan, low) = self.plan(probing, order);
         // Fast streams need no more time than some writes take.
         let enough = Nanos::from_secs_f64(ENOUGH as f64 / one.bytes_per_s.max(1.0));
         plan.budget = Some(BUDGET.min(enough));
-        // In one unit at random already slow: with more of them it will not be any faster.
-        let alone = in_order.is_some_and(|(_, rate)| rewrites(&one, rate, seen));
-        let most = if alone { 2 } else { UNITS_MAX };
-        let mut measured = knee::measure(probing, &plan, length, most)?;
+        let length = one.length;
+        let numbers = Numbers {
+            most: UNITS_MAX,
+            likely,
+        };
+        let mut measured = knee::measure(probing, &plan, length, numbers)?;
         if let (Some(fit), Some(found)) = (low, measured.found)
             && matches!(found.knee, Knee::AtLeast(n) if n >= fit)
         {
             // More of them fit if the first ones count, which may be treated otherwise.
-            let budget = plan.budget;
-            plan = beginning_low(probing, unit, seen.is_some(), order);
-            plan.budget = budget;
-            measured = knee::measure(probing, &plan, length, most)?;
+            plan = OpenAu {
+                budget: plan.budget,
+                ..beginning_low(probing, plan.unit, seen.is_some(), order)
+            };
+            measured = knee::measure(probing, &plan, length, numbers)?;
         }
         if measured.by_chance() && probing.time_left() > share(probing, AGAIN) {
-            measured = knee::measure(probing, &plan, length, most)?;
+            measured = knee::measure(probing, &plan, length, numbers)?;
         }
-        let (measured, length) = match alone || seen.is_none() {
-            true => (measured, length),
-            false => knee::with_longest(probing, &plan, length, most, measured)?,
+        let (measured, length) = match seen {
+            None => (measured, length),
+            Some(_) => knee::with_longest(probing, &plan, length, numbers, measured)?,
         };
-        let (measured, length) = match alone {
-            true => (measured, length),
-            false => knee::borne_out(probing, &plan, length, most, measured)?,
-        };
-        let none_seen = matches!(measured.found.map(|f| f.knee), Some(Knee::AtLeast(_)));
-        let slows = alone || !none_seen || knee::slows_further_up(probing, &plan, length)?;
-        collapses[usize::from(order == Order::Random)] = Some(slows);
-        probing.report.curves.extend(curve(order, &measured.rates));
-        let finding = knee::answer(asked, &measured, seen, alone);
-        let rewritten = in_order.is_some_and(|(_, rate)| one.bytes_per_s < AS_QUICK * rate);
-        let finding = match finding.value.is_some() && length > SHORTEST && rewritten && !alone {
-            true => Finding::cannot_tell(id, question, format!("{}; {REWRITES}", finding.evidence)),
-            false => finding,
-        };
-        let certain = finding.value.is_some();
-        let short = plan.lengths(SHORTEST).last().copied().unwrap_or(unit);
-        if let Some(Value::Count(units)) = finding.value
-            && short < length
-        {
-            // What short pieces cost, to compare patterns of all devices.
-            let rate = probing.timed(|p| plan.shifted(p, units + 1, short, SHORT_SHIFT))?;
-            let short = curve(order, &[rate]);
-            probing.report.curves.extend(short.map(|curve| Curve {
-                name: short_pieces(order),
-                ..curve
-            }));
-        }
-        probing.add(finding);
-        if order == Order::Linear {
-            in_order = Some((measured.found.filter(|_| certain), one.bytes_per_s));
+        let (measured, length) = knee::borne_out(probing, &plan, length, numbers, measured)?;
+        Ok((measured, plan, length))
+    }
+
+    /// A card keeps as many units open in a random order as in order, unless these are rewritten.
+    fn likely(&self, order: Order) -> Option<u32> {
+        match self.linear?.knee {
+            Knee::At { units, .. } if order == Order::Random => Some(units),
+            _ => None,
         }
     }
-    let linear = in_order.and_then(|(found, _)| found);
-    if !layout.written && collapses.iter().all(|c| *c == Some(false)) {
-        withdrawn::not_borne_out(&mut probing.report, layout);
+
+    /// How the first units are treated.
+    fn first_units<T: Target>(&self, probing: &mut Probing<'_, T>) -> Result<(), ProbeError> {
+        let why = match self.layout.unit {
+            _ if probing.time_left() < share(probing, 0.1) => SPENT,
+            Some(_) if !self.layout.placed => UNPLACED,
+            Some(unit) => {
+                let plan = beginning_low(probing, unit, true, Order::Linear);
+                let length = piece(&plan, self.page, Some(unit));
+                return fat::first_units(probing, (unit, length), self.linear);
+            }
+            None => "the allocation unit was not found",
+        };
+        let (id, question) = QUESTIONS[2];
+        probing.add(Finding::cannot_tell(id, question, why));
+        Ok(())
     }
-    withdrawn::may_be_mapped(&mut probing.report);
-    if probing.time_left() < share(probing, 0.1) {
-        probing.add(Finding::cannot_tell("fat", QUESTIONS[2].1, SPENT));
-    } else if seen.is_some() && !layout.placed {
-        probing.add(Finding::cannot_tell("fat", QUESTIONS[2].1, UNPLACED));
-    } else if seen.is_some() {
-        let plan = beginning_low(probing, unit, true, Order::Linear);
-        let length = piece(&plan, page, seen);
-        fat::first_units(probing, (unit, length), linear)?;
-    } else {
-        probing.add(Finding::cannot_tell(
-            "fat",
-            QUESTIONS[2].1,
-            "the allocation unit was not found",
-        ));
-    }
+}
+
+/// What short pieces cost where long ones were counted, to compare patterns of all devices.
+fn short_rate<T: Target>(
+    probing: &mut Probing<'_, T>,
+    plan: &OpenAu,
+    order: Order,
+    (units, length): (u32, u64),
+) -> Result<(), ProbeError> {
+    let short = plan.lengths(SHORTEST).last().copied();
+    let Some(short) = short.filter(|short| *short < length) else {
+        return Ok(());
+    };
+    let rate = probing.timed(|p| plan.shifted(p, units + 1, short, SHORT_SHIFT))?;
+    let short = curve(order, &[rate]);
+    probing.report.curves.extend(short.map(|curve| Curve {
+        name: short_pieces(order),
+        ..curve
+    }));
     Ok(())
+}
+
+/// Adds an answer before that of a later question, where one was found first.
+fn add<T: Target>(probing: &mut Probing<'_, T>, finding: Finding) {
+    let findings = &mut probing.report.findings;
+    let later = findings.iter().position(|f| f.id == QUESTIONS[1].0);
+    findings.insert(later.unwrap_or(findings.len()), finding);
 }
 
 const SPENT: &str = "the budget of time or writes is spent";
@@ -236,11 +447,21 @@ const REWRITTEN: f64 = 0.05;
 /// Long pieces of a unit that is not rewritten are written in any order at this share of the rate in order at least.
 const AS_QUICK: f64 = 0.8;
 
+/// Merges of a unit that is not rewritten, at most, while it is written at random: of what was left open before, and its own.
+const CLOSED: f64 = 2.0;
+
 /// Whether the rate of one unit written at random shows that it is rewritten for every piece, `rate` being that in order.
 fn rewrites(one: &Rate, rate: f64, unit: Option<u64>) -> bool {
+    let unit = unit.unwrap_or(0) as f64;
     let more_s = one.length as f64 / one.bytes_per_s.max(1e-9) - one.length as f64 / rate.max(1e-9);
-    let unit_s = unit.unwrap_or(0) as f64 / rate.max(1e-9);
-    2.0 * one.bytes_per_s < rate && more_s > REWRITTEN * unit_s
+    // Of few pieces a merge that happens once makes each of them slower.
+    let closed = CLOSED * one.length as f64 / unit.max(1.0);
+    let share = if unit > 0.0 {
+        REWRITTEN.max(closed)
+    } else {
+        REWRITTEN
+    };
+    2.0 * one.bytes_per_s < rate && more_s > share * unit / rate.max(1e-9)
 }
 
 #[cfg(test)]
@@ -270,5 +491,25 @@ mod tests {
         // Without the unit, pages all the same.
         let unknown = piece(&plan(UNIT_DEFAULT), Some(128 << 10), None);
         assert_eq!(unknown, 128 << 10);
+    }
+
+    #[test]
+    fn a_merge_that_happens_once_is_no_rewriting() {
+        let of = |bytes_per_s| Rate {
+            units: 1,
+            length: 64 << 10,
+            bytes_per_s,
+            whole: false,
+        };
+        // 6.5 ms for a piece in order; 0.4 s for a unit of 4 MiB, and 0.1 s for one of 1 MiB.
+        let rate = 10e6;
+        let piece_s = |more_s: f64| of(65536.0 / (65536.0 / rate + more_s));
+        assert!(rewrites(&piece_s(0.03), rate, Some(4 << 20)));
+        assert!(!rewrites(&piece_s(0.01), rate, Some(4 << 20)));
+        // One merge of 0.1 s falls on sixteen pieces.
+        assert!(!rewrites(&piece_s(0.1 / 16.0), rate, Some(1 << 20)));
+        assert!(rewrites(&piece_s(0.03), rate, Some(1 << 20)));
+        // Less than half of the rate, where the unit is not known.
+        assert!(rewrites(&of(4e6), rate, None) && !rewrites(&of(6e6), rate, None));
     }
 }
