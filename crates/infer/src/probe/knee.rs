@@ -133,10 +133,9 @@ fn likely<T: Target>(
     };
     let mut tried = vec![1, likely, likely + 1];
     tried.dedup();
-    let rates = (0..).zip(tried).map(|(shift, units)| {
-        let rate = probing.timed(|p| plan.shifted(p, units, length, shift));
-        rate
-    });
+    let rates = (0..)
+        .zip(tried)
+        .map(|(shift, units)| probing.timed(|p| plan.shifted(p, units, length, shift)));
     let rates: Vec<Rate> = rates.collect::<Result<_, _>>()?;
     let falls = matches!(answers(&rates), Some(OpenUnits { knee: Knee::At { units, .. }, .. }) if units == likely);
     Ok(falls.then_some(rates))
