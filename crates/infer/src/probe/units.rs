@@ -147,12 +147,7 @@ impl Counting {
         let Some(unit) = self.layout.unit else {
             return Ok(());
         };
-        // No page is longer, and a unit of a few pages holds a few pieces only where their length is known.
-        let page = self.page.unwrap_or(PAGE_MAX).max(SHORTEST);
-        let lengths = [PAGE_MAX.next_multiple_of(page), page];
-        let length = lengths
-            .into_iter()
-            .find(|l| *l * rewritten::PIECES.0 <= unit);
+        let length = step_back(unit, self.page);
         // After the units that may be treated otherwise, however few fit the device.
         let first = OpenAu {
             care: Care {
@@ -435,6 +430,18 @@ fn piece(plan: &OpenAu, page: Option<u64>, seen: Option<u64>) -> u64 {
     whole.next().or(halves).unwrap_or(plan.unit)
 }
 
+/// Length of pieces that are written backwards: whole pages, of which none is longer than [`PAGE_MAX`], where a unit holds
+/// enough of them; else as many pages as fit.
+fn step_back(unit: u64, page: Option<u64>) -> Option<u64> {
+    let long = PAGE_MAX.next_multiple_of(page.unwrap_or(PAGE_MAX));
+    let part = unit / rewritten::PIECES.0;
+    let whole = page.map(|page| part / page.max(1) * page.max(1));
+    match part {
+        part if long <= part => Some(long),
+        _ => whole.filter(|length| *length >= SHORTEST),
+    }
+}
+
 fn curve(order: Order, rates: &[Rate]) -> Option<Curve> {
     let points: Vec<(u32, f64)> = rates.iter().map(|r| (r.units, r.bytes_per_s)).collect();
     curve_of(order, &points)
@@ -447,21 +454,11 @@ const REWRITTEN: f64 = 0.05;
 /// Long pieces of a unit that is not rewritten are written in any order at this share of the rate in order at least.
 const AS_QUICK: f64 = 0.8;
 
-/// Merges of a unit that is not rewritten, at most, while it is written at random: of what was left open before, and its own.
-const CLOSED: f64 = 2.0;
-
 /// Whether the rate of one unit written at random shows that it is rewritten for every piece, `rate` being that in order.
 fn rewrites(one: &Rate, rate: f64, unit: Option<u64>) -> bool {
-    let unit = unit.unwrap_or(0) as f64;
     let more_s = one.length as f64 / one.bytes_per_s.max(1e-9) - one.length as f64 / rate.max(1e-9);
-    // Of few pieces a merge that happens once makes each of them slower.
-    let closed = CLOSED * one.length as f64 / unit.max(1.0);
-    let share = if unit > 0.0 {
-        REWRITTEN.max(closed)
-    } else {
-        REWRITTEN
-    };
-    2.0 * one.bytes_per_s < rate && more_s > share * unit / rate.max(1e-9)
+    let unit_s = unit.unwrap_or(0) as f64 / rate.max(1e-9);
+    2.0 * one.bytes_per_s < rate && more_s > REWRITTEN * unit_s
 }
 
 #[cfg(test)]
@@ -494,21 +491,34 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_that_happens_once_is_no_rewriting() {
+    fn pieces_that_are_written_backwards_are_whole_pages() {
+        let of = |unit: u64, page: Option<u64>| {
+            step_back(unit << 10, page.map(|p| p << 10)).map(|length| length >> 10)
+        };
+        assert_eq!(of(4096, None), Some(512));
+        assert_eq!(of(4096, Some(16)), Some(512));
+        assert_eq!(of(4128, Some(96)), Some(576));
+        assert_eq!(of(1024, Some(32)), Some(256));
+        assert_eq!(of(1032, Some(24)), Some(240));
+        // Too few of them, or parts of pages perhaps.
+        assert_eq!(of(1024, Some(512)), None);
+        assert_eq!(of(1024, None), None);
+    }
+
+    #[test]
+    fn a_unit_is_rewritten_where_each_piece_copies_a_part_of_it() {
         let of = |bytes_per_s| Rate {
             units: 1,
             length: 64 << 10,
             bytes_per_s,
             whole: false,
         };
-        // 6.5 ms for a piece in order; 0.4 s for a unit of 4 MiB, and 0.1 s for one of 1 MiB.
+        // 6.6 ms for a piece in order, and 0.42 s for a unit of 4 MiB.
         let rate = 10e6;
-        let piece_s = |more_s: f64| of(65536.0 / (65536.0 / rate + more_s));
-        assert!(rewrites(&piece_s(0.03), rate, Some(4 << 20)));
-        assert!(!rewrites(&piece_s(0.01), rate, Some(4 << 20)));
-        // One merge of 0.1 s falls on sixteen pieces.
-        assert!(!rewrites(&piece_s(0.1 / 16.0), rate, Some(1 << 20)));
-        assert!(rewrites(&piece_s(0.03), rate, Some(1 << 20)));
+        let more = |more_s: f64| of(65536.0 / (65536.0 / rate + more_s));
+        assert!(rewrites(&more(0.03), rate, Some(4 << 20)));
+        // A page and the state of a unit, but no copy.
+        assert!(!rewrites(&more(0.01), rate, Some(4 << 20)));
         // Less than half of the rate, where the unit is not known.
         assert!(rewrites(&of(4e6), rate, None) && !rewrites(&of(6e6), rate, None));
     }
