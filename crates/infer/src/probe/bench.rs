@@ -64,18 +64,23 @@ impl<T: Target> Metered<T> {
     /// Refuses an operation for which there is no time: it may take as long as the longest so far, or twice as long as one of
     /// more than a minute, after the outstanding ones, which take as long as an operation took on average.
     fn check_time(&mut self) -> Result<(), TargetError> {
-        let now = self.target.now();
-        let mean = now.saturating_sub(self.began).0 / self.completed.max(1);
+        let spent = self.target.now().saturating_sub(self.began);
+        let mean = spent.0 / self.completed.max(1);
         let before = Nanos(mean.saturating_mul(u64::from(self.outstanding)));
+        if before < self.time_left() {
+            return Ok(());
+        }
+        Err(self.time_is_spent())
+    }
+
+    /// Time in which an operation may begin.
+    pub(super) fn time_left(&self) -> Nanos {
         // The merge of a large unit takes minutes, and the next one may have twice as much to copy.
         let may = match self.longest > MINUTE {
             true => Nanos(self.longest.0.saturating_mul(2)),
             false => self.longest,
         };
-        if now + may + before < self.end {
-            return Ok(());
-        }
-        Err(self.time_is_spent())
+        self.end.saturating_sub(self.target.now() + may)
     }
 
     /// Operations that ended so far.

@@ -29,13 +29,11 @@ const BATCHES: usize = 3;
 
 const SPEED: (&str, &str) = ("discard-speed", "Discards restore speed");
 
-/// Whether discards are taken, and what they do.
-pub(super) fn discards<T: Target>(
+/// Whether discards are taken, and what a discarded block reads as.
+pub(super) fn taken<T: Target>(
     probing: &mut Probing<'_, T>,
-    layout: Layout,
-    filled: &Filled,
     span: Bytes,
-) -> Result<(), ProbeError> {
+) -> Result<bool, ProbeError> {
     let length: u64 = (1 << 20).min(span.0);
     let place = span.0 / 2 / length * length;
     let look = Look::before(probing, place, length)?;
@@ -55,14 +53,26 @@ pub(super) fn discards<T: Target>(
             Some(Outcome::Done) => format!("a discard of 1 MiB came back after {took}"),
         },
     ));
+    if done {
+        let reads = look.after(probing)?;
+        probing.add(reads);
+    }
+    Ok(done)
+}
+
+/// Whether discards make writes faster, where they are taken.
+pub(super) fn speed<T: Target>(
+    probing: &mut Probing<'_, T>,
+    layout: Layout,
+    filled: &Filled,
+    taken: bool,
+) -> Result<(), ProbeError> {
     let (id, question) = SPEED;
-    if !done {
+    if !taken {
         let why = "they are not taken";
         probing.add(Finding::cannot_tell(id, question, why));
         return Ok(());
     }
-    let reads = look.after(probing)?;
-    probing.add(reads);
     let open = probing.report.count("open-linear");
     match (layout.unit.zip(open), filled.bar()) {
         (Some(_), _) if !layout.placed => {

@@ -172,10 +172,14 @@ impl<T: Target> Probing<'_, T> {
         may.saturating_sub(self.target.written)
     }
 
-    /// Time that may still be spent.
+    /// Time in which operations may still begin.
     pub(crate) fn time_left(&self) -> Nanos {
-        let spent = self.target.now().saturating_sub(self.began);
-        self.options.time.saturating_sub(spent)
+        self.target.time_left()
+    }
+
+    /// Time that has passed.
+    pub(crate) fn spent(&self) -> Nanos {
+        self.target.now().saturating_sub(self.began)
     }
 
     /// Why the device has no allocation units; `None` if it may have some.
@@ -276,6 +280,8 @@ const QUESTIONS: [(&str, &str, bool); 24] = [
         "Temperature at which throttling starts",
         false,
     ),
+    ("discard", "Discards", true),
+    ("discard-reads", "A discarded block reads as", true),
     (
         "open-linear",
         "Open allocation units, written in order",
@@ -287,8 +293,6 @@ const QUESTIONS: [(&str, &str, bool); 24] = [
         true,
     ),
     ("fat", "First units treated otherwise", true),
-    ("discard", "Discards", true),
-    ("discard-reads", "A discarded block reads as", true),
     ("discard-speed", "Discards restore speed", true),
     ("worst", "The pattern to avoid", true),
 ];
@@ -337,8 +341,10 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
     if probing.options.read_only {
         return Ok(());
     }
+    // Before writes that may use up the time.
+    let discards = discard::taken(probing, span)?;
     units::open(probing, layout)?;
-    discard::discards(probing, layout, &filled, span)?;
+    discard::speed(probing, layout, &filled, discards)?;
     worst::worst(probing);
     Ok(())
 }

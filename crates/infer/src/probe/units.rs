@@ -1,8 +1,10 @@
 //! Allocation units that can be written in turn, the first ones among them.
 
+mod places;
+
 use super::finding::{Finding, Value};
 use super::knee::{Measured, Numbers};
-use super::layout::{Layout, PAGE_MAX};
+use super::layout::Layout;
 use super::open_answers::{QUESTIONS, UNITS_MAX, curve_of, short_pieces};
 use super::rewritten::{self, Directions};
 use super::{Probing, fat, knee, open_answers, withdrawn};
@@ -11,36 +13,21 @@ use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_result::Curve;
 use nandscope_units::{Bytes, Nanos};
+use places::{BUDGET, SPECIAL, UNIT_DEFAULT, beginning_low, piece, plan, step_back};
 
-/// A unit of so many of the largest pages is large enough that closing one still shows with pieces as long as they are.
-const LARGEST_PAGES: u64 = 32;
-/// Distance of places if the unit is not known: a common multiple of most units, so that no two places share one, and
-/// each begins one.
-const UNIT_DEFAULT: u64 = 48 << 20;
-/// An area of file allocation tables that begins in one of the first sixteen units ends before this one.
-const SPECIAL: u64 = 20;
 /// Units by which those lie further up that are written in short pieces.
 const SHORT_SHIFT: u64 = 9;
-/// So few of them may not show how many stay open.
-const FIT_LEAST: u32 = 4;
-/// Pieces of so many numbers of pages are tried: one of them fills a unit without a rest.
-const PIECE_PAGES: u64 = 16;
-/// Time for one rate.
-const BUDGET: Nanos = Nanos::from_secs(4);
 /// Bytes that one stream writes for one rate at most.
 const ENOUGH: u64 = 24 << 20;
-/// Bytes written from the beginning of a unit of unknown size: no unit is smaller.
-const EXTENT: u64 = 1 << 20;
-/// Rounds in which what the measurement before left is closed.
-const WARM: u32 = 3;
-
 /// Units by which the second look at one of them lies further up.
 const ELSEWHERE: u64 = 3;
 /// The same of those that are written backwards.
 const BACKWARDS: u64 = 4;
 /// Share of the time that is left at least where units are counted, and where their number is likely.
-const LEAST: f64 = 0.15;
-const LIKELY_LEAST: f64 = 0.08;
+const LEAST: f64 = 0.1;
+const LIKELY_LEAST: f64 = 0.05;
+/// The same where the first ones are looked at.
+const FIRST_LEAST: f64 = 0.05;
 /// Share of the time that is left at least where all rates are measured again.
 const AGAIN: f64 = 0.3;
 
@@ -62,6 +49,7 @@ pub(super) fn open<T: Target>(
         in_order: None,
         random: None,
         linear: None,
+        fall: None,
         rewritten: false,
         collapses: Vec::new(),
     };
@@ -86,8 +74,9 @@ struct Counting {
     in_order: Option<f64>,
     /// One unit written at random.
     random: Option<Rate>,
-    /// Open units in order, where that is certain.
+    /// Open units in order, where that is certain, and where rates fall otherwise.
     linear: Option<OpenUnits>,
+    fall: Option<OpenUnits>,
     /// A unit is rewritten for each piece out of order.
     rewritten: bool,
     /// Whether writing to ever more units became slow, in each order.
@@ -249,6 +238,7 @@ impl Counting {
             false => finding,
         };
         if order == Order::Linear {
+            self.fall = measured.found;
             self.linear = measured.found.filter(|_| finding.value.is_some());
             // What was left open before may have made one of them slow.
             let rates = measured.rates.iter().filter(|r| r.length == one.length);
@@ -312,12 +302,12 @@ impl Counting {
     /// How the first units are treated.
     fn first_units<T: Target>(&self, probing: &mut Probing<'_, T>) -> Result<(), ProbeError> {
         let why = match self.layout.unit {
-            _ if probing.time_left() < share(probing, 0.1) => SPENT,
+            _ if probing.time_left() < share(probing, FIRST_LEAST) => SPENT,
             Some(_) if !self.layout.placed => UNPLACED,
             Some(unit) => {
                 let plan = beginning_low(probing, unit, true, Order::Linear);
-                let length = piece(&plan, self.page, Some(unit));
-                return fat::first_units(probing, (unit, length), self.linear);
+                let piece = piece(&plan, self.page, Some(unit));
+                return fat::first_units(probing, fat::Unit { size: unit, piece }, self.fall);
             }
             None => "the allocation unit was not found",
         };
@@ -365,83 +355,6 @@ fn share<T: Target>(probing: &Probing<'_, T>, share: f64) -> Nanos {
     Nanos((probing.options.time.0 as f64 * share) as u64)
 }
 
-/// Where units are written in turn; and how many fit there, if more would fit from the beginning of the target on.
-fn plan<T: Target>(
-    probing: &Probing<'_, T>,
-    unit: u64,
-    known: bool,
-    order: Order,
-) -> (OpenAu, Option<u32>) {
-    let low = beginning_low(probing, unit, known, order);
-    // After everything that may be treated differently: where the size of the units is not known, a quarter up.
-    let from = match known {
-        true => SPECIAL * unit,
-        false => probing.target.whole().0 / 4,
-    };
-    let after = OpenAu {
-        care: Care { from, ..low.care },
-        ..low
-    };
-    let fit = after.fitting(probing.target.whole(), UNITS_MAX + 1);
-    match fit {
-        fit if fit > UNITS_MAX => (after, None),
-        fit if fit >= FIT_LEAST => (after, known.then_some(fit)),
-        _ => (low, None),
-    }
-}
-
-fn beginning_low<T: Target>(
-    probing: &Probing<'_, T>,
-    unit: u64,
-    known: bool,
-    order: Order,
-) -> OpenAu {
-    OpenAu {
-        unit,
-        order,
-        seed: probing.options.seed,
-        budget: Some(BUDGET),
-        care: Care {
-            warm: WARM,
-            from: 4 * unit.min(UNIT_DEFAULT / 4),
-            extent: if known { 0 } else { EXTENT },
-            fresh: true,
-            trim: true,
-        },
-    }
-}
-
-/// Length of the pieces: whole pages, since part of one is written with what the page had before, whatever stays open.
-fn piece(plan: &OpenAu, page: Option<u64>, seen: Option<u64>) -> u64 {
-    let least = match page {
-        Some(page) => page.max(SHORTEST),
-        None if seen.is_some_and(|unit| unit >= LARGEST_PAGES * PAGE_MAX) => PAGE_MAX,
-        None => SHORTEST,
-    };
-    let pages = page.into_iter().flat_map(|page| {
-        let from = SHORTEST.div_ceil(page.max(1));
-        (from..from + PIECE_PAGES).map(move |n| n * page)
-    });
-    let mut whole = pages.filter(|length| {
-        let fills = seen.is_none_or(|unit| unit.is_multiple_of(*length));
-        fills && length.is_multiple_of(512) && *length <= plan.unit / 4
-    });
-    let halves = plan.lengths(least).last().copied();
-    whole.next().or(halves).unwrap_or(plan.unit)
-}
-
-/// Length of pieces that are written backwards: whole pages, of which none is longer than [`PAGE_MAX`], where a unit holds
-/// enough of them; else as many pages as fit.
-fn step_back(unit: u64, page: Option<u64>) -> Option<u64> {
-    let long = PAGE_MAX.next_multiple_of(page.unwrap_or(PAGE_MAX));
-    let part = unit / rewritten::PIECES.0;
-    let whole = page.map(|page| part / page.max(1) * page.max(1));
-    match part {
-        part if long <= part => Some(long),
-        _ => whole.filter(|length| *length >= SHORTEST),
-    }
-}
-
 fn curve(order: Order, rates: &[Rate]) -> Option<Curve> {
     let points: Vec<(u32, f64)> = rates.iter().map(|r| (r.units, r.bytes_per_s)).collect();
     curve_of(order, &points)
@@ -464,46 +377,6 @@ fn rewrites(one: &Rate, rate: f64, unit: Option<u64>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pieces_are_whole_pages_that_fill_the_unit() {
-        let plan = |unit: u64| OpenAu {
-            unit,
-            order: Order::Linear,
-            seed: 1,
-            budget: None,
-            care: Care::default(),
-        };
-        let of = |unit: u64, page: Option<u64>| {
-            let unit = unit << 10;
-            piece(&plan(unit), page.map(|p| p << 10), Some(unit)) >> 10
-        };
-        assert_eq!(of(4096, Some(16)), 64);
-        assert_eq!(of(4096, Some(256)), 256);
-        // Pages of three planes.
-        assert_eq!(of(4104, Some(24)), 72);
-        // Pages may be as long as 512 KiB where none is known, and the unit is large.
-        assert_eq!(of(4096, None), 64);
-        assert_eq!(of(16384, None), 512);
-        // Without the unit, pages all the same.
-        let unknown = piece(&plan(UNIT_DEFAULT), Some(128 << 10), None);
-        assert_eq!(unknown, 128 << 10);
-    }
-
-    #[test]
-    fn pieces_that_are_written_backwards_are_whole_pages() {
-        let of = |unit: u64, page: Option<u64>| {
-            step_back(unit << 10, page.map(|p| p << 10)).map(|length| length >> 10)
-        };
-        assert_eq!(of(4096, None), Some(512));
-        assert_eq!(of(4096, Some(16)), Some(512));
-        assert_eq!(of(4128, Some(96)), Some(576));
-        assert_eq!(of(1024, Some(32)), Some(256));
-        assert_eq!(of(1032, Some(24)), Some(240));
-        // Too few of them, or parts of pages perhaps.
-        assert_eq!(of(1024, Some(512)), None);
-        assert_eq!(of(1024, None), None);
-    }
 
     #[test]
     fn a_unit_is_rewritten_where_each_piece_copies_a_part_of_it() {

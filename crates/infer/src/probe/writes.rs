@@ -104,8 +104,7 @@ pub(super) fn in_order<T: Target>(
             break;
         }
         let enough = if done < least { LEAST_TIME } else { TIME };
-        let spent = probing.options.time.saturating_sub(probing.time_left());
-        if spent > Nanos(probing.options.time.0 / enough) {
+        if probing.spent() > Nanos(probing.options.time.0 / enough) {
             break;
         }
     }

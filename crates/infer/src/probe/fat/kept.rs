@@ -1,0 +1,426 @@
+//! Which of the first units are kept open beside as many others as stay open: a small write to one of them closes none of
+//! those, so that they are written on as quickly as before.
+
+use super::{FIRST, Unit, in_order_from};
+use crate::flashbench::{Knee, OpenAu, OpenUnits, PIECES, median, shuffled};
+use crate::probe::Probing;
+use crate::timed::{Probe, ProbeError};
+use nandscope_measure::target::Target;
+use nandscope_units::{Bytes, Nanos};
+
+/// Turns of small writes to a unit, at most, and at least where it seems to be kept open.
+const TURNS: (usize, usize) = (5, 3);
+/// One unit more than stay open must make the data slower by this factor, or nothing follows from one that does not.
+const HARM: f64 = 1.5;
+/// A small write to a unit that is not kept open delays the data by this share of what one to a unit beside them does, at
+/// least. One that delays it less, and still delays it, ends what the host kept open, and may close no unit.
+const AS_SLOW: f64 = 0.6;
+/// Up to this share of that delay the data is written quickly.
+const AS_QUICK: f64 = 0.25;
+/// Up to this factor it takes as long as after no small write.
+const SAME: f64 = 1.25;
+/// The delay is the same for all units if it is so many times as large as they differ.
+const ALIKE: f64 = 3.0;
+/// A unit more that is this many times slower does harm beyond doubt.
+const DEEP: f64 = 8.0;
+/// Where the time ends early, so many units must be known not to be kept open.
+const OTHERS: usize = 3;
+
+/// Target of the small write of a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Small {
+    /// There is none: a read of as much interrupts the writes, which on some hosts costs time by itself.
+    None,
+    /// To one of the first units.
+    First(u32),
+    /// To a unit beside those with data.
+    Beside,
+}
+
+/// How data and small writes alternate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Attempt {
+    /// Length of the small writes, bytes.
+    piece: u64,
+    /// The data units are written in the opposite order every other round. Then a card that closes the unit it used least
+    /// recently closes two units per small write, the first data unit and the small one's; otherwise, it closes all of
+    /// them: that takes long, but shows where merges are put off.
+    turning: bool,
+    /// Every small write meets data units that were opened after the one before: some cards merge again for every piece
+    /// after they had to close a unit that is not full.
+    fresh: bool,
+}
+
+/// The attempts, the quickest first, until one of them gives an answer.
+const ATTEMPTS: [Attempt; 6] = [
+    attempt(PIECES[0], true, false),
+    attempt(PIECES[1], true, false),
+    attempt(PIECES[1], false, false),
+    attempt(PIECES[0], false, false),
+    attempt(PIECES[0], true, true),
+    attempt(PIECES[1], true, true),
+];
+
+const fn attempt(piece: u64, turning: bool, fresh: bool) -> Attempt {
+    Attempt {
+        piece,
+        turning,
+        fresh,
+    }
+}
+
+/// Which of the first units are kept open; `None` if nothing shows it before `end`.
+pub(super) fn kept_open<T: Target>(
+    probing: &mut Probing<'_, T>,
+    unit: Unit,
+    units: u32,
+    open: Option<OpenUnits>,
+    end: Nanos,
+) -> Result<Option<Vec<u32>>, ProbeError> {
+    let Some(OpenUnits {
+        knee: Knee::At { units: data, .. },
+        length,
+    }) = open
+    else {
+        return Ok(None);
+    };
+    let plan = in_order_from(FIRST + 1, unit.size, probing.options.seed);
+    if plan.fitting(probing.target.whole(), data + 2) < data + 2 {
+        return Ok(None);
+    }
+    for attempt in ATTEMPTS {
+        let mut rounds = Rounds {
+            plan,
+            data,
+            length,
+            attempt,
+            round: 0,
+            turn: 0,
+            slowest: Nanos::ZERO,
+            times: Vec::new(),
+            end,
+        };
+        let Some(levels) = rounds.harm(probing)? else {
+            continue;
+        };
+        let kept = rounds.first_units(probing, units, levels)?;
+        if kept.is_some() {
+            return Ok(kept);
+        }
+    }
+    Ok(None)
+}
+
+/// Rounds of one attempt: a small write, and a piece into each data unit.
+struct Rounds {
+    plan: OpenAu,
+    data: u32,
+    /// Length of the pieces, bytes.
+    length: u64,
+    attempt: Attempt,
+    round: u64,
+    turn: usize,
+    /// The slowest round so far.
+    slowest: Nanos,
+    /// Seconds that the data took after each small write.
+    times: Vec<(Small, f64)>,
+    /// No round begins that may end later.
+    end: Nanos,
+}
+
+impl Rounds {
+    fn of(&self, small: Small) -> Vec<f64> {
+        let times = self.times.iter().filter(|t| t.0 == small);
+        times.map(|t| t.1).collect()
+    }
+
+    /// Times of the data without a small write and after one beside it; `None` if that does no harm, or the time ends.
+    fn harm<T: Target>(
+        &mut self,
+        probing: &mut Probing<'_, T>,
+    ) -> Result<Option<(f64, f64)>, ProbeError> {
+        while self.turn < TURNS.0 && self.turn(probing, &[Small::None, Small::Beside])? {
+            let (alone, beside) = (self.of(Small::None), self.of(Small::Beside));
+            if let Some(levels) = levels(alone, beside) {
+                return Ok(Some(levels));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes to the first units in turn, until each is known to be kept open or not, or there were enough turns.
+    fn first_units<T: Target>(
+        &mut self,
+        probing: &mut Probing<'_, T>,
+        units: u32,
+        levels: (f64, f64),
+    ) -> Result<Option<Vec<u32>>, ProbeError> {
+        let mut unclear: Vec<u32> = (0..units).collect();
+        for _ in 0..TURNS.0 {
+            let cases: Vec<Small> = unclear.iter().copied().map(Small::First).collect();
+            let in_time = self.turn(probing, &cases)?;
+            let times: Vec<Vec<f64>> = (0..units).map(|n| self.of(Small::First(n))).collect();
+            let judged = judge(&times, levels);
+            if judged.unclear.is_empty() {
+                // An area for tables is a small part of them; where most seem to be kept open, merges are put off.
+                return Ok(Some(judged.kept).filter(|kept| kept.len() <= judged.others));
+            }
+            if !in_time {
+                return Ok(judged.in_short(&times, levels));
+            }
+            // Small writes to different units do no harm at all: nothing follows from one that does none.
+            if judged.others == 0 && !judged.slow && !alike(&times, levels.0) {
+                break;
+            }
+            unclear = judged.unclear;
+        }
+        Ok(None)
+    }
+
+    /// One small write of each kind in random order, each followed by the data; whether there was time for all.
+    fn turn<T: Target>(
+        &mut self,
+        probing: &mut Probing<'_, T>,
+        cases: &[Small],
+    ) -> Result<bool, ProbeError> {
+        let rounds = if self.attempt.fresh { 3 } else { 1 };
+        let takes = |slowest: Nanos| Nanos(slowest.0.saturating_mul(rounds));
+        let places = (self.plan.unit / self.length.max(1)).max(1);
+        for case in shuffled(cases.len() as u32, self.plan.seed ^ self.turn as u64) {
+            let small = cases[case as usize];
+            if probing.target.now() + takes(self.slowest) > self.end {
+                return Ok(false);
+            }
+            // Units that are full are followed by others; opening them does not count.
+            if self.attempt.fresh && places > 2 {
+                self.round = self.round.next_multiple_of(places);
+                self.data(probing)?;
+                self.data(probing)?;
+            } else if self.round.is_multiple_of(places) {
+                self.data(probing)?;
+            }
+            self.small(probing, small)?;
+            // What the small write itself takes says nothing: whether it closed a data unit, the next ones show.
+            let took = self.data(probing)?;
+            self.times.push((small, took.as_secs_f64()));
+        }
+        self.turn += 1;
+        Ok(true)
+    }
+
+    fn small<T: Target>(
+        &self,
+        probing: &mut Probing<'_, T>,
+        small: Small,
+    ) -> Result<(), ProbeError> {
+        let at = match small {
+            Small::First(number) => u64::from(number) * self.plan.unit,
+            Small::None | Small::Beside => self.plan.place(u64::from(self.data) + 1),
+        };
+        let piece = self.attempt.piece.min(self.plan.unit);
+        // The same few sectors again and again, as a table is updated.
+        let offset = Bytes(at + self.turn as u64 * piece % (8 * piece).min(self.plan.unit));
+        probing.timed(|p| match small {
+            Small::None => p.read(offset, Bytes(piece)),
+            _ => p.write(offset, Bytes(piece)),
+        })?;
+        Ok(())
+    }
+
+    /// A piece into each data unit; units that are full are followed by others.
+    fn data<T: Target>(&mut self, probing: &mut Probing<'_, T>) -> Result<Nanos, ProbeError> {
+        let backwards = self.attempt.turning && self.round % 2 == 1;
+        let round = self.round;
+        self.round += 1;
+        let took = probing.timed(|p| self.pieces(p, round, backwards))?;
+        self.slowest = self.slowest.max(took);
+        Ok(took)
+    }
+
+    fn pieces<T: Target>(
+        &self,
+        probe: &mut Probe<'_, T>,
+        round: u64,
+        backwards: bool,
+    ) -> Result<Nanos, ProbeError> {
+        let places = (self.plan.unit / self.length.max(1)).max(1);
+        // Between two units that are written in turn lie eleven others.
+        let shift = round / places % 11;
+        let mut spent = Nanos::ZERO;
+        for number in 0..self.data {
+            let number = match backwards {
+                true => self.data - 1 - number,
+                false => number,
+            };
+            let begin = self.plan.place(u64::from(number)) + shift * self.plan.unit;
+            let offset = Bytes(begin + round % places * self.length);
+            spent += probe.write(offset, Bytes(self.length))?;
+        }
+        Ok(spent)
+    }
+}
+
+/// Middle times of the data without a small write and after one beside it, if there were enough turns and one unit more does
+/// harm each time. Of as many turns as are wanted a stall may have struck one on either side.
+fn levels(mut alone: Vec<f64>, mut beside: Vec<f64>) -> Option<(f64, f64)> {
+    alone.sort_unstable_by(f64::total_cmp);
+    beside.sort_unstable_by(f64::total_cmp);
+    let turns = alone.len().min(beside.len());
+    let deep = turns + 1 == TURNS.1 && beside.first() > alone.last().map(|t| DEEP * t).as_ref();
+    if turns < TURNS.1 && !deep {
+        return None;
+    }
+    let left_out = usize::from(turns >= TURNS.0);
+    let most = alone.iter().rev().nth(left_out).copied();
+    let least = beside.get(left_out).copied();
+    let (fast, slow) = (median(&alone), median(&beside));
+    (slow >= HARM * fast && least > most).then_some((fast, slow))
+}
+
+/// What the times after small writes to the first units say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Judged {
+    /// Units that are kept open.
+    kept: Vec<u32>,
+    /// The number of those that are not.
+    others: usize,
+    /// Those of which more turns must tell.
+    unclear: Vec<u32>,
+    /// Whether one was quick and slow, as where merges are put off.
+    mixed: bool,
+    /// Whether any was slow.
+    slow: bool,
+}
+
+impl Judged {
+    /// What can be told where there is no time for more turns.
+    fn in_short(self, times: &[Vec<f64>], levels: (f64, f64)) -> Option<Vec<u32>> {
+        let slow = |of: &Vec<f64>| !of.is_empty() && of.iter().all(|t| *t >= bar(AS_SLOW, levels));
+        if times.iter().all(slow) {
+            return Some(Vec::new());
+        }
+        let others = self.others >= OTHERS.max(self.kept.len());
+        let told = !self.kept.is_empty() && others && !self.mixed;
+        told.then_some(self.kept)
+    }
+}
+
+/// The time of data that is delayed by a share of what a small write beside it costs.
+fn bar(share: f64, (fast, slow): (f64, f64)) -> f64 {
+    fast + share * (slow - fast)
+}
+
+/// Whether the data is delayed after small writes to every one of the units, and by the same: then none of them is kept open,
+/// though the merges may happen in the small writes.
+fn alike(times: &[Vec<f64>], fast: f64) -> bool {
+    let least = times
+        .iter()
+        .flatten()
+        .copied()
+        .fold(f64::INFINITY, f64::min);
+    // Pauses of the host are in none of the middle times.
+    let most = times.iter().map(|of| median(of)).fold(0.0, f64::max);
+    times.iter().all(|of| !of.is_empty()) && least - fast > (ALIKE * (most - least)).max(fast / 8.0)
+}
+
+/// Tells units after whose small write the data is written as quickly as after none from the others. `fast` and `slow` are the
+/// times after no small write and after one beside the data.
+fn judge(times: &[Vec<f64>], levels: (f64, f64)) -> Judged {
+    let bar = |share: f64| bar(share, levels);
+    let count = |of: &[f64], is: &dyn Fn(f64) -> bool| of.iter().filter(|t| is(**t)).count();
+    let quick = |of: &[f64]| count(of, &|t| t < bar(AS_QUICK));
+    // Where a merge is put off, the data unit has to be opened again all the same.
+    let same = |of: &[f64]| count(of, &|t| t < SAME * levels.0);
+    let long = |of: &[f64]| count(of, &|t| t >= bar(AS_SLOW));
+    // A stall makes one turn slow; of few turns all must be alike.
+    let stalls = |of: &[f64]| usize::from(of.len() >= TURNS.0);
+    let mixed = |of: &Vec<f64>| quick(of) > stalls(of) && long(of) > stalls(of);
+    let mut judged = Judged {
+        mixed: times.iter().any(mixed),
+        slow: times.iter().any(|of| long(of) > 0),
+        ..Judged::default()
+    };
+    if times.iter().all(|of| of.len() >= 2) && alike(times, levels.0) {
+        judged.others = times.len();
+        return judged;
+    }
+    for (number, of) in (0..).zip(times) {
+        let enough = of.len() >= TURNS.1;
+        let all = |count: usize| enough && count + stalls(of) >= of.len();
+        if all(same(of)) || !judged.mixed && all(quick(of)) {
+            judged.kept.push(number);
+        } else if long(of) >= 2 && same(of) <= stalls(of) {
+            judged.others += 1;
+        } else {
+            judged.unclear.push(number);
+        }
+    }
+    judged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(times: &[&[f64]]) -> Judged {
+        let times: Vec<Vec<f64>> = times.iter().map(|t| t.to_vec()).collect();
+        judge(&times, (1.0, 10.0))
+    }
+
+    #[test]
+    fn few_turns_must_agree() {
+        let is_kept = |times: &[f64]| {
+            // Another unit beside it that is not alike.
+            let mut judged = judged(&[times, &[10.0; 2]]);
+            judged.others -= 1;
+            judged.unclear.is_empty().then_some(judged.others == 0)
+        };
+        assert_eq!(is_kept(&[10.0]), None);
+        assert_eq!(is_kept(&[10.0, 9.0]), Some(false));
+        assert_eq!(is_kept(&[1.0, 1.1]), None);
+        assert_eq!(is_kept(&[1.0, 1.1, 1.0]), Some(true));
+        assert_eq!(is_kept(&[1.0, 10.0, 10.0]), None);
+        // A stall may happen once.
+        assert_eq!(is_kept(&[1.0, 1.0, 90.0, 1.0, 1.0]), Some(true));
+        // Only the host was interrupted.
+        assert_eq!(is_kept(&[5.0; 5]), None);
+    }
+
+    #[test]
+    fn where_merges_are_put_off_only_what_opens_nothing_is_kept() {
+        let put_off = [2.0, 10.0, 2.0, 10.0, 10.0];
+        let found = judged(&[&[1.0; 3], &put_off, &[2.0; 3]]);
+        assert!(found.mixed);
+        assert_eq!(
+            (found.kept, found.others, found.unclear),
+            (vec![0], 1, vec![2])
+        );
+        // Where none is, a small write may cost a little.
+        let found = judged(&[&[10.0; 2], &[2.0; 3]]);
+        assert_eq!((found.kept, found.unclear), (vec![1], vec![]));
+    }
+
+    #[test]
+    fn units_that_delay_the_data_alike_are_not_kept_open() {
+        // One merge instead of two, or none but the unit has to be opened again.
+        for delayed in [5.0, 1.3] {
+            let found = judged(&[&[delayed; 2], &[delayed + 0.05; 2]]);
+            assert_eq!((found.kept, found.others), (vec![], 2));
+        }
+        let found = judged(&[&[1.05; 2], &[1.05; 2]]);
+        assert_eq!(found.others, 0);
+        let found = judged(&[&[1.0; 2], &[1.3; 2]]);
+        assert_eq!(found.others, 0);
+    }
+
+    #[test]
+    fn one_unit_more_must_do_harm_each_time() {
+        assert_eq!(levels(vec![1.0; 3], vec![3.0; 3]), Some((1.0, 3.0)));
+        assert_eq!(levels(vec![1.0; 2], vec![3.0; 2]), None);
+        assert_eq!(levels(vec![1.0; 2], vec![9.0; 2]), Some((1.0, 9.0)));
+        assert_eq!(levels(vec![1.0, 1.0, 5.0], vec![3.0; 3]), None);
+        let stalled = vec![1.0, 1.0, 1.0, 1.0, 5.0];
+        assert_eq!(levels(stalled, vec![3.0; 5]), Some((1.0, 3.0)));
+        assert_eq!(levels(vec![1.0; 3], vec![1.2; 3]), None);
+    }
+}

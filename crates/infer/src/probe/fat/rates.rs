@@ -1,0 +1,207 @@
+//! Whether some of the first units are written at another rate than the others, and still are after many others were written.
+
+use super::{Unit, in_order_from};
+use crate::flashbench::{median, shuffled};
+use crate::probe::Probing;
+use crate::timed::{Probe, ProbeError};
+use nandscope_measure::target::Target;
+use nandscope_units::{Bytes, Nanos};
+
+/// Times that each unit is written, the least of them where the budget does not reach, and the most where one may differ.
+pub(super) const PASSES: (u64, u64, u64) = (3, 1, 5);
+/// A unit differs if it does by this many times the scatter of all, and by this factor.
+const SCATTER: f64 = 6.0;
+pub(in crate::probe) const FACTOR: f64 = 1.15;
+/// A unit that differs in this share of the rows may be treated otherwise: a stall falls into one row.
+const SOME: f64 = 0.5;
+/// The same of one that differs by little in almost all of them.
+const ALMOST_ALL: f64 = 0.8;
+const SLIGHT: f64 = 1.03;
+/// Units that are written between two measurements of one, so that no log holds its data any more.
+const OTHERS: u32 = 33;
+
+/// Time for so many passes over the units, where one takes `one`: each starts with one more.
+pub(super) fn needed(passes: u64, units: u32, one: Nanos) -> Nanos {
+    let all = one.0.saturating_mul(passes * u64::from(units + 1));
+    Nanos(all.saturating_add(all / 8))
+}
+
+/// Rates of the first units, `rates[pass][unit]`, of as many passes as are asked for and the time allows: after one, units that
+/// are alike are known to be, as nothing makes one alike by chance. Each pass has another order and starts with a unit that does not count, so that work
+/// left over from before slows none of them.
+pub(super) fn rates<T: Target>(
+    probing: &mut Probing<'_, T>,
+    unit: Unit,
+    (units, most): (u32, u64),
+    one: Nanos,
+) -> Result<Vec<Vec<f64>>, ProbeError> {
+    let mut passes: Vec<Vec<f64>> = Vec::new();
+    if needed(PASSES.1, units, one) > probing.time_left() {
+        return Ok(passes);
+    }
+    let seed = probing.options.seed;
+    let bytes = u64::from(units + 1) * unit.size;
+    for pass in 0..PASSES.2 {
+        let fits = needed(1, units, one) <= probing.time_left() && bytes <= probing.writes_left();
+        let doubtful = pass < most || !compare(&passes, 1.0).doubtful.is_empty();
+        if pass >= PASSES.1 && !(fits && doubtful) {
+            break;
+        }
+        let mut row = vec![0.0; units as usize];
+        let order = shuffled(units, seed ^ 0xfa7 ^ pass);
+        for number in std::iter::once(units).chain(order) {
+            let spent = probing.timed(|p| whole(p, u64::from(number) * unit.size, unit))?;
+            if let Some(rate) = row.get_mut(number as usize) {
+                *rate = unit.size as f64 / spent.as_secs_f64().max(1e-9);
+            }
+        }
+        passes.push(row);
+    }
+    Ok(passes)
+}
+
+/// Writes a unit in pieces.
+pub(super) fn whole<T: Target>(
+    probe: &mut Probe<'_, T>,
+    begin: u64,
+    unit: Unit,
+) -> Result<Nanos, ProbeError> {
+    let piece = unit.piece.clamp(512, unit.size);
+    let mut spent = Nanos::ZERO;
+    for at in (begin..begin + unit.size).step_by(piece as usize) {
+        spent += probe.write(Bytes(at), Bytes(piece.min(begin + unit.size - at)))?;
+    }
+    Ok(spent)
+}
+
+/// Comparison of the rates of the first units.
+pub(in crate::probe) struct Compared {
+    /// Units that differ in enough rows, in one direction, with the median ratio.
+    pub(in crate::probe) different: Vec<(usize, f64)>,
+    /// Units that differ in some of the rows, too few to be sure.
+    pub(in crate::probe) doubtful: Vec<usize>,
+    /// A unit that differs by this factor would have been noticed.
+    pub(in crate::probe) resolution: f64,
+}
+
+/// Compares units by rows of rates, `rates[row][unit]`. A unit differs in a row if it does by far more than the rows'
+/// scatter, which the middle half of the units gives; it is treated otherwise if it differs in `enough` of the rows. It is
+/// doubtful if it does in half of them, or by little in almost all.
+pub(in crate::probe) fn compare(rates: &[Vec<f64>], enough: f64) -> Compared {
+    let units = rates.iter().map(Vec::len).min().unwrap_or(0);
+    let rows: Vec<(f64, f64)> = rates
+        .iter()
+        .map(|row| {
+            let middle = median(row).max(1e-9);
+            let off: Vec<f64> = row.iter().map(|r| (r - middle).abs()).collect();
+            // As large as a standard deviation would be for normal noise; equal times are equal by the clock only.
+            (middle, (1.48 * median(&off)).max(0.005 * middle))
+        })
+        .collect();
+    let (mut different, mut doubtful) = (Vec::new(), Vec::new());
+    for unit in 0..units {
+        let ratios = rates.iter().zip(&rows).map(|(p, r)| p[unit] / r.0);
+        let ratios: Vec<f64> = ratios.collect();
+        // The share of the rows in which it differs in one direction, by more than the scatter and by a factor.
+        let share = |factor: f64| {
+            let bar = |r: &(f64, f64)| (SCATTER * r.1 / r.0).max(factor - 1.0);
+            let pairs = || ratios.iter().zip(&rows);
+            let above = pairs().filter(|(q, r)| *q - 1.0 > bar(r)).count();
+            let below = pairs().filter(|(q, r)| 1.0 / *q - 1.0 > bar(r)).count();
+            above.max(below) as f64 / ratios.len().max(1) as f64
+        };
+        if share(FACTOR) >= enough {
+            different.push((unit, median(&ratios)));
+        } else if share(FACTOR) >= SOME || share(SLIGHT) >= ALMOST_ALL {
+            doubtful.push(unit);
+        }
+    }
+    // Of three or more rows one may scatter more than all others.
+    let mut scatter: Vec<f64> = rows.iter().map(|r| SCATTER * r.1 / r.0).collect();
+    scatter.sort_unstable_by(f64::total_cmp);
+    if scatter.len() >= 3 {
+        scatter.pop();
+    }
+    Compared {
+        different,
+        doubtful,
+        resolution: 1.0 + scatter.last().copied().unwrap_or(0.0),
+    }
+}
+
+/// Whether the unit that differs most differs each time after many other units were written: what a shared log holds is
+/// written more slowly until it is merged, pass after pass. `false` also where the budget does not reach.
+pub(super) fn lasting<T: Target>(
+    probing: &mut Probing<'_, T>,
+    unit: Unit,
+    units: u32,
+    compared: &Compared,
+) -> Result<bool, ProbeError> {
+    let apart = |ratio: f64| ratio.max(1.0 / ratio.max(1e-9));
+    let most = compared.different.iter().copied();
+    let Some((suspect, ratio)) = most.max_by(|a, b| apart(a.1).total_cmp(&apart(b.1))) else {
+        return Ok(true);
+    };
+    let special = |n: &u32| compared.different.iter().any(|d| d.0 == *n as usize);
+    let Some(control) = (0..units).find(|n| !special(n)) else {
+        return Ok(false);
+    };
+    let plan = in_order_from(super::FIRST + 4, unit.size, probing.options.seed);
+    let others = plan.fitting(probing.target.whole(), OTHERS);
+    let mut longest = Nanos::ZERO;
+    for turn in 0..PASSES.0 {
+        if longest > probing.time_left() {
+            return Ok(false);
+        }
+        let began = probing.target.now();
+        for number in 0..others {
+            let at = plan.place(u64::from(number)) + turn * unit.size;
+            if at + unit.piece <= probing.target.whole().0 {
+                probing.timed(|p| p.write(Bytes(at), Bytes(unit.piece)))?;
+            }
+        }
+        let mut order = [u64::from(control), suspect as u64];
+        if turn % 2 == 1 {
+            order.reverse();
+        }
+        let mut took = [0.0; 2];
+        for number in order {
+            let spent = probing.timed(|p| whole(p, number * unit.size, unit))?;
+            took[usize::from(number == suspect as u64)] = spent.as_secs_f64();
+        }
+        // The rate of the suspect, as a share of that of the control.
+        let here = took[0] / took[1].max(1e-9);
+        let same_side = (here > 1.0) == (ratio > 1.0);
+        if !same_side || apart(here) < FACTOR {
+            return Ok(false);
+        }
+        longest = longest.max(probing.target.now().saturating_sub(began));
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_that_differ_each_time_are_told_from_scatter() {
+        let row = |of: &dyn Fn(usize) -> f64| (0..16).map(of).collect::<Vec<f64>>();
+        let quick = |u: usize| 10.0 + (u % 3) as f64 * 0.05;
+        let special = row(&|u| if u == 5 { 13.0 } else { quick(u) });
+        let found = compare(&[special.clone(), special.clone(), special.clone()], 1.0);
+        assert_eq!(found.different.len(), 1);
+        assert_eq!(found.different[0].0, 5);
+        assert!(found.resolution < FACTOR, "{}", found.resolution);
+        // Slow in one pass only: a stall.
+        let plain = row(&quick);
+        let found = compare(&[special, plain.clone(), plain], 1.0);
+        assert!(found.different.is_empty());
+        assert!(found.doubtful.is_empty());
+        // Wide scatter hides it, and is no "no".
+        let wild = row(&|u| 5.0 + u as f64);
+        let found = compare(&[wild.clone(), wild.clone(), wild], 1.0);
+        assert!(found.resolution > FACTOR);
+        assert!(compare(&[], 1.0).different.is_empty());
+    }
+}

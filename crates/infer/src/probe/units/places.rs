@@ -1,0 +1,148 @@
+//! Where units are written in turn to count those that stay open, and in pieces of which length. It measures nothing.
+
+use crate::flashbench::{Care, OpenAu, Order, SHORTEST};
+use crate::probe::layout::PAGE_MAX;
+use crate::probe::open_answers::UNITS_MAX;
+use crate::probe::{Probing, rewritten};
+use nandscope_measure::target::Target;
+use nandscope_units::Nanos;
+
+/// A unit of so many of the largest pages is large enough that closing one still shows with pieces as long as they are.
+const LARGEST_PAGES: u64 = 32;
+/// Distance of places if the unit is not known: a common multiple of most units, so that no two places share one, and
+/// each begins one.
+pub(super) const UNIT_DEFAULT: u64 = 48 << 20;
+/// An area of file allocation tables that begins in one of the first sixteen units ends before this one.
+pub(super) const SPECIAL: u64 = 20;
+/// So few of them may not show how many stay open.
+const FIT_LEAST: u32 = 4;
+/// Pieces of so many numbers of pages are tried: one of them fills a unit without a rest.
+const PIECE_PAGES: u64 = 16;
+/// Time for one rate.
+pub(super) const BUDGET: Nanos = Nanos::from_secs(4);
+/// Bytes written from the beginning of a unit of unknown size: no unit is smaller.
+const EXTENT: u64 = 1 << 20;
+/// Rounds in which what the measurement before left is closed.
+const WARM: u32 = 3;
+
+/// Where units are written in turn; and how many fit there, if more would fit from the beginning of the target on.
+pub(super) fn plan<T: Target>(
+    probing: &Probing<'_, T>,
+    unit: u64,
+    known: bool,
+    order: Order,
+) -> (OpenAu, Option<u32>) {
+    let low = beginning_low(probing, unit, known, order);
+    // After everything that may be treated differently: where the size of the units is not known, a quarter up.
+    let from = match known {
+        true => SPECIAL * unit,
+        false => probing.target.whole().0 / 4,
+    };
+    let after = OpenAu {
+        care: Care { from, ..low.care },
+        ..low
+    };
+    let fit = after.fitting(probing.target.whole(), UNITS_MAX + 1);
+    match fit {
+        fit if fit > UNITS_MAX => (after, None),
+        fit if fit >= FIT_LEAST => (after, known.then_some(fit)),
+        _ => (low, None),
+    }
+}
+
+pub(super) fn beginning_low<T: Target>(
+    probing: &Probing<'_, T>,
+    unit: u64,
+    known: bool,
+    order: Order,
+) -> OpenAu {
+    OpenAu {
+        unit,
+        order,
+        seed: probing.options.seed,
+        budget: Some(BUDGET),
+        care: Care {
+            warm: WARM,
+            from: 4 * unit.min(UNIT_DEFAULT / 4),
+            extent: if known { 0 } else { EXTENT },
+            fresh: true,
+            trim: true,
+        },
+    }
+}
+
+/// Length of the pieces: whole pages, since part of one is written with what the page had before, whatever stays open.
+pub(super) fn piece(plan: &OpenAu, page: Option<u64>, seen: Option<u64>) -> u64 {
+    let least = match page {
+        Some(page) => page.max(SHORTEST),
+        None if seen.is_some_and(|unit| unit >= LARGEST_PAGES * PAGE_MAX) => PAGE_MAX,
+        None => SHORTEST,
+    };
+    let pages = page.into_iter().flat_map(|page| {
+        let from = SHORTEST.div_ceil(page.max(1));
+        (from..from + PIECE_PAGES).map(move |n| n * page)
+    });
+    let mut whole = pages.filter(|length| {
+        let fills = seen.is_none_or(|unit| unit.is_multiple_of(*length));
+        fills && length.is_multiple_of(512) && *length <= plan.unit / 4
+    });
+    let halves = plan.lengths(least).last().copied();
+    whole.next().or(halves).unwrap_or(plan.unit)
+}
+
+/// Length of pieces that are written backwards: whole pages, of which none is longer than [`PAGE_MAX`], where a unit holds
+/// enough of them; else as many pages as fit.
+pub(super) fn step_back(unit: u64, page: Option<u64>) -> Option<u64> {
+    let long = PAGE_MAX.next_multiple_of(page.unwrap_or(PAGE_MAX));
+    let part = unit / rewritten::PIECES.0;
+    let whole = page.map(|page| part / page.max(1) * page.max(1));
+    match part {
+        part if long <= part => Some(long),
+        _ => whole.filter(|length| *length >= SHORTEST),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_whole_pages_that_fill_the_unit() {
+        let plan = |unit: u64| OpenAu {
+            unit,
+            order: Order::Linear,
+            seed: 1,
+            budget: None,
+            care: Care::default(),
+        };
+        let of = |unit: u64, page: Option<u64>| {
+            let unit = unit << 10;
+            piece(&plan(unit), page.map(|p| p << 10), Some(unit)) >> 10
+        };
+        assert_eq!(of(4096, Some(16)), 64);
+        assert_eq!(of(4096, Some(256)), 256);
+        // Pages of three planes.
+        assert_eq!(of(4104, Some(24)), 72);
+        // Pages may be as long as 512 KiB where none is known, and the unit is large.
+        assert_eq!(of(4096, None), 64);
+        assert_eq!(of(16384, None), 512);
+        // Without the unit, pages all the same.
+        let unknown = piece(&plan(UNIT_DEFAULT), Some(128 << 10), None);
+        assert_eq!(unknown, 128 << 10);
+    }
+
+    #[test]
+    fn pieces_that_are_written_backwards_are_whole_pages() {
+        let of = |unit: u64, page: Option<u64>| {
+            step_back(unit << 10, page.map(|p| p << 10)).map(|length| length >> 10)
+        };
+        assert_eq!(of(4096, None), Some(512));
+        assert_eq!(of(4096, Some(16)), Some(512));
+        assert_eq!(of(4128, Some(96)), Some(576));
+        assert_eq!(of(1024, Some(32)), Some(256));
+        assert_eq!(of(1032, Some(24)), Some(240));
+        // Too few of them, or parts of pages perhaps.
+        assert_eq!(of(1024, Some(512)), None);
+        assert_eq!(of(1024, None), None);
+    }
+}
