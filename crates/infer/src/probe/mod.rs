@@ -23,6 +23,7 @@ mod link;
 mod open_answers;
 mod opened;
 mod recorded;
+mod rested;
 mod rewritten;
 mod slc;
 mod slow_writes;
@@ -106,6 +107,14 @@ impl Report {
     /// The answer with that name.
     pub fn finding(&self, id: &str) -> Option<&Finding> {
         self.findings.iter().find(|f| f.id == id)
+    }
+
+    /// Puts a finding in the place of the one with its name.
+    pub(crate) fn replace(&mut self, finding: Finding) {
+        match self.findings.iter_mut().find(|f| f.id == finding.id) {
+            Some(before) => *before = finding,
+            None => self.findings.push(finding),
+        }
     }
 
     /// The bytes of an answer that is a size.

@@ -2,13 +2,13 @@
 //! its size depends on how full the device is. Begins where writing in order ([`super::writes`]) found the end
 //! of a cache, and does nothing where it found none.
 
-use super::Probing;
 use super::confidence::Strength;
 use super::filled::Filled;
 use super::finding::{Finding, Value, size};
 use super::link::places;
 use super::writes::{BATCH, batch};
-use crate::quantile::median;
+use super::{Probing, rested};
+use crate::quantile::{median, quantile};
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
@@ -18,7 +18,7 @@ const EMPTIES: (&str, &str) = ("slc-idle", "SLC cache, left alone");
 const KIND: (&str, &str) = ("slc-kind", "SLC cache of a fixed size");
 
 /// Idle time of the device.
-const ALONE: Nanos = Nanos::from_secs(20);
+pub(super) const ALONE: Nanos = Nanos::from_secs(20);
 /// Batches below the bar that end a fill.
 const LOW: usize = 3;
 /// Batches on either side of a change of level.
@@ -37,6 +37,10 @@ pub(super) fn cache<T: Target>(
 ) -> Result<bool, ProbeError> {
     plateaus(probing, filled);
     let Some(bar) = filled.bar() else {
+        let seen = rested::look(probing, filled, &mut next)?;
+        if seen {
+            return Ok(true);
+        }
         for (id, question) in [EMPTIES, KIND] {
             probing.add(Finding::cannot_tell(id, question, "no SLC cache was seen"));
         }
@@ -54,7 +58,12 @@ pub(super) fn cache<T: Target>(
     let falls = filled
         .levels()
         .is_some_and(|(fast, slow)| fast >= OF_CARD * slow);
-    Ok(falls && warm < THROTTLED * cool)
+    Ok(falls && !throttled(warm, cool))
+}
+
+/// Whether reads took longer before a device was left alone. Those that wait for what is folded do, but not the quickest.
+pub(super) fn throttled(warm: f64, cool: f64) -> bool {
+    warm >= THROTTLED * cool
 }
 
 /// Reads by which throttling is seen, and their length.
@@ -63,10 +72,18 @@ const READ: u64 = 64 << 10;
 /// A device that throttles takes so many times as long for a read at least.
 const THROTTLED: f64 = 1.04;
 /// The rate of a card falls by this factor at least after an SLC cache: closing full units costs as much as writing them.
-const OF_CARD: f64 = 2.0;
+pub(super) const OF_CARD: f64 = 2.0;
 
-/// Median time of a read of what was written, s.
-fn read_s<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) -> Result<f64, ProbeError> {
+/// Share of the reads that are quicker.
+const QUICK: f64 = 0.1;
+
+/// Time of a quick read of what was written, s.
+pub(super) fn read_s<T: Target>(
+    probing: &mut Probing<'_, T>,
+    filled: &Filled,
+) -> Result<f64, ProbeError> {
+    // What is still in its buffer keeps the flash busy.
+    probing.target.flush()?;
     let span = (filled.rates.len() as u64 * BATCH).min(probing.target.whole().0);
     let at = places(span, READ, READS, probing.options.seed ^ 0x51c);
     let times = probing.timed(|p| {
@@ -74,7 +91,7 @@ fn read_s<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) -> Result<f6
         reads.collect::<Result<Vec<Nanos>, _>>()
     })?;
     let times: Vec<f64> = times.iter().map(|t| t.as_secs_f64()).collect();
-    Ok(median(&times))
+    Ok(quantile(&times, QUICK))
 }
 
 fn plateaus<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) {
@@ -183,7 +200,7 @@ fn empties<T: Target>(
     next: &mut u64,
 ) -> Result<Option<f64>, ProbeError> {
     let (id, question) = EMPTIES;
-    let most = filled.cache.min(probing.writes_left() / 3);
+    let most = (2 * filled.cache).min(probing.writes_left() / 2);
     if most < 4 * BATCH || probing.time_left() < Nanos(4 * ALONE.0) {
         let why = "the budget of time or writes is spent";
         probing.add(Finding::cannot_tell(id, question, why));
@@ -191,6 +208,9 @@ fn empties<T: Target>(
     }
     probing.target.idle(ALONE)?;
     let (fast, ended) = fill(probing, next, bar, most)?;
+    if ended && fast > filled.cache {
+        larger(probing, filled.cache, fast);
+    }
     let rate = fast as f64 / ALONE.as_secs_f64();
     let said = format!(
         "after {:.0} s without commands {}{} were taken at the rate of the cache",
@@ -214,6 +234,32 @@ fn empties<T: Target>(
         said,
     ));
     Ok(Some(rate).filter(|_| fast >= 2 * BATCH))
+}
+
+/// A cache that is larger after a rest than it seemed at first was in use.
+fn larger<T: Target>(probing: &mut Probing<'_, T>, first: u64, rested: u64) {
+    let Some(finding) = probing.report.finding("slc").cloned() else {
+        return;
+    };
+    let evidence = format!(
+        "{}; after {:.0} s without commands after {}: it was in use at first",
+        finding.evidence,
+        ALONE.as_secs_f64(),
+        size(rested)
+    );
+    if rested <= first + first / 10 {
+        return;
+    }
+    let strength = Strength::Weak;
+    let value = Value::Bytes(rested);
+    probing.report.replace(Finding::new(
+        finding.id,
+        finding.question,
+        value,
+        size(rested),
+        strength,
+        evidence,
+    ));
 }
 
 /// Whether the cache is as large on a fuller device: it is filled, left alone until it must be empty, and filled again.

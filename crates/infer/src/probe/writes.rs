@@ -35,13 +35,14 @@ const STAYS: usize = 6;
 /// One in so many of the rates after a plateau may be as high as it.
 const LASTS: usize = 10;
 /// A smaller plateau may be a write buffer, or what was erased before.
-const SMALLEST: u64 = 128 << 20;
+pub(super) const SMALLEST: u64 = 128 << 20;
 /// A fall by less than this says nothing of a cache.
-const FALL: f64 = 1.5;
+pub(super) const FALL: f64 = 1.5;
 /// A cache holds so many batches at least; what is written faster than that is not a plateau.
 const CACHE_MIN: usize = 8;
-/// Of what may be written to a large device this much is kept for what comes later, a third of it at most.
+/// Of what may be written to a large device this much is kept for what comes later, one part in so many of it at most.
 const KEPT: u64 = 1_600_000_000;
+const KEPT_PART: u64 = 5;
 
 /// Writes the pieces of one batch; bytes per second.
 pub(super) fn batch<T: Target>(
@@ -67,10 +68,11 @@ pub(super) fn in_order<T: Target>(
     let whole = probing.target.whole().0;
     let budget = probing.options.writes.0;
     let least = SPAN.min(whole).min(budget / 2) / PIECE * PIECE;
-    // A third of what may be written to a card; the rest is for allocation units.
+    // A third of what may be written to a card, or half of it to a large one; the rest is for allocation units.
     let share = |card: bool| match card {
-        true => budget / 3,
-        false => budget - KEPT.min(budget / 3),
+        true if whole <= CARD_MAX => budget / 3,
+        true => budget / 2,
+        false => budget - KEPT.min(budget / KEPT_PART),
     };
     let mut most = share(whole <= CARD_MAX).clamp(least, whole) / PIECE * PIECE;
     let mut looked = false;
@@ -143,13 +145,24 @@ pub(super) fn in_order<T: Target>(
     Ok((Bytes(done), filled))
 }
 
-/// A device that writes slowly has no cache worth the name, and its budget is needed elsewhere.
+/// Bytes per second: a device that writes more slowly has no cache worth the name, and its budget is needed elsewhere.
+pub(super) const SLOW: f64 = 60e6;
+
 fn slow(rates: &[f64], done: u64) -> bool {
-    median(rates) < 60e6 && done >= SPAN
+    median(rates) < SLOW && done >= SPAN
 }
 
-/// The number of rates after which the first plateau is over for good.
+/// The number of rates after which the first plateau is over for good; one that is too short for a cache is that of the
+/// buffer, and the next one counts.
 fn cache_end(rates: &[f64]) -> Option<usize> {
+    let end = plateau_end(rates)?;
+    match plateau_end(&rates[end..]) {
+        Some(next) if (end as u64) * BATCH < SMALLEST => Some(end + next),
+        _ => Some(end),
+    }
+}
+
+fn plateau_end(rates: &[f64]) -> Option<usize> {
     let end = (CACHE_MIN..rates.len()).find(|i| {
         let after = &rates[*i..rates.len().min(i + STAYS)];
         let before = median(&rates[..*i]);
@@ -182,9 +195,9 @@ fn cache<T: Target>(probing: &mut Probing<'_, T>, rates: &[f64], times: &[f64]) 
     let slow = median(&rates[end..]);
     let bytes = knee(times, end * TOGETHER, fast, slow);
     let ratio = fast / slow;
-    if ratio < FALL || bytes < SMALLEST {
+    if ratio < FALL || bytes < SMALLEST || fast < SLOW {
         let why = format!(
-            "written in order, the rate falls from {:.0} to {:.0} MB/s after {}: too little for an SLC cache, or too early",
+            "written in order, the rate falls from {:.0} to {:.0} MB/s after {}: too little for an SLC cache, too early, or too slow",
             fast / 1e6,
             slow / 1e6,
             size(bytes)
@@ -269,6 +282,8 @@ const SHORT: u64 = 32 << 10;
 /// Writes of a burst.
 const BURST: u64 = 1024;
 const BURSTS: u64 = 9;
+/// Bytes that are left for looking at a discard.
+const LOOKED: u64 = 8 << 20;
 /// More than half of the bursts must lie this close to the middle.
 const SPREAD: f64 = 0.06;
 
@@ -288,7 +303,7 @@ pub(super) fn buffer<T: Target>(
     }
     let mut seen = Vec::new();
     for round in 0..BURSTS {
-        if probing.writes_left() < 4 * SHORT * BURST || span.0 < 4 * SHORT * BURST {
+        if probing.writes_left() < SHORT * BURST + LOOKED || span.0 < 4 * SHORT * BURST {
             break;
         }
         probing.target.flush()?;
