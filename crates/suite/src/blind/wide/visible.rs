@@ -31,12 +31,16 @@ const QUICKER: f64 = 0.85;
 const APART: u64 = 12;
 /// Pieces of units that are written in turn, bytes.
 const PIECE: u64 = 64 << 10;
+/// Pieces of one AU that are written one after another.
+const PIECES: u64 = 16;
 /// A piece into one unit more than stay open costs this many times one into an open unit at least where that shows.
 const SLOWER: f64 = 1.5;
 /// First units, of which one may be treated otherwise.
 const FIRST: u64 = 16;
 /// Merges that counting open units takes for each unit at least.
 const MERGES: f64 = 10.0;
+/// The same of asking for the first units: two small writes to each, and the data after each, close units.
+const FIRST_MERGES: f64 = 4.0;
 /// So much is written to a drive before it is read, bytes, and places that are compared.
 const DRIVE_WRITTEN: u64 = 32 << 20;
 const PLACES: u64 = 9;
@@ -95,6 +99,8 @@ impl Copy {
         options: &Options,
     ) -> Result<Vec<&'static str>, TargetError> {
         let fits = |bytes: &u64| *bytes >= CACHE_MIN && 2 * bytes <= options.writes.0;
+        // It consists of whole superblocks.
+        let whole = |bytes: u64| bytes.next_multiple_of(truth.slc_superblock.max(1));
         let mut seen = vec!["discard"];
         for at in (0..DRIVE_WRITTEN).step_by(512 << 10) {
             self.time(OpKind::Write, at, 512 << 10)?;
@@ -111,7 +117,7 @@ impl Copy {
         seen.extend((on[middle] - off[middle] >= READ_US).then_some("page"));
         let ahead = truth.read_ahead && self.ahead(DRIVE_WRITTEN / 2)?;
         seen.extend(ahead.then_some("read-ahead"));
-        if let Some(bytes) = truth.slc.filter(fits)
+        if let Some(bytes) = truth.slc.map(whole).filter(fits)
             && self.falls(bytes)?
         {
             seen.push("slc");
@@ -199,11 +205,18 @@ impl Copy {
                 seen.push("open-linear");
                 seen.push("open-random");
                 // Each of the first units is written, and once more, within half of what may be written.
-                if 2 * FIRST * unit <= options.writes.0 / 2 {
+                let written_us = 2.0 * (FIRST * unit) as f64 / rate;
+                let small_us = FIRST_MERGES * FIRST as f64 * merge_us;
+                let in_time = written_us + small_us <= options.time.as_micros_f64() / 4.0;
+                if in_time && 2 * FIRST * unit <= options.writes.0 / 2 {
                     seen.push("fat");
                 }
             } else if card.out_of_order == OutOfOrder::Rewrite {
-                seen.push("open-random");
+                // In AUs that lie between those that were written in turn.
+                let between = from + 2 * unit;
+                let forwards = self.pieces_us((unit, between), piece, false)?;
+                let backwards = self.pieces_us((unit, between + unit), piece, true)?;
+                seen.extend((backwards >= SLOWER * forwards).then_some("open-random"));
             }
         }
         if truth.read_ahead && self.ahead(boundary.min(capacity / 2))? {
@@ -249,6 +262,29 @@ impl Copy {
             quickest = quickest.min(self.time(OpKind::Read, place - 512, 1024)?);
         }
         Ok(quickest)
+    }
+
+    /// What a piece costs that is written after the one before it in an AU, or before it.
+    fn pieces_us(
+        &mut self,
+        (unit, begin): (u64, u64),
+        piece: u64,
+        backwards: bool,
+    ) -> Result<f64, TargetError> {
+        let count = PIECES.min(unit / piece.max(1));
+        if begin + unit > self.target.capacity().0 {
+            return Ok(f64::INFINITY);
+        }
+        let mut total = 0.0;
+        for number in 0..count {
+            let number = if backwards {
+                count - 1 - number
+            } else {
+                number
+            };
+            total += self.time(OpKind::Write, begin + number * piece, piece)?;
+        }
+        Ok(total / count.max(1) as f64)
     }
 
     /// What a piece costs that is written to so many interleaved AUs, once each of them is open, µs.
