@@ -1,16 +1,17 @@
 //! Writes after a rest, where those before showed no SLC cache: on a device in use it may be full from the beginning on, or in
-//! part.
+//! part, and a buffer that fills first may hide it.
 
 use super::Probing;
 use super::confidence::Strength;
 use super::filled::Filled;
 use super::finding::{Finding, Value, size};
-use super::slc::{ALONE, OF_CARD, fill, read_s, throttled};
-use super::writes::{BATCH, FALL, SLOW, SMALLEST, batch};
+use super::link::reads_at_once;
+use super::slc::{ALONE, OF_CARD, read_s, throttled};
+use super::writes::{BATCH, FALL, SLOW, SMALLEST, STAYS, batch, cache_end};
 use crate::quantile::median;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
-use nandscope_units::Nanos;
+use nandscope_units::{Bytes, Nanos};
 
 /// Batches after a short rest that show whether a longer one is worth the time, and the last ones before it.
 const FIRST: usize = 8;
@@ -21,8 +22,8 @@ const REST: Nanos = Nanos::from_secs(60);
 const TIME: u64 = 2;
 const WRITES: (u64, u64) = (3, 4);
 
-/// Leaves the device alone and writes on from `next`. Says how much is written faster than before, if that is enough for an SLC
-/// cache, and returns whether it is.
+/// Leaves the device alone and writes on from `next`. Says how much is written before the rate falls, if that is enough for an
+/// SLC cache, and returns whether it is.
 pub(super) fn look<T: Target>(
     probing: &mut Probing<'_, T>,
     filled: &Filled,
@@ -37,37 +38,64 @@ pub(super) fn look<T: Target>(
     if slow < SLOW || most < 2 * SMALLEST || Nanos(TIME * time.0) > probing.time_left() || !room {
         return Ok(false);
     }
+    let written = Bytes(filled.rates.len() as u64 * BATCH);
+    let card = !reads_at_once(probing, written)?;
     let warm = read_s(probing, filled)?;
-    probing.target.idle(ALONE)?;
-    let mut rates = Vec::new();
-    for _ in 0..FIRST {
-        rates.push(batch(probing, *next)?);
-        *next += BATCH;
-    }
-    let fast = median(&rates);
-    let factor = match probing.overlaps() {
-        Some(_) => FALL,
-        None => OF_CARD,
-    };
-    if fast < factor * slow {
-        return Ok(false);
+    let mut tried = 0;
+    // A fall that is too early for a cache may be that of a buffer before one.
+    if card || cache_end(&filled.rates).is_none() {
+        tried = FIRST;
+        probing.target.idle(ALONE)?;
+        let fast = median(&onwards(probing, next, FIRST, |_| false)?);
+        if fast < if card { OF_CARD } else { FALL } * slow {
+            return Ok(false);
+        }
     }
     probing.target.idle(REST)?;
     let cool = read_s(probing, filled)?;
-    let bar = (fast * slow).sqrt();
-    let (cache, ended) = fill(probing, next, bar, most - FIRST as u64 * BATCH)?;
-    if !ended || cache < SMALLEST || throttled(warm, cool) {
+    let count = (most / BATCH) as usize - tried;
+    let rates = onwards(probing, next, count, |rates| end(rates).is_some())?;
+    let Some(end) = end(&rates).filter(|_| !throttled(warm, cool)) else {
+        return Ok(false);
+    };
+    let (fast, after) = (median(&rates[..end]), median(&rates[end..]));
+    if fast < if card { OF_CARD } else { FALL } * after {
         return Ok(false);
     }
+    say(probing, end as u64 * BATCH, (fast, after));
+    Ok(true)
+}
+
+/// The number of batches in a cache, once as many after it are slower as show it.
+fn end(rates: &[f64]) -> Option<usize> {
+    cache_end(rates).filter(|end| *end as u64 * BATCH >= SMALLEST && rates.len() >= end + 2 * STAYS)
+}
+
+/// Writes so many batches at most, until enough of them are seen.
+fn onwards<T: Target>(
+    probing: &mut Probing<'_, T>,
+    next: &mut u64,
+    most: usize,
+    enough: impl Fn(&[f64]) -> bool,
+) -> Result<Vec<f64>, ProbeError> {
+    let mut rates = Vec::new();
+    while rates.len() < most && !enough(&rates) {
+        rates.push(batch(probing, *next)?);
+        *next += BATCH;
+    }
+    Ok(rates)
+}
+
+fn say<T: Target>(probing: &mut Probing<'_, T>, cache: u64, (fast, after): (f64, f64)) {
     // What went into the cache does not count.
     probing.cached = probing.cached.max(cache);
     probing.target.limit = probing.options.writes.0.saturating_add(probing.cached);
     let evidence = format!(
-        "after {:.0} s without commands {} are written at {:.0} MB/s, and {:.0} MB/s follow, as before: what was written earlier was still in it",
+        "after {:.0} s without commands {} are written at {:.0} MB/s, and more at {:.0} MB/s: before, the cache was in use, or a buffer hid it",
         REST.as_secs_f64(),
         size(cache),
         fast / 1e6,
-        slow / 1e6
+        after / 1e6
     );
     let value = Value::Bytes(cache);
     probing.report.replace(Finding::new(
@@ -78,5 +106,21 @@ pub(super) fn look<T: Target>(
         Strength::Weak,
         evidence,
     ));
-    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_ends_where_enough_batches_after_it_are_slower() {
+        let rates = |cache: usize, after: usize| [vec![900e6; cache], vec![200e6; after]].concat();
+        assert_eq!(end(&rates(20, 2 * STAYS)), Some(20));
+        assert_eq!(end(&rates(20, 2 * STAYS - 1)), None);
+        // Too early for a cache.
+        assert_eq!(end(&rates(9, 2 * STAYS)), None);
+        // A buffer before it.
+        let buffer = [vec![3000e6; 6], rates(30, 2 * STAYS)].concat();
+        assert_eq!(end(&buffer), Some(36));
+    }
 }

@@ -31,7 +31,7 @@ const DEPTH: u32 = 4;
 /// A plateau is over where the rate stays below this share of it.
 const OVER: f64 = 0.75;
 /// Number of consecutive rates that must be below.
-const STAYS: usize = 6;
+pub(super) const STAYS: usize = 6;
 /// One in so many of the rates after a plateau may be as high as it.
 const LASTS: usize = 10;
 /// A smaller plateau may be a write buffer, or what was erased before.
@@ -154,7 +154,7 @@ fn slow(rates: &[f64], done: u64) -> bool {
 
 /// The number of rates after which the first plateau is over for good; one that is too short for a cache is that of the
 /// buffer, and the next one counts.
-fn cache_end(rates: &[f64]) -> Option<usize> {
+pub(super) fn cache_end(rates: &[f64]) -> Option<usize> {
     let end = plateau_end(rates)?;
     match plateau_end(&rates[end..]) {
         Some(next) if (end as u64) * BATCH < SMALLEST => Some(end + next),
