@@ -187,6 +187,8 @@ fn slow_wrong_answers_are_rare_and_confidences_hold_on_the_other_half() {
     if documented {
         for (id, row) in &table.rows {
             assert!(100 * row.wrong <= row.asked, "{id}: {row:?}");
+            let visible = row.visible;
+            assert!(100 * visible.right >= 85 * visible.stated, "{id}: {row:?}");
         }
         let lines = COUNTED.map(|(id, strength, right, stated)| {
             format!("    (\"{id}\", {strength:?}, {right}, {stated}),\n")
