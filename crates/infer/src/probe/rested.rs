@@ -40,6 +40,7 @@ pub(super) fn look<T: Target>(
     }
     let written = Bytes(filled.rates.len() as u64 * BATCH);
     let card = !reads_at_once(probing, written)?;
+    let falls = if card { OF_CARD } else { FALL };
     let warm = read_s(probing, filled)?;
     let mut tried = 0;
     // A fall that is too early for a cache may be that of a buffer before one.
@@ -47,7 +48,7 @@ pub(super) fn look<T: Target>(
         tried = FIRST;
         probing.target.idle(ALONE)?;
         let fast = median(&onwards(probing, next, FIRST, |_| false)?);
-        if fast < if card { OF_CARD } else { FALL } * slow {
+        if fast < falls * slow {
             return Ok(false);
         }
     }
@@ -59,7 +60,7 @@ pub(super) fn look<T: Target>(
         return Ok(false);
     };
     let (fast, after) = (median(&rates[..end]), median(&rates[end..]));
-    if fast < if card { OF_CARD } else { FALL } * after {
+    if fast < falls * after {
         return Ok(false);
     }
     say(probing, end as u64 * BATCH, (fast, after));

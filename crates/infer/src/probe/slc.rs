@@ -208,8 +208,8 @@ fn empties<T: Target>(
     }
     probing.target.idle(ALONE)?;
     let (fast, ended) = fill(probing, next, bar, most)?;
-    if ended && fast > filled.cache {
-        larger(probing, filled.cache, fast);
+    if ended && fast > filled.cache + filled.cache / 10 {
+        larger(probing, fast);
     }
     let rate = fast as f64 / ALONE.as_secs_f64();
     let said = format!(
@@ -237,7 +237,7 @@ fn empties<T: Target>(
 }
 
 /// A cache that is larger after a rest than it seemed at first was in use.
-fn larger<T: Target>(probing: &mut Probing<'_, T>, first: u64, rested: u64) {
+fn larger<T: Target>(probing: &mut Probing<'_, T>, rested: u64) {
     let Some(finding) = probing.report.finding("slc").cloned() else {
         return;
     };
@@ -247,9 +247,6 @@ fn larger<T: Target>(probing: &mut Probing<'_, T>, first: u64, rested: u64) {
         ALONE.as_secs_f64(),
         size(rested)
     );
-    if rested <= first + first / 10 {
-        return;
-    }
     let strength = Strength::Weak;
     let value = Value::Bytes(rested);
     probing.report.replace(Finding::new(

@@ -27,8 +27,8 @@ pub(super) fn needed(passes: u64, units: u32, one: Nanos) -> Nanos {
 }
 
 /// Rates of the first units, `rates[pass][unit]`, of as many passes as are asked for and the time allows: after one, units that
-/// are alike are known to be, as nothing makes one alike by chance. Each pass has another order and starts with a unit that does not count, so that work
-/// left over from before slows none of them.
+/// are alike are known to be, as nothing makes one alike by chance. Each pass has another order and starts with a unit that
+/// does not count, so that work left over from before slows none of them.
 pub(super) fn rates<T: Target>(
     probing: &mut Probing<'_, T>,
     unit: Unit,

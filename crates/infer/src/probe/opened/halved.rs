@@ -6,8 +6,7 @@
 
 use super::found::Opened;
 use crate::probe::Probing;
-use crate::probe::layout::PAGE_MAX;
-use crate::probe::layout::SECTOR;
+use crate::probe::layout::{PAGE_MAX, SECTOR};
 use crate::probe::slow_writes::ERASE_S;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
