@@ -166,7 +166,9 @@ fn killed_after(count: usize, folder: &Folder, whole: &BTreeMap<PathBuf, (Vec<u8
         let ended = child.try_wait().unwrap().is_some();
         (ended || points(folder).len() >= count).then_some(())
     });
-    signals::end(child, "KILL");
+    // On a busy machine it may have ended, which is no error here: all its points are to be there.
+    child.kill().unwrap();
+    child.wait().unwrap();
     let left = points(folder);
     for (name, (bytes, _)) in &left {
         assert!(whole[name].0 == *bytes, "a finished point is whole");
@@ -222,7 +224,8 @@ fn slow_a_sweep_killed_at_many_moments_loses_nothing() {
 #[test]
 fn an_interrupted_sweep_keeps_its_points() {
     let folder = Folder::new("sweep-interrupted");
-    folder.file("job.fio", LONG);
+    // Long enough that a busy machine sends the signal before the last point ends.
+    folder.file("job.fio", &LONG.replace("256m", "2g"));
     let tiny = tiny();
     let command = sweep(&tiny, &SPACE);
     let child = signals::start(&folder, &command);
