@@ -78,6 +78,9 @@ pub struct FatSection {
     pub first_au: u32,
     /// Number of them.
     pub aus: u32,
+    /// Distance from one to the next, AUs: 1 where they lie side by side.
+    #[serde(default = "one")]
+    pub apart_aus: u32,
     /// Open AUs that are kept for them, out of `open_aus`.
     pub open_aus: u32,
     /// What an open one does with a page that is not the next one.
@@ -138,4 +141,12 @@ pub struct CardControllerSection {
     pub buffer_kib: u32,
     /// Read-ahead of sequential reads, KiB; 0 is off.
     pub read_ahead_kib: u32,
+    /// Sequential reads beside one another that are read ahead.
+    #[serde(default = "one")]
+    pub read_ahead_streams: u32,
+}
+
+/// The default of what most cards have one of.
+fn one() -> u32 {
+    1
 }

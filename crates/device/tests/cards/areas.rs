@@ -13,6 +13,7 @@ fn with_fat(p: &mut Profile) {
     card.fat = Some(FatSection {
         first_au: 0,
         aus: 1,
+        apart_aus: 1,
         open_aus: 1,
         out_of_order: OutOfOrder::Map,
         log_kib: None,
@@ -61,6 +62,24 @@ fn the_fat_area_has_open_aus_of_its_own_and_no_more() {
         exactly("data", write_us(&mut d, au * AU, PAGE), opens);
     }
     exactly("data", write_us(&mut d, 5 * AU, PAGE), opens + merge);
+    sound(&d);
+}
+
+#[test]
+fn the_aus_of_a_fat_area_may_lie_apart() {
+    let mut p = plain();
+    with_fat(&mut p);
+    let fat = section(&mut p).fat.as_mut().unwrap();
+    (fat.aus, fat.apart_aus) = (2, 3);
+    let mut d = full(&p);
+    let opens = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
+    let merge = (PAGES - 1) as f64 * MOVE_PAGE_US;
+    exactly("the first", write_us(&mut d, 0, PAGE), opens);
+    for au in [1, 2, 4] {
+        exactly("data", write_us(&mut d, au * AU, PAGE), opens);
+    }
+    exactly("the second", write_us(&mut d, 3 * AU, PAGE), opens + merge);
+    exactly("data", write_us(&mut d, 6 * AU, PAGE), opens + merge);
     sound(&d);
 }
 

@@ -50,3 +50,30 @@ fn array_times_of_a_read_overlap_on_different_dies_only() {
         exactly(&format!("{dies} dies"), read_us(&mut d, 0, read), expected);
     }
 }
+
+#[test]
+fn reads_in_turn_are_read_ahead_if_the_controller_follows_as_many() {
+    let in_turn_us = |streams: u32| {
+        let mut p = plain();
+        let controller = &mut section(&mut p).controller;
+        controller.read_ahead_kib = 8 * (PAGE / KIB) as u32;
+        controller.read_ahead_streams = streams;
+        let mut d = full(&p);
+        let mut last = [0.0; 2];
+        for page in 1..8 {
+            for (place, last) in (0..2).zip(&mut last) {
+                *last = read_us(&mut d, 2 * place * AU + page * PAGE, PAGE);
+            }
+        }
+        last[0].max(last[1])
+    };
+    // Alone, a read waits for the flash.
+    exactly(
+        "one is followed",
+        in_turn_us(1),
+        READ_US + BUS_US + link_us(PAGE),
+    );
+    let followed = in_turn_us(2);
+    assert!(followed < in_turn_us(1), "{followed}");
+    exactly("more than there are", in_turn_us(4), followed);
+}

@@ -228,6 +228,7 @@ fn fat_units_do_not_share_the_log() {
     card.fat = Some(nandscope_device::profile::card::FatSection {
         first_au: 0,
         aus: 3,
+        apart_aus: 1,
         open_aus: 1,
         out_of_order: OutOfOrder::Log,
         log_kib: card.log_kib,

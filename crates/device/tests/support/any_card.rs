@@ -25,26 +25,25 @@ fn log_kib(kind: OutOfOrder, pages: u32) -> Option<u32> {
 fn fat() -> impl Strategy<Value = Option<FatSection>> {
     let some = (
         0u32..3,
-        1u32..4,
+        (1u32..4, 1u32..4),
         1u32..3,
         out_of_order(),
         1u32..17,
         any::<bool>(),
         any::<bool>(),
     );
-    prop::option::of(
-        some.prop_map(
-            |(first_au, aus, open_aus, kind, log, log_first, slc)| FatSection {
-                first_au,
-                aus,
-                open_aus,
-                out_of_order: kind,
-                log_kib: log_kib(kind, log),
-                log_first: log_first && kind == OutOfOrder::Log,
-                slc,
-            },
-        ),
-    )
+    prop::option::of(some.prop_map(
+        |(first_au, (aus, apart_aus), open_aus, kind, log, log_first, slc)| FatSection {
+            first_au,
+            aus,
+            apart_aus,
+            open_aus,
+            out_of_order: kind,
+            log_kib: log_kib(kind, log),
+            log_first: log_first && kind == OutOfOrder::Log,
+            slc,
+        },
+    ))
 }
 
 prop_compose! {
@@ -55,7 +54,7 @@ prop_compose! {
         fat in fat(),
         shared in prop::option::of((1u32..4, 1u32..6)),
         small in prop::option::of((1u32..40, 1u32..80)),
-        (buffer, ahead, buffered, cycles) in (1u32..200, 0u32..100, any::<bool>(), prop::sample::select(vec![3u32, 1_000_000])),
+        (buffer, (ahead, streams), buffered, cycles) in (1u32..200, (0u32..100, 1u32..4), any::<bool>(), prop::sample::select(vec![3u32, 1_000_000])),
         (dies, aus, cut) in (1u32..3, 4u64..30, 0u64..200),
     ) -> Profile {
         let mut p = plain();
@@ -80,6 +79,7 @@ prop_compose! {
         card.shared_log = shared.map(|(blocks, aus)| SharedLogSection { blocks, aus });
         card.controller.buffer_kib = buffer;
         card.controller.read_ahead_kib = ahead;
+        card.controller.read_ahead_streams = streams;
         p
     }
 }

@@ -150,6 +150,7 @@ fn fill(card: &mut CardSection, dice: &mut Dice) {
     card.fat = with_fat.then(|| FatSection {
         first_au: dice.below(2) as u32,
         aus: 1,
+        apart_aus: 1,
         open_aus: 1,
         out_of_order: OutOfOrder::Log,
         log_kib: Some(card.au_kib),

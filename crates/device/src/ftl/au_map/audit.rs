@@ -30,7 +30,8 @@ impl AuMapDevice {
         self.random.audit()?;
         self.events.audit(self.now)?;
         self.spans.audit(self.now)?;
-        self.stream.audit(self.now)?;
+        let streams = card.controller.read_ahead_streams as usize;
+        self.reads.audit(streams, self.now)?;
         let geometry = CardGeometry::new(p, card);
         let clock = self.attachment.clock_share * self.thermal.clock();
         let times = Times::new(p, card, &geometry, self.attachment.active_dies, clock);

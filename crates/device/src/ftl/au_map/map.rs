@@ -35,6 +35,7 @@ pub(super) struct MapContext<'a> {
 struct Fat {
     first: u32,
     aus: u32,
+    apart: u32,
     open_most: u32,
     policy: OpenAuPolicy,
     slc: bool,
@@ -116,6 +117,7 @@ impl Map {
         let fat = card.fat.as_ref().map(|f| Fat {
             first: f.first_au,
             aus: f.aus,
+            apart: f.apart_aus.max(1),
             open_most: f.open_aus,
             policy: policy(f.out_of_order, f.log_kib, f.log_first),
             slc: f.slc,
@@ -521,6 +523,7 @@ impl Map {
 
 impl Fat {
     fn covers(&self, au: u32) -> bool {
-        (self.first..self.first + self.aus).contains(&au)
+        let after = au.checked_sub(self.first);
+        after.is_some_and(|n| n.is_multiple_of(self.apart) && n / self.apart < self.aus)
     }
 }

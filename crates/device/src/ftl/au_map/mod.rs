@@ -15,6 +15,7 @@ mod open;
 mod physical;
 mod power;
 mod precondition;
+mod read_streams;
 mod report;
 mod service;
 mod shared_log;
@@ -44,8 +45,9 @@ use map::Map;
 use nandscope_units::{Bytes, Nanos};
 use op_counts::OpCounts;
 use power::Spans;
+use read_streams::ReadStreams;
 use serde::{Deserialize, Serialize};
-use service::{ReadStream, WriteStream};
+use service::WriteStream;
 use std::collections::VecDeque;
 use times::{FlashCost, Times};
 use unpersisted::UnpersistedWrites;
@@ -79,7 +81,7 @@ pub(crate) struct AuMapDevice {
     flash_free: Nanos,
     map: Map,
     buffer: Buffer,
-    stream: ReadStream,
+    reads: ReadStreams,
     writing: WriteStream,
     planes: u32,
     times: Times,
@@ -147,7 +149,7 @@ impl AuMapDevice {
             controller_free: Nanos::ZERO,
             flash_free: Nanos::ZERO,
             buffer: Buffer::new(&attachment, card, &geometry),
-            stream: ReadStream::default(),
+            reads: ReadStreams::default(),
             writing: WriteStream::default(),
             planes: profile.nand.planes,
             map: Map::new(profile, card, geometry),

@@ -8,22 +8,10 @@ use super::times::{Extent, FlashCost};
 use crate::attachment::link_time;
 use crate::command::{CommandKind, Status};
 use crate::convert::Narrow;
-use crate::invariant::{Checked, check_near};
 use crate::nand::{Plane, PlaneSet};
 use crate::reliability::PageRead;
 use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
-
-/// Position of a sequential read.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(super) struct ReadStream {
-    /// Sector after the last read.
-    next: u64,
-    /// Sector up to which the pages are in RAM already.
-    fetched: u64,
-    /// When the flash was done with the last of them.
-    flash_done: Nanos,
-}
 
 /// Position of a sequential write.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -34,13 +22,6 @@ pub(super) struct WriteStream {
     pub(super) unbroken: bool,
     /// The host keeps it open.
     open: bool,
-}
-
-impl ReadStream {
-    /// Checks that it is not ahead of time.
-    pub(super) fn audit(&self, now: Nanos) -> Checked {
-        check_near("the end of a read", self.flash_done, now)
-    }
 }
 
 impl AuMapDevice {
@@ -116,15 +97,9 @@ impl AuMapDevice {
 
     fn read_transfer(&mut self, index: u32, begin: Nanos, first: u64, sectors: u32) -> Nanos {
         let end = first + u64::from(sectors);
-        let streaming = first == self.stream.next && first > 0;
+        let streaming = self.reads.continues(first);
         let ready = begin + self.times.read_command;
-        // Sectors that a read before has brought are in RAM.
-        let from = if streaming {
-            first.max(self.stream.fetched).min(end)
-        } else {
-            first
-        };
-        let extent = self.extent(from, end);
+        let extent = self.extent(first, end);
         let lookups = self.look_up(index, first, end, streaming);
         let link = self.link(sectors);
         let ahead = u64::from(self.card.controller.read_ahead_kib) * 2;
@@ -133,8 +108,8 @@ impl AuMapDevice {
         // With read-ahead the flash did not wait for the command, but no longer than RAM had room.
         let flash_begin = if continues {
             let head_start = self.times.reading(&self.extent(0, ahead), true).time;
-            self.stream
-                .flash_done
+            self.reads
+                .flash_done()
                 .max(ready.saturating_sub(head_start))
                 .min(ready)
         } else {
@@ -143,14 +118,11 @@ impl AuMapDevice {
         self.use_flash(&cost, flash_begin);
         let flash_done = flash_begin + lookups + cost.time;
         let page = u64::from(self.map.geometry.page_sectors);
-        let head = self.extent(from, end.min((from / page + 1) * page));
+        let head = self.extent(first, end.min((first / page + 1) * page));
         let link_begin =
             ready.max(flash_begin + lookups + self.times.reading(&head, continues).time);
-        self.stream = ReadStream {
-            next: end,
-            fetched: end,
-            flash_done,
-        };
+        let most = self.card.controller.read_ahead_streams as usize;
+        self.reads.read((first, end), most, flash_done);
         // The last sector leaves when the flash has brought it.
         let last_sector = link_time(nandscope_units::SECTOR_BYTES, self.attachment.chain.rate.0);
         if self.buffer.overlaps {
@@ -258,7 +230,7 @@ impl AuMapDevice {
             self.pending[index as usize].status = Status::ReadOnly;
             return begin + self.times.write_command;
         }
-        self.stream = ReadStream::default();
+        self.reads.clear();
         let mut at = begin;
         let mut gap = Nanos::ZERO;
         for (sector, count) in self.in_transfers(first, sectors) {

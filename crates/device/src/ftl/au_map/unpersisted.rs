@@ -194,7 +194,7 @@ impl AuMapDevice {
         }
         let at = self.write_out_buffer(self.now).max(self.flash_free);
         let ready = at.max(self.controller_free) + self.recovery();
-        self.stream = super::ReadStream::default();
+        self.reads.clear();
         self.buffer.drain();
         self.counters.power_cycled(false);
         self.controller_free = ready;
