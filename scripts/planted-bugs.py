@@ -392,6 +392,9 @@ def some(number):
 
 def main():
     words = sys.argv[1:]
+    if "--help" in words or "-h" in words:
+        print(__doc__.strip())
+        return 0
     if words[:1] == ["--some"]:
         chosen = some(int(words[1]))
     else:
@@ -402,6 +405,9 @@ def main():
         print(f"no longer there exactly once, correct the table: {place}")
     if gone or words == ["--check"]:
         return 1 if gone else 0
+    if not chosen:
+        print("no fault has one of these words in its description: " + " ".join(words))
+        return 1
     with tempfile.TemporaryDirectory(prefix="planted-bugs-") as folder:
         trees = [Path(folder) / str(number) for number in range(min(4, os.cpu_count() or 1))]
         with ThreadPoolExecutor(len(trees)) as pool:
