@@ -70,6 +70,8 @@ fn fat(card: &CardSection, page: u64, dice: &mut Dice) -> FatSection {
     FatSection {
         first_au: dice.below(16) as u32,
         aus: dice.power(0, 2) as u32,
+        // Side by side, or spread.
+        apart_aus: [1, 1, 2, 5][dice.below(4) as usize],
         open_aus: 1 + dice.below(u64::from(card.open_aus - 1).min(2)) as u32,
         out_of_order: kind,
         log_kib: log(kind, card, page, dice),
@@ -87,4 +89,5 @@ fn controller(card: &mut CardSection, dice: &mut Dice) {
     controller.move_us = dice.between(20.0, 600.0);
     controller.buffer_kib = dice.power(5, 15) as u32;
     controller.read_ahead_kib = [0, 0, 64, 128, 512][dice.below(5) as usize];
+    controller.read_ahead_streams = [1, 1, 4][dice.below(3) as usize];
 }

@@ -70,11 +70,8 @@ fn rule(truth: &Truth, id: &str) -> Option<(bool, Rule)> {
             Box::new(move |v| truth.pages.contains(&bytes(v))),
         ),
         "open-linear" => (
-            truth.open.is_some(),
-            Box::new(move |v| {
-                let right = |open| [open, open + truth.sharing].contains(&count(v));
-                truth.open.is_some_and(right)
-            }),
+            !truth.open_linear.is_empty(),
+            Box::new(move |v| truth.open_linear.contains(&count(v))),
         ),
         "open-random" => (
             !truth.open_random.is_empty(),

@@ -18,10 +18,9 @@ pub struct Truth {
     pub pages: Vec<u64>,
     /// Open units for data.
     pub open: Option<u32>,
-    /// Units beyond them that share a log: writes in turn to all of these cost more, but no merge for each piece, so that
-    /// open units with and without them are right.
-    pub sharing: u32,
-    /// Units that can be written at random at a time.
+    /// Numbers of units that are right for those that can be written in turn.
+    pub open_linear: Vec<u32>,
+    /// The same for those that are written at random.
     pub open_random: Vec<u32>,
     /// Whether units that lie in the probed part as a whole are treated specially.
     pub fat: bool,
@@ -43,6 +42,18 @@ pub struct Truth {
     /// Whether discards reach the device.
     pub discard: bool,
 }
+
+/// Numbers of units that can be written in turn: the open ones. With a log for `sharing` more, writes to all of these cost more,
+/// but no merge for each piece; as units that were written before may hold some of the open places, there are as many fewer.
+fn in_turn(open: u32, sharing: u32) -> Vec<u32> {
+    let shared = (sharing > 0).then_some(sharing..=open.saturating_add(sharing));
+    std::iter::once(open)
+        .chain(shared.into_iter().flatten())
+        .collect()
+}
+
+/// First units, of which one may be treated otherwise.
+const FIRST: u64 = 16;
 
 /// Size of one program operation, bytes.
 pub(super) fn program_unit(profile: &Profile) -> u64 {
@@ -87,24 +98,25 @@ impl Truth {
         // Of the units with a table some may lie before the part that is probed; one that lies in it in part is none of its
         // units, which begin at its first boundary.
         let whole = begin.div_ceil(unit);
-        let fat = card
-            .fat
-            .as_ref()
-            .is_some_and(|fat| u64::from(fat.first_au + fat.aus) > whole);
+        let fat = card.fat.as_ref().is_some_and(|fat| {
+            let aus = (0..fat.aus).map(|n| u64::from(fat.first_au + n * fat.apart_aus));
+            let mut first = aus.filter(|au| (whole..whole + FIRST).contains(au));
+            first.next().is_some()
+        });
         Truth {
             card: true,
             unit: Some(unit),
             offset: Some((unit - begin % unit) % unit),
             pages: vec![page, program_unit(profile), flash_page, flash_page * planes],
             open: Some(open),
-            sharing,
+            open_linear: in_turn(open, sharing),
             open_random: match card.out_of_order {
                 // A log takes pages in any order.
                 OutOfOrder::Rewrite if sharing > 0 => vec![0, sharing, open + sharing],
                 OutOfOrder::Rewrite => vec![0],
                 // A short log is full at once.
-                OutOfOrder::Log => vec![0, open, open + sharing],
-                OutOfOrder::Map => vec![open, open + sharing],
+                OutOfOrder::Log => [vec![0], in_turn(open, sharing)].concat(),
+                OutOfOrder::Map => in_turn(open, sharing),
             },
             fat,
             read_ahead: card.controller.read_ahead_kib > 0,

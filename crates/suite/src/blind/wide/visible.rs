@@ -313,7 +313,8 @@ impl Copy {
         Ok(total / f64::max(count, 1.0))
     }
 
-    /// Whether reads in order are quicker than the same in another order.
+    /// Whether reads in order are quicker than the same in another order, in which sixteen lie between a read and the one
+    /// that continues it: more than the reads side by side that a device follows.
     fn ahead(&mut self, begin: u64) -> Result<bool, TargetError> {
         let begin = begin / PIECE * PIECE;
         let mut quicker = false;
@@ -322,8 +323,9 @@ impl Copy {
             for n in 0..32 {
                 in_order += self.time(OpKind::Read, begin + n * length, length)?;
             }
-            for n in 0..32 {
-                others += self.time(OpKind::Read, begin + n * 11 % 32 * length, length)?;
+            for n in 0..32_u32 {
+                let place = u64::from(n.reverse_bits() >> 27);
+                others += self.time(OpKind::Read, begin + place * length, length)?;
             }
             quicker |= in_order < QUICKER * others;
         }
