@@ -58,13 +58,17 @@ pub(super) fn change(profile: &mut Profile, dice: &mut Dice) {
     }
 }
 
-/// None, or 16 MiB to 8 % of the capacity that is always there, or up to 40 % that is borrowed.
+/// The smallest cache, GB, and the largest as a share of the capacity.
+const CACHE_LEAST_GB: f64 = 0.016;
+const CACHE_MOST: f64 = 0.4;
+
+/// None, or a cache that is always there, or one that is borrowed.
 fn cache(profile: &mut Profile, bits: f64, dice: &mut Dice) {
     let gb = profile.device.capacity_bytes as f64 / 1e9;
     let (static_gb, dynamic_gb) = match dice.below(4) {
         0 => (0.0, 0.0),
-        1 => (0.0, dice.between(0.01 * gb, 0.4 * gb)),
-        _ => (dice.between(0.016, 0.08 * gb), 0.0),
+        1 => (0.0, dice.between(CACHE_LEAST_GB, CACHE_MOST * gb)),
+        _ => (dice.between(CACHE_LEAST_GB, CACHE_MOST * gb), 0.0),
     };
     let Some(ftl) = &mut profile.ftl else { return };
     ftl.slc_cache = (static_gb + dynamic_gb > 0.0).then_some(SlcCacheSection {
