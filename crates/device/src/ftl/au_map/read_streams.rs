@@ -34,7 +34,8 @@ impl ReadStreams {
 
     /// Forgets all of them.
     pub(super) fn clear(&mut self) {
-        *self = ReadStreams::default();
+        self.next.clear();
+        self.flash_done = Nanos::ZERO;
     }
 
     /// Checks that there are no more of them than `most`, and none is ahead of time.
