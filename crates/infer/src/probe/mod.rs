@@ -20,6 +20,7 @@ mod heat;
 mod knee;
 mod layout;
 mod link;
+mod map_range;
 mod open_answers;
 mod opened;
 mod recorded;
@@ -344,16 +345,15 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
         writes::buffer(probing, span)?;
     }
     dies::dies(probing, span)?;
-    link::map_span(probing, span)?;
     let layout = flash::boundaries(probing, span, &filled)?;
     heat::throttling(probing, span, coolest)?;
     if probing.options.read_only {
-        return Ok(());
+        return map_range::map_range(probing, span);
     }
     // Before writes that may use up the time.
     let discards = discard::taken(probing, span)?;
     units::open(probing, layout)?;
     discard::speed(probing, layout, &filled, discards)?;
     worst::worst(probing);
-    Ok(())
+    map_range::map_range(probing, span)
 }

@@ -5,6 +5,7 @@ use super::confidence::Strength;
 use super::filled::Filled;
 use super::finding::{Finding, Value, size};
 use super::link::{self, places};
+use super::map_range;
 use super::{CARD_MAX, Probing};
 use crate::quantile::median;
 use crate::timed::ProbeError;
@@ -282,7 +283,7 @@ const SHORT: u64 = 32 << 10;
 /// Writes of a burst.
 const BURST: u64 = 1024;
 const BURSTS: u64 = 9;
-/// Bytes that are left for looking at a discard.
+/// Bytes that are left for looking at a discard, beside those for the map.
 const LOOKED: u64 = 8 << 20;
 /// More than half of the bursts must lie this close to the middle.
 const SPREAD: f64 = 0.06;
@@ -303,7 +304,8 @@ pub(super) fn buffer<T: Target>(
     }
     let mut seen = Vec::new();
     for round in 0..BURSTS {
-        if probing.writes_left() < SHORT * BURST + LOOKED || span.0 < 4 * SHORT * BURST {
+        let left = LOOKED + map_range::needs(probing.target.whole());
+        if probing.writes_left() < SHORT * BURST + left || span.0 < 4 * SHORT * BURST {
             break;
         }
         probing.target.flush()?;
