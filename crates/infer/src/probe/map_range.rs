@@ -1,9 +1,9 @@
 //! The range whose map the controller holds at a time: where it holds a part, reads in turn of more pages of the map than fit
 //! fetch one each, and the same places take longer than read in turn with a few others.
 
-use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
+use super::{Probing, settled};
 use crate::flashbench::shuffled;
 use crate::quantile::{median, quantile};
 use crate::timed::ProbeError;
@@ -35,13 +35,8 @@ const TIME: u64 = 2;
 const SLOW: f64 = 20e-3;
 const LOOKED: u32 = 16;
 /// Idle time after writes, which are in the buffer before, and rounds of reads that have the map written.
-const SHORT_REST: Nanos = Nanos::from_secs(1);
+const REST: Nanos = Nanos::from_secs(1);
 const SETTLES: u32 = 2;
-/// Idle time in which a cache is folded, how often, and how far the times of reads may differ once it is, for three of four.
-const REST: Nanos = Nanos::from_secs(15);
-const RESTS: u32 = 6;
-const SAME: f64 = 0.1;
-
 /// Bytes that are written at most where nothing is left in doubt: a block for each page of the map, and as many between them.
 pub(super) fn needs(whole: Bytes) -> u64 {
     whole.0 / CELL * 2 * BLOCK
@@ -182,36 +177,13 @@ impl Places {
         // Pages of the map that were changed are written once others take their places.
         let all: Vec<u32> = (0..self.count).collect();
         for _ in 0..SETTLES {
-            settle(probing, SHORT_REST)?;
+            probing.target.flush()?;
+            probing.target.idle(REST)?;
             once(probing, self, &all, &mut |_, _| {})?;
         }
-        settle(probing, SHORT_REST)?;
-        self.quiet(probing, until)
-    }
-
-    /// Waits until reads of the same places take the same time: a cache may be folded meanwhile.
-    fn quiet<T: Target>(
-        &self,
-        probing: &mut Probing<'_, T>,
-        until: Nanos,
-    ) -> Result<(), ProbeError> {
-        let some = spread(&(0..self.count).collect::<Vec<u32>>());
-        for _ in 0..RESTS {
-            if probing.target.now() + REST > until {
-                break;
-            }
-            settle(probing, REST)?;
-            let before = groups(probing, self, &some)?;
-            let after = groups(probing, self, &some)?;
-            let same = before
-                .iter()
-                .zip(&after)
-                .filter(|(b, a)| (*b / *a - 1.0).abs() < SAME);
-            if 4 * same.count() >= 3 * some.len() {
-                break;
-            }
-        }
-        Ok(())
+        let some = spread(&all);
+        let some: Vec<u64> = some.iter().map(|cell| self.at(*cell).0).collect();
+        settled::settle(probing, &some, until)
     }
 }
 
@@ -433,12 +405,6 @@ fn once<T: Target>(
         }
         Ok(())
     })
-}
-
-/// Lets the device write what is in its buffer.
-fn settle<T: Target>(probing: &mut Probing<'_, T>, rest: Nanos) -> Result<(), ProbeError> {
-    probing.target.flush()?;
-    probing.target.idle(rest)
 }
 
 #[cfg(test)]

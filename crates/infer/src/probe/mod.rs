@@ -6,6 +6,7 @@
 
 pub mod advice;
 mod bench;
+mod buffer;
 mod clock;
 mod confidence;
 mod dies;
@@ -26,6 +27,7 @@ mod opened;
 mod recorded;
 mod rested;
 mod rewritten;
+mod settled;
 mod slc;
 mod slow_writes;
 mod units;
@@ -342,7 +344,7 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
         probing.target.limit = probing.options.writes.0;
     }
     if !probing.options.read_only {
-        writes::buffer(probing, span)?;
+        buffer::buffer(probing, span)?;
     }
     dies::dies(probing, span)?;
     let layout = flash::boundaries(probing, span, &filled)?;

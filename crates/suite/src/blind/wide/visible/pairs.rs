@@ -14,12 +14,14 @@ const PAIRS: usize = 400;
 const OF_A_PART: usize = 8;
 /// Two reads that meet take longer by this share of one at least.
 const LATER: f64 = 0.3;
+/// Two reads that are done at once take this share of the shorter one longer than the longer one at most.
+const AT_ONCE: f64 = 0.5;
 /// Multiplier and increment of a linear congruential generator modulo 2^64 (Knuth, MMIX).
 const NEXT: (u64, u64) = (6_364_136_223_846_793_005, 1_442_695_040_888_963_407);
 
 impl Copy {
-    /// Whether pairs of reads that meet take longer than others: of as many pairs as meet at least, the middle is compared
-    /// with the quickest quarter of all.
+    /// Whether pairs of reads fall in two groups: a quarter at least is done at once, those that meet take longer (of as many as
+    /// meet at least, the middle), and fewer lie between.
     pub(super) fn pairs(&mut self, truth: &Truth) -> Result<bool, TargetError> {
         let Some(parts) = truth.parts.iter().copied().max() else {
             return Ok(false);
@@ -46,8 +48,14 @@ impl Copy {
             later.push(((took - long) / short, short));
         }
         later.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        let met = later[later.len() - 1 - later.len() / (2 * parts as usize)];
-        let apart = met.0 - later[later.len() / 4].0;
-        Ok(apart >= LATER && apart * met.1 >= READ_US)
+        let of = |share: f64| later[(share * (later.len() - 1) as f64) as usize];
+        let (apart, met) = (of(0.25).0, of(1.0 - 0.5 / f64::from(parts)));
+        let more = met.0 - apart;
+        let group = |from: f64, to: f64| {
+            let within = later.iter().map(|l| (l.0 - apart) / more);
+            within.filter(|l| (from..to).contains(l)).count()
+        };
+        let two = group(0.25, 0.75) < group(0.75, f64::INFINITY);
+        Ok(two && apart <= AT_ONCE && more >= LATER && more * met.1 >= READ_US)
     }
 }
