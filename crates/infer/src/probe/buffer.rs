@@ -42,10 +42,10 @@ impl Level {
 
 /// Longer bursts are written where shorter ones show no pause in their first part.
 const LEVELS: [Level; 4] = [
-    Level::of(8 << 10, 256, 5, 9),
-    Level::of(32 << 10, 256, 5, 9),
+    Level::of(8 << 10, 256, 3, 9),
+    Level::of(32 << 10, 256, 3, 9),
     Level::of(128 << 10, 256, 2, 7),
-    Level::of(128 << 10, 768, 2, 4),
+    Level::of(128 << 10, 640, 2, 4),
 ];
 /// Writes under way.
 const DEPTH: u32 = 32;
@@ -204,17 +204,17 @@ fn usual(bursts: &[Vec<f64>], step: f64) -> Vec<f64> {
 const PAUSE: f64 = 3.5;
 const PAUSE_STEPS: f64 = 2.5;
 /// A pause takes so many steps of the clock as a rule, or some are not seen.
-const CLEAR_STEPS: f64 = 4.0;
+const CLEAR_STEPS: f64 = 2.9;
 /// A first pause of so many periods is longer than that between waves.
 const LATE: f64 = 1.2;
 /// Pauses by which waves are known; one of them or another may be a single one of the device.
 const WAVES: usize = 3;
 /// Within a wave there may be pauses of less than this share of those between waves.
-const WITHIN: f64 = 0.4;
+const WITHIN: f64 = 0.25;
 /// Writes before the first pause at least.
 const SETTLED: usize = 8;
 /// The first pause lies in this part of the burst.
-const EARLY: f64 = 0.65;
+const EARLY: f64 = 0.75;
 /// Writes after the first pause take so many times as long.
 const SLOWER: f64 = 1.4;
 

@@ -37,9 +37,9 @@ const LOOKED: u32 = 16;
 /// Idle time after writes, which are in the buffer before, and rounds of reads that have the map written.
 const REST: Nanos = Nanos::from_secs(1);
 const SETTLES: u32 = 2;
-/// Bytes that are written at most where nothing is left in doubt: a block for each page of the map, and as many between them.
+/// Bytes that are written to look at all of the map: a block for each page of it.
 pub(super) fn needs(whole: Bytes) -> u64 {
-    whole.0 / CELL * 2 * BLOCK
+    whole.0 / CELL * BLOCK
 }
 
 /// A range that was read.
