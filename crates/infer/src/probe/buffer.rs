@@ -83,65 +83,76 @@ pub(super) fn buffer<T: Target>(
             break;
         }
         let step = probing.clock.as_secs_f64();
-        let full =
-            |bursts: &[Vec<f64>]| held(&usual(bursts, step), step).map(|n| n * level.length as f64);
-        let Some(found) = full(&bursts) else {
+        if full(&bursts, level, step).is_none() {
             continue;
-        };
+        }
         more(probing, span, level, level.all, &mut bursts)?;
-        let halves = [0, 1].map(|half| {
-            let part = bursts.iter().skip(half).step_by(2).cloned();
-            full(&part.collect::<Vec<_>>())
-        });
-        let all = full(&bursts);
-        let singles: Vec<f64> = bursts
-            .iter()
-            .filter_map(|burst| full(std::slice::from_ref(burst)))
-            .collect();
-        let numbers = [Some(found), halves[0], halves[1], all].map(|n| match n {
-            Some(n) => size(n as u64),
-            None => "none".to_string(),
-        });
-        shown.push(format!(
-            "{} of {}: {}",
-            bursts.len(),
-            size(level.bytes()),
-            numbers.join(", ")
-        ));
-        let same = |n: f64| {
-            let near = |h: f64| (h / n - 1.0).abs() <= SPREAD;
-            let most = 2 * singles.iter().filter(|s| near(**s)).count() > bursts.len();
-            most || halves.iter().all(|half| half.is_some_and(near))
-        };
-        if let Some(bytes) = all.filter(|n| same(*n)) {
+        let sizes = Sizes::of(&bursts, level, step);
+        shown.push(sizes.shown(level));
+        if let Some(bytes) = sizes.agreed() {
             let evidence = format!(
-                "bursts after a rest; taken before the first pause, less what was programmed until then, in the first, in either half and in all: {}",
+                "bursts after a rest; taken before the first pause, less what was programmed until then, in either half of them and in all: {}",
                 shown.join("; ")
             );
-            let value = Value::Bytes(bytes as u64);
-            let answer = format!("about {}", size(bytes as u64));
+            let (value, answer) = (Value::Bytes(bytes), format!("about {}", size(bytes)));
+            let strength = Strength::Strong;
             probing.add(Finding::new(
-                id,
-                question,
-                value,
-                answer,
-                Strength::Strong,
-                evidence,
+                id, question, value, answer, strength, evidence,
             ));
             return Ok(());
         }
     }
-    let why = match shown.is_empty() {
-        true => {
+    let why = match shown.join("; ") {
+        none if none.is_empty() => {
             "bursts of writes after a rest show no pause at which memory would be full".to_string()
         }
-        false => format!(
-            "bursts after a rest show memory full at different times: {}",
-            shown.join("; ")
-        ),
+        shown => format!("bursts after a rest show memory full at different times: {shown}"),
     };
     probing.add(Finding::cannot_tell(id, question, why));
     Ok(())
+}
+
+/// How much lies in memory when it is full, in these bursts together, bytes.
+fn full(bursts: &[Vec<f64>], level: Level, step: f64) -> Option<f64> {
+    held(&usual(bursts, step), step).map(|n| n * level.length as f64)
+}
+
+/// What all bursts show, what each half of them shows, and each by itself, bytes.
+struct Sizes {
+    all: Option<f64>,
+    halves: [Option<f64>; 2],
+    singles: Vec<Option<f64>>,
+}
+
+impl Sizes {
+    fn of(bursts: &[Vec<f64>], level: Level, step: f64) -> Self {
+        let half = |first: usize| {
+            let part: Vec<_> = bursts.iter().skip(first).step_by(2).cloned().collect();
+            full(&part, level, step)
+        };
+        let singles = bursts.iter().map(std::slice::from_ref);
+        Sizes {
+            all: full(bursts, level, step),
+            halves: [half(0), half(1)],
+            singles: singles.map(|burst| full(burst, level, step)).collect(),
+        }
+    }
+
+    /// The size, if either both halves agree with it or most of the bursts.
+    fn agreed(&self) -> Option<u64> {
+        let all = self.all?;
+        let near = |size: &Option<f64>| size.is_some_and(|s| (s / all - 1.0).abs() <= SPREAD);
+        let most = 2 * self.singles.iter().filter(|s| near(s)).count() > self.singles.len();
+        (most || self.halves.iter().all(near)).then_some(all as u64)
+    }
+
+    fn shown(&self, level: Level) -> String {
+        let sizes = self.halves.iter().chain([&self.all]);
+        let sizes = sizes.map(|n| n.map_or("none".to_string(), |n| size(n as u64)));
+        let sizes: Vec<String> = sizes.collect();
+        let bursts = format!("{} of {}", self.singles.len(), size(level.bytes()));
+        format!("{bursts}: {}", sizes.join(", "))
+    }
 }
 
 /// Writes bursts until there are so many; whether it could.

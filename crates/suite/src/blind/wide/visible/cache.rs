@@ -54,3 +54,28 @@ impl Copy {
         Ok(slow >= SLOWER * fast)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscope_device::profile::library;
+    use nandscope_units::Bytes;
+
+    #[test]
+    fn the_kind_of_a_cache_takes_nearly_all_of_a_device() {
+        let entry = library::DEVICES.iter().find(|e| e.name == "sm2708-250gb");
+        let mut profile = entry.unwrap().profile().unwrap();
+        profile.device.capacity_bytes = 64_000_000_000;
+        let truth = Truth {
+            slc: Some(1_000_000_000),
+            ..Truth::default()
+        };
+        let mut options = Options::for_capacity(Bytes(profile.device.capacity_bytes));
+        assert!(!kind_fits(&truth, &profile, &options));
+        // Of three bits per cell: but for 2.4 GB of it, and the cache once more.
+        options.writes = Bytes(62_700_000_000);
+        assert!(kind_fits(&truth, &profile, &options));
+        options.writes = Bytes(62_500_000_000);
+        assert!(!kind_fits(&truth, &profile, &options));
+    }
+}
