@@ -43,8 +43,8 @@ impl Level {
 /// Longer bursts are written where shorter ones show no pause in their first part.
 const LEVELS: [Level; 4] = [
     Level::of(8 << 10, 256, 3, 9),
-    Level::of(32 << 10, 256, 3, 9),
-    Level::of(128 << 10, 256, 2, 7),
+    Level::of(32 << 10, 256, 2, 9),
+    Level::of(128 << 10, 256, 1, 7),
     Level::of(128 << 10, 640, 2, 4),
 ];
 /// Writes under way.
