@@ -111,7 +111,7 @@ fn time_is_a_hard_limit_and_what_it_cut_short_is_said() {
         for id in QUESTIONS {
             assert!(report.finding(id).is_some(), "{what}: nothing on {id}");
         }
-        let last = report.finding("discard").unwrap();
+        let last = report.finding("map-span").unwrap();
         assert!(
             last.value.is_none() && last.evidence.contains("time is spent"),
             "{last:?}"

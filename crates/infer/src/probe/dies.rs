@@ -2,14 +2,14 @@
 //! they meet in the same part, which happens to one pair in so many. Which parts they are (dies, or planes that read
 //! by themselves) and how they share channels cannot be told this way.
 
-use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value};
 use super::link::places;
+use super::{Probing, settled};
 use crate::quantile::median;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
-use nandscope_units::Bytes;
+use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
 const BLOCK: u64 = 4096;
@@ -30,102 +30,184 @@ const ASKED: (&str, &str) = ("dies", "Parts that read independently");
 /// Tries of each read and each pair, of which the quickest counts: a pause of the host is not a meeting, unless it
 /// strikes every time.
 const TRIES: usize = 3;
-/// A read takes so many steps of the clock at least, or the times of a pair that met and one that did not look alike.
+/// A read of fewer steps of the clock is timed more often, and the mean counts.
 const CLOCK_STEPS: f64 = 12.0;
+/// So far off is that mean at most, as a share of a read, where that takes no more tries than this; and pairs then.
+const OFF: f64 = 0.025;
+const MOST_TRIES: usize = 96;
+const FEWER_PAIRS: usize = 1600;
+/// Times that lie so many steps from the middle are those of pauses.
+const STEPS_OFF: f64 = 2.0;
+/// Reads that show whether the device is quiet.
+const QUIET: usize = 64;
+/// One part in so many of the time may be rested before, and used.
+const REST: u64 = 10;
+const TIME: u64 = 3;
 
-/// Times each place alone, s; keeps what is quicker than before.
-fn quickest_alone<T: Target>(
+/// Times of the same reads, s.
+struct Tries {
+    tries: Vec<Vec<f64>>,
+    /// A step of the clock where the mean counts, s.
+    step: Option<f64>,
+}
+
+impl Tries {
+    fn new(count: usize, step: Option<f64>) -> Self {
+        Tries {
+            tries: vec![Vec::new(); count],
+            step,
+        }
+    }
+
+    /// The quickest of each, or the mean of those that lie near the middle.
+    fn times(&self) -> Vec<f64> {
+        let quickest = |tries: &Vec<f64>| tries.iter().copied().fold(f64::INFINITY, f64::min);
+        let Some(step) = self.step else {
+            return self.tries.iter().map(quickest).collect();
+        };
+        let mean = |tries: &Vec<f64>| {
+            let middle = median(tries);
+            let near = tries
+                .iter()
+                .filter(|t| (*t - middle).abs() <= STEPS_OFF * step);
+            let (sum, count) = near.fold((0.0, 0.0), |(sum, count), t| (sum + t, count + 1.0));
+            sum / f64::max(count, 1.0)
+        };
+        self.tries.iter().map(mean).collect()
+    }
+}
+
+/// Times each place alone.
+fn alone<T: Target>(
     probing: &mut Probing<'_, T>,
     at: &[u64],
-    quickest: &mut [f64],
+    tries: &mut Tries,
 ) -> Result<(), ProbeError> {
     probing.timed(|p| {
-        for (at, quickest) in at.iter().zip(quickest) {
-            let took = p.read(Bytes(*at), Bytes(BLOCK))?;
-            *quickest = quickest.min(took.as_secs_f64());
+        for (at, tries) in at.iter().zip(&mut tries.tries) {
+            tries.push(p.read(Bytes(*at), Bytes(BLOCK))?.as_secs_f64());
         }
         Ok(())
     })
 }
 
-/// Times each two neighbouring places at once, s; keeps what is quicker than before.
-fn quickest_pairs<T: Target>(
+/// Times each two neighbouring places at once.
+fn pairs<T: Target>(
     probing: &mut Probing<'_, T>,
     at: &[u64],
-    quickest: &mut [f64],
+    tries: &mut Tries,
 ) -> Result<(), ProbeError> {
-    for (i, (pair, quickest)) in at.chunks_exact(2).zip(quickest).enumerate() {
+    for (i, (pair, tries)) in at.chunks_exact(2).zip(&mut tries.tries).enumerate() {
         if i.is_multiple_of(64) && probing.interrupted() {
             return Err(ProbeError::Stopped);
         }
         let ends = probing.target.many(OpKind::Read, pair, BLOCK as u32, 2)?;
-        let both = ends.last().map_or(0.0, |t| t.as_secs_f64());
-        *quickest = quickest.min(both);
+        tries.push(ends.last().map_or(0.0, |t| t.as_secs_f64()));
     }
     Ok(())
+}
+
+/// How often to time each read, and the step of a clock that is coarse for it, s; `None` if the clock is too coarse.
+fn tries(usual: f64, step: f64) -> Option<(usize, Option<f64>)> {
+    if usual >= CLOCK_STEPS * step {
+        return Some((TRIES, None));
+    }
+    // A time is off by half a step at most on average over all phases of the clock.
+    let off = step / 2.0 / (OFF * usual).max(1e-12);
+    (usual >= step / 2.0).then_some((((off * off) as usize).clamp(TRIES, MOST_TRIES), Some(step)))
 }
 
 /// Pairs that meet in one part, at least.
 const MET_LEAST: usize = 16;
 
+/// A device that does fewer reads at once does one after another, as cards do.
+const AT_ONCE: f64 = 1.15;
+
 /// Reads pairs, and counts those that took longer.
 pub(super) fn dies<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), ProbeError> {
     let (id, question) = ASKED;
-    if probing.overlaps().is_none() {
+    if probing.overlap < AT_ONCE {
         let why = "it does one read after another, so its internal parallelism cannot be seen";
         probing.add(Finding::cannot_tell(id, question, why));
         return Ok(());
     }
-    let seed = probing.options.seed;
-    let at = places(span.0, BLOCK, 2 * PAIRS, seed ^ 0xd1e5);
-    let mut alone = vec![f64::INFINITY; at.len()];
-    let mut both = vec![f64::INFINITY; at.len() / 2];
-    for _ in 0..TRIES {
-        quickest_alone(probing, &at, &mut alone)?;
-        quickest_pairs(probing, &at, &mut both)?;
+    let some = places(span.0, BLOCK, QUIET, probing.options.seed ^ 0xd1e);
+    if !probing.options.read_only {
+        let until = probing.target.now() + Nanos(probing.time_left().0 / REST);
+        settled::settle(probing, &some, until)?;
     }
-    let usual = median(&alone);
-    if usual < CLOCK_STEPS * probing.clock.as_secs_f64() {
+    let mut first = Tries::new(some.len(), None);
+    alone(probing, &some, &mut first)?;
+    let finding = match later(probing, span, median(&first.times()))? {
+        Ok(later) => answer(&later),
+        Err(why) => Finding::cannot_tell(id, question, why),
+    };
+    probing.add(finding);
+    Ok(())
+}
+
+/// By how much pairs of reads took longer than the longer of the two alone, as shares of the shorter, or why that is not known;
+/// `usual` is the time of a read, s.
+fn later<T: Target>(
+    probing: &mut Probing<'_, T>,
+    span: Bytes,
+    usual: f64,
+) -> Result<Result<Vec<f64>, String>, ProbeError> {
+    let step = probing.clock.as_secs_f64();
+    let Some((count, coarse)) = tries(usual, step) else {
         let why = format!(
             "a read takes {:.0} µs, too short for a clock with steps of {:.1} µs",
             usual * 1e6,
-            probing.clock.as_micros_f64()
+            step * 1e6
         );
-        probing.add(Finding::cannot_tell(id, question, why));
-        return Ok(());
+        return Ok(Err(why));
+    };
+    let number = if coarse.is_some() { FEWER_PAIRS } else { PAIRS };
+    let at = places(span.0, BLOCK, 2 * number, probing.options.seed ^ 0xd1e5);
+    let mut singles = Tries::new(at.len(), coarse);
+    let mut both = Tries::new(at.len() / 2, coarse);
+    let until = probing.target.now() + Nanos(probing.time_left().0 / TIME);
+    for tried in 0..count {
+        // Stalls of minutes may come on top.
+        if tried > 0 && probing.target.now() > until {
+            let why = format!("{tried} of {count} tries of the same reads took too long");
+            return Ok(Err(why));
+        }
+        alone(probing, &at, &mut singles)?;
+        pairs(probing, &at, &mut both)?;
     }
+    let (alone, both) = (singles.times(), both.times());
     // Pages of one word line take different times, so that each pair is compared with its own two reads.
     let later = both.iter().zip(alone.chunks_exact(2));
-    let later: Vec<f64> = later
-        .map(|(both, alone)| {
-            let (one, other) = (alone[0], alone[1]);
-            (both - one.max(other)) / one.min(other).max(1e-9)
-        })
-        .collect();
-    probing.add(match groups(&later) {
-        None => Finding::cannot_tell(
-            id,
-            question,
-            "pairs of reads that meet in one part do not take clearly longer than the others",
-        ),
-        Some((apart, met, share)) => {
-            let (low, high) = widened(interval(share, later.len()));
-            let answer = if low == high {
-                low.to_string()
-            } else {
-                format!("{low} to {high}")
-            };
-            let evidence = format!(
-                "{:.1} % of {} pairs of reads took longer than the longer of the two alone, by {:.0} % of the shorter, as if both had to go to the same part, and the others by {:.0} %; nine of ten such intervals hold the true number. Dies, planes that read by themselves, and channels look alike",
-                100.0 * share,
-                later.len(),
-                100.0 * met,
-                100.0 * apart
-            );
-            Finding::new(id, question, Value::Range(low, high), answer, Strength::Strong, evidence)
-        }
+    let later = later.map(|(both, alone)| {
+        let (one, other) = (alone[0], alone[1]);
+        (both - one.max(other)) / one.min(other).max(1e-9)
     });
-    Ok(())
+    Ok(Ok(later.collect()))
+}
+
+/// The number of parts that follows from how many pairs took longer.
+fn answer(later: &[f64]) -> Finding {
+    let (id, question) = ASKED;
+    let Some((apart, met, share)) = groups(later) else {
+        let why = "pairs of reads that meet in one part do not take clearly longer than the others";
+        return Finding::cannot_tell(id, question, why);
+    };
+    let (low, high) = widened(interval(share, later.len()));
+    let answer = if low == high {
+        low.to_string()
+    } else {
+        format!("{low} to {high}")
+    };
+    let evidence = format!(
+        "{:.1} % of {} pairs of reads took longer than the longer of the two alone, by {:.0} % of the shorter, as if both had to go to the same part, and the others by {:.0} %; nine of ten such intervals hold the true number. Dies, planes that read by themselves, and channels look alike",
+        100.0 * share,
+        later.len(),
+        100.0 * met,
+        100.0 * apart
+    );
+    let value = Value::Range(low, high);
+    Finding::new(id, question, value, answer, Strength::Strong, evidence)
 }
 
 /// By how much the pairs of the two groups took longer, as shares, and the share of the slow group; `None` where there
@@ -135,25 +217,46 @@ fn groups(later: &[f64]) -> Option<(f64, f64, f64)> {
     let clipped = later.iter().map(|r| r.clamp(-0.2, 1.2));
     let mut all: Vec<f64> = clipped.collect();
     all.sort_unstable_by(f64::total_cmp);
-    let (mut low, mut high) = (0.0, 0.0);
     let mut cut = HALF;
     for _ in 0..32 {
         let at = all.partition_point(|t| *t <= cut);
         if at == 0 || at == all.len() {
             return None;
         }
-        (low, high) = (median(&all[..at]), median(&all[at..]));
-        cut = (low + high) / 2.0;
+        cut = (median(&all[..at]) + median(&all[at..])) / 2.0;
     }
+    let found = parted(&all, cut).filter(|found| found.0 <= BETWEEN);
+    // Pairs that meet on a channel only take longer, too, but by less: a third group.
+    let other = || {
+        let cuts = (CUTS.0..CUTS.1).filter_map(|c| parted(&all, f64::from(c) / 100.0));
+        let best = cuts.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        (best.0 <= BETWEEN_THREE).then_some(best)
+    };
+    found
+        .or_else(other)
+        .map(|(_, low, high, share)| (low, high, share))
+}
+
+/// Where a third group is looked for, hundredths, and the share that may lie between then.
+const CUTS: (u32, u32) = (10, 80);
+const BETWEEN_THREE: f64 = 0.05;
+
+/// Pairs that do not meet take so much longer than one of the reads, as shares of the other.
+const UNMET: (f64, f64) = (-0.1, 0.3);
+
+/// The number of values near the cut as a share of those above, the medians on either side of it, and the share of the values
+/// above; `None` where these are no two groups.
+fn parted(all: &[f64], cut: f64) -> Option<(f64, f64, f64, f64)> {
+    let (below, above) = all.split_at(all.partition_point(|t| *t <= cut));
+    let (low, high, slow) = (median(below), median(above), above.len());
     let margin = (high - low) / 8.0;
     let between = all.iter().filter(|t| (*t - cut).abs() < margin).count();
-    let slow = all.iter().filter(|t| **t > cut).count();
     // More than that meet nowhere but on a single channel, and a pair is not quicker than one of its reads.
-    let possible = slow * 5 <= all.len() * 2 && low > -0.1;
+    let possible = slow * 5 <= all.len() * 2 && (UNMET.0..UNMET.1).contains(&low);
     // So few meet by pauses of the host: no device has a part for each pair.
-    let possible = possible && slow >= MET_LEAST;
-    let clear = possible && high - low > APART && between as f64 <= BETWEEN * slow as f64;
-    clear.then_some((low, high, slow as f64 / all.len() as f64))
+    let possible = possible && slow >= MET_LEAST && high - low > APART;
+    let of_slow = |count: usize| count as f64 / slow.max(1) as f64;
+    possible.then(|| (of_slow(between), low, high, slow as f64 / all.len() as f64))
 }
 
 /// What was written last need not lie on all parts alike, and reads that share a channel wait for each other as well.
@@ -201,10 +304,38 @@ mod tests {
         let spread: Vec<f64> = (0..1000).map(|i| f64::from(i) * 1e-3).collect();
         assert_eq!(groups(&spread), None);
         assert_eq!(groups(&[]), None);
+        // Pairs that meet on a channel only lie between: three groups.
+        let three: Vec<f64> = (0..3000)
+            .map(|i| match i % 20 {
+                0 => 0.9,
+                1..=5 => 0.3,
+                _ => f64::from(i % 7) * 0.01,
+            })
+            .collect();
+        let (_, _, share) = groups(&three).unwrap();
+        assert!(
+            (share - 0.05).abs() < 0.01 || (share - 0.3).abs() < 0.01,
+            "{share}"
+        );
         // Pauses met three pairs.
         let few: Vec<f64> = (0..3000)
             .map(|i| if i % 1000 == 0 { 1.0 } else { 0.1 })
             .collect();
         assert_eq!(groups(&few), None);
+    }
+
+    #[test]
+    fn a_coarse_clock_takes_more_tries_and_their_mean() {
+        assert_eq!(tries(100e-6, 1e-6), Some((TRIES, None)));
+        let (count, step) = tries(100e-6, 30e-6).unwrap();
+        assert!(
+            count > 30 && count < MOST_TRIES && step == Some(30e-6),
+            "{count}"
+        );
+        assert_eq!(tries(10e-6, 30e-6), None);
+        // Of 70 µs in steps of 30 µs, and a pause.
+        let mut times = Tries::new(1, Some(30e-6));
+        times.tries[0] = vec![60e-6, 60e-6, 90e-6, 60e-6, 60e-6, 90e-6, 5e-3];
+        assert!((times.times()[0] - 70e-6).abs() < 1e-9);
     }
 }

@@ -1,6 +1,5 @@
 //! What reads show without any structure of the flash: the cost of a command, the limit of the
-//! interface, how many commands are worth giving at once, whether sequential reads are seen coming, and whether
-//! reads over a large range are slower than over a small one.
+//! interface, how many commands are worth giving at once, and whether sequential reads are seen coming.
 
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
@@ -317,81 +316,6 @@ fn paused_s(ends: &[Nanos]) -> f64 {
     let usual = median(&times);
     let long = times.iter().filter(|t| **t > PAUSE * usual);
     long.map(|t| t - usual).sum::<f64>() / times.len().max(1) as f64
-}
-
-/// So many larger ranges must each be slower.
-const LARGER: usize = 4;
-
-/// Whether reads over a large range are slower: the map is then in memory in parts only.
-pub(super) fn map_span<T: Target>(
-    probing: &mut Probing<'_, T>,
-    span: Bytes,
-) -> Result<(), ProbeError> {
-    let mut ranges: Vec<u64> = std::iter::successors(Some(4_u64 << 20), |r| Some(r * 4))
-        .take_while(|r| *r < span.0)
-        .collect();
-    ranges.push(span.0);
-    let mut times = Vec::new();
-    for (i, range) in ranges.iter().enumerate() {
-        let seed = probing.options.seed + 77 + i as u64;
-        let warm = places(*range, BLOCK, 64, seed);
-        let at = places(*range, BLOCK, 96, seed + 1000);
-        let took = probing.timed(|p| {
-            for place in warm {
-                p.read(Bytes(place), Bytes(BLOCK))?;
-            }
-            let reads = at.iter().map(|place| p.read(Bytes(*place), Bytes(BLOCK)));
-            reads.collect::<Result<Vec<Nanos>, _>>()
-        })?;
-        let took: Vec<f64> = took.iter().map(|t| t.as_secs_f64()).collect();
-        times.push(median(&took));
-    }
-    probing.report.curves.push(Curve {
-        name: "reads over a range".to_string(),
-        x_name: "range".to_string(),
-        x_unit: "MiB".to_string(),
-        y_name: "time of a read".to_string(),
-        y_unit: "µs".to_string(),
-        x: ranges
-            .iter()
-            .map(|r| *r as f64 / f64::from(1 << 20))
-            .collect(),
-        y: times.iter().map(|t| t * 1e6).collect(),
-        threshold: None,
-    });
-    let Some((first, last)) = times.first().zip(times.last()) else {
-        return Ok(());
-    };
-    let numbers = format!(
-        "median of a random read of 4 KiB: {:.0} µs over {}, {:.0} µs over {}",
-        first * 1e6,
-        size(ranges[0]),
-        last * 1e6,
-        size(span.0)
-    );
-    // A step or two may be a change of what lies there (an SLC cache, other dies): where parts of the map are fetched, each
-    // larger range is slower than the one before.
-    let rises = times.iter().position(|t| *t > 1.2 * first);
-    let lasts = |i: &usize| {
-        let from = i.saturating_sub(1);
-        times.len() - i >= LARGER && times[from..].windows(2).all(|w| w[1] > 1.05 * w[0])
-    };
-    probing.add(match rises.filter(lasts) {
-        Some(i) if i > 0 => Finding::new(
-            "map-span",
-            "Range covered by the map cache",
-            Value::Bytes(ranges[i - 1]),
-            format!("about {}", size(ranges[i - 1])),
-            Strength::Strong,
-            numbers,
-        ),
-        _ => Finding::cannot_tell(
-            "map-span",
-            "Range covered by the map cache",
-            format!("{numbers}: reads do not become slower with each larger range"),
-        ),
-    });
-    Ok(())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 pub mod advice;
 mod bench;
+mod buffer;
 mod clock;
 mod confidence;
 mod dies;
@@ -20,11 +21,13 @@ mod heat;
 mod knee;
 mod layout;
 mod link;
+mod map_range;
 mod open_answers;
 mod opened;
 mod recorded;
 mod rested;
 mod rewritten;
+mod settled;
 mod slc;
 mod slow_writes;
 mod units;
@@ -341,19 +344,18 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
         probing.target.limit = probing.options.writes.0;
     }
     if !probing.options.read_only {
-        writes::buffer(probing, span)?;
+        buffer::buffer(probing, span)?;
     }
     dies::dies(probing, span)?;
-    link::map_span(probing, span)?;
     let layout = flash::boundaries(probing, span, &filled)?;
     heat::throttling(probing, span, coolest)?;
     if probing.options.read_only {
-        return Ok(());
+        return map_range::map_range(probing, span);
     }
     // Before writes that may use up the time.
     let discards = discard::taken(probing, span)?;
     units::open(probing, layout)?;
     discard::speed(probing, layout, &filled, discards)?;
     worst::worst(probing);
-    Ok(())
+    map_range::map_range(probing, span)
 }

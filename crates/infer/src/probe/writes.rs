@@ -1,10 +1,9 @@
-//! Conclusions from sequential writes: plateaus (an SLC cache and what follows it), stalls with their
-//! period, and the RAM in which writes are gathered.
+//! Conclusions from sequential writes: plateaus (an SLC cache and what follows it), and stalls with their period.
 
 use super::confidence::Strength;
 use super::filled::Filled;
 use super::finding::{Finding, Value, size};
-use super::link::{self, places};
+use super::link;
 use super::{CARD_MAX, Probing};
 use crate::quantile::median;
 use crate::timed::ProbeError;
@@ -275,121 +274,4 @@ fn stalls<T: Target>(probing: &mut Probing<'_, T>, times: &[f64]) {
         Strength::Fair,
         format!("a write of 512 KiB takes {:.1} ms as a rule", usual * 1e3),
     ));
-}
-
-/// Length of a write of a burst.
-const SHORT: u64 = 32 << 10;
-/// Writes of a burst.
-const BURST: u64 = 1024;
-const BURSTS: u64 = 9;
-/// Bytes that are left for looking at a discard.
-const LOOKED: u64 = 8 << 20;
-/// More than half of the bursts must lie this close to the middle.
-const SPREAD: f64 = 0.06;
-
-/// Writes that are taken faster than they can be done, until the memory for them is full: then all wait
-/// until some have been programmed. Page registers of the flash count as memory if data leaves the RAM before it is
-/// programmed. If programming is as fast as the link there is no such pause, and
-/// no conclusion.
-pub(super) fn buffer<T: Target>(
-    probing: &mut Probing<'_, T>,
-    span: Bytes,
-) -> Result<(), ProbeError> {
-    let question = "RAM that gathers writes";
-    if probing.overlaps().is_none() {
-        let why = "it does one read after another, and such a device stops for other reasons than full memory";
-        probing.add(Finding::cannot_tell("buffer", question, why));
-        return Ok(());
-    }
-    let mut seen = Vec::new();
-    for round in 0..BURSTS {
-        if probing.writes_left() < SHORT * BURST + LOOKED || span.0 < 4 * SHORT * BURST {
-            break;
-        }
-        probing.target.flush()?;
-        probing.target.idle(Nanos::from_millis(100))?;
-        let order = places(span.0, SHORT * BURST, 16, probing.options.seed + round);
-        let begin = order.first().copied().unwrap_or(0);
-        let at: Vec<u64> = (0..BURST).map(|i| begin + i * SHORT).collect();
-        let ends = probing.target.many(OpKind::Write, &at, SHORT as u32, 32)?;
-        let ends: Vec<f64> = ends.iter().map(|t| t.as_secs_f64()).collect();
-        seen.extend(held(&ends).map(|n| n * SHORT as f64));
-        // A device that takes seconds for a burst keeps nothing.
-        if ends.last().is_some_and(|end| *end > 2.0) && seen.is_empty() {
-            break;
-        }
-    }
-    let middle = median(&seen);
-    let close = seen.iter().filter(|s| (*s / middle - 1.0).abs() <= SPREAD);
-    let agree = close.count() as u64 * 3 > 2 * BURSTS;
-    let shown: Vec<String> = seen.iter().map(|s| size(*s as u64)).collect();
-    let evidence = if seen.is_empty() {
-        "bursts of writes after a rest show no pause at which memory would be full".to_string()
-    } else {
-        format!(
-            "{BURSTS} bursts after a rest; taken before the first pause, less what was programmed until then: {}",
-            shown.join(", ")
-        )
-    };
-    probing.add(if agree {
-        let answer = format!("about {}", size(middle as u64));
-        let value = Value::Bytes(middle as u64);
-        Finding::new(
-            "buffer",
-            question,
-            value,
-            answer,
-            Strength::Strong,
-            evidence,
-        )
-    } else {
-        Finding::cannot_tell("buffer", question, evidence)
-    });
-    Ok(())
-}
-
-/// A gap between completions this many times the usual one is a pause.
-const PAUSE: f64 = 8.0;
-
-/// Pauses after the first one from which their period is taken.
-const PAUSES: usize = 4;
-
-/// How many writes of a burst lie in memory when it is full for the first time: those before the first pause,
-/// less those that were programmed until then. Programming continues in waves, all dies at once; after the first
-/// pause every wave makes room for as many writes as the one before, after a pause of its own. The
-/// end of the first pause is the end of a wave as well, and the first began with the burst.
-fn held(ends: &[f64]) -> Option<f64> {
-    let first = first_pause(ends)?;
-    let long = PAUSE * ends[first - 1] / first as f64;
-    let later = (first + 1..ends.len()).filter(|i| ends[*i] - ends[*i - 1] > long);
-    let pauses: Vec<usize> = std::iter::once(first).chain(later).collect();
-    if pauses.len() <= PAUSES {
-        return None;
-    }
-    let periods = pauses.windows(2).map(|w| ends[w[1]] - ends[w[0]]);
-    let writes = pauses.windows(2).map(|w| (w[1] - w[0]) as f64);
-    let period = median(&periods.collect::<Vec<_>>());
-    let wave = median(&writes.collect::<Vec<_>>());
-    let waves = (ends[first] / period.max(1e-9)).round() - 1.0;
-    let held = first as f64 - waves.max(0.0) * wave;
-    (held > 0.0).then_some(held)
-}
-
-/// How many writes of a burst were done before the first pause; `None` where there is none in its first
-/// half, if it is at the very beginning, where an earlier one could not be detected, or if the writes after it are as
-/// fast as those before.
-fn first_pause(ends: &[f64]) -> Option<usize> {
-    const SETTLED: usize = 8;
-    let gaps: Vec<f64> = ends.windows(2).map(|w| w[1] - w[0]).collect();
-    let half = ends.len() / 2;
-    let at = (SETTLED..half).find(|i| {
-        let before = ends[i - 1] / (*i as f64);
-        gaps[i - 1] > PAUSE * before.max(1e-9)
-    })?;
-    if at == SETTLED {
-        return None;
-    }
-    let early = ends[at - 1] / at as f64;
-    let late = (ends[ends.len() - 1] - ends[half]) / (ends.len() - 1 - half) as f64;
-    (late > 1.3 * early).then_some(at)
 }

@@ -36,6 +36,8 @@ pub struct Judged {
 const SIZE: f64 = 0.1;
 /// How far the size of an SLC cache may be off, or two superblocks: what is folded while it fills counts as part of it.
 const CACHE: f64 = 0.25;
+/// A range of the map is right within this factor.
+const MAP: f64 = 2.0;
 
 fn near(truth: u64, found: f64, share: f64) -> bool {
     (found / truth.max(1) as f64 - 1.0).abs() <= share
@@ -111,7 +113,13 @@ fn rule(truth: &Truth, id: &str) -> Option<(bool, Rule)> {
             }),
         ),
         "discard" => (true, Box::new(move |v| v == Value::Flag(truth.discard))),
-        "map-span" => (truth.map_window, Box::new(move |_| truth.map_window)),
+        "map-span" => (
+            !truth.map_ranges.is_empty(),
+            Box::new(move |v| {
+                let ratios = truth.map_ranges.iter().map(|t| bytes(v) as f64 / *t as f64);
+                ratios.into_iter().any(|r| (1.0 / MAP..=MAP).contains(&r))
+            }),
+        ),
         _ => return None,
     })
 }

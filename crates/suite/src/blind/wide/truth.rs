@@ -37,8 +37,9 @@ pub struct Truth {
     pub buffers: Vec<u64>,
     /// Numbers of parts that read independently which are right: channels, dies, or planes.
     pub parts: Vec<u32>,
-    /// Whether the map is fetched in parts.
-    pub map_window: bool,
+    /// Ranges whose map the controller holds at a time, bytes, that are smaller than the device: what its memory covers, and
+    /// what memory lent by the host covers.
+    pub map_ranges: Vec<u64>,
     /// Whether discards reach the device.
     pub discard: bool,
 }
@@ -67,6 +68,22 @@ pub(super) fn program_unit(profile: &Profile) -> u64 {
         true => planes * u64::from(nand.cell.bits()),
         false => planes,
     }
+}
+
+/// Bytes of an entry of the map.
+const MAP_ENTRY: u64 = 4;
+
+fn map_ranges(profile: &Profile) -> Vec<u64> {
+    let maps = profile.ftl.as_ref();
+    let Some(ftl) = maps.filter(|f| f.map.location != MapLocation::Dram) else {
+        return Vec::new();
+    };
+    let held = [ftl.map.sram_kib, ftl.map.window_kib];
+    let covers = |kib: u32| (u64::from(kib) << 10) / MAP_ENTRY * u64::from(ftl.mapping_unit_bytes);
+    let ranges = held.into_iter().flatten().map(covers);
+    ranges
+        .filter(|range| *range < profile.device.capacity_bytes)
+        .collect()
 }
 
 impl Truth {
@@ -148,10 +165,7 @@ impl Truth {
                 }
             }),
             read_ahead: controller.is_some_and(|c| c.read_ahead_kib > 0),
-            map_window: profile
-                .ftl
-                .as_ref()
-                .is_some_and(|f| f.map.location != MapLocation::Dram),
+            map_ranges: map_ranges(profile),
             ..Truth::default()
         }
     }

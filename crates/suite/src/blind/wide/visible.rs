@@ -2,6 +2,12 @@
 //! undisturbed copy at the places that are known to the generator. Nothing here knows how conclusions are drawn; what a
 //! probe may spend is all it takes from there.
 
+mod buffer;
+mod cache;
+mod drive;
+mod map;
+mod pairs;
+
 use super::Drawn;
 use super::truth::Truth;
 use crate::blind::error::BlindError;
@@ -41,32 +47,31 @@ const FIRST: u64 = 16;
 const MERGES: f64 = 10.0;
 /// The same of asking for the first units: two small writes to each, and the data after each, close units.
 const FIRST_MERGES: f64 = 4.0;
-/// So much is written to a drive before it is read, bytes, and places that are compared.
-const DRIVE_WRITTEN: u64 = 32 << 20;
-const PLACES: u64 = 9;
-/// Mapping unit of a drive, bytes: its boundaries are not page boundaries.
-const MAPPED: u64 = 4096;
-/// The smallest cache that is distinguished from a write buffer, bytes.
-const CACHE_MIN: u64 = 128 << 20;
-/// Writes into a cache, bytes, and how many are under way.
-const CACHE_PIECE: u64 = 512 << 10;
-const CACHE_DEPTH: u64 = 4;
+/// Idle time after writes.
+const SETTLED: Nanos = Nanos::from_secs(1);
 
 /// Names of the questions whose answers can be seen on the device in noise-free data.
 ///
 /// # Errors
 /// [`BlindError`] if the device cannot be made or measured.
 pub(super) fn questions(drawn: &Drawn) -> Result<Vec<&'static str>, BlindError> {
-    let device = Device::new(&drawn.profile, &drawn.host, 1)?;
-    let mut copy = Copy {
-        target: Part::new(SimTarget::new(device), Bytes(drawn.begin)),
-    };
-    let capacity = copy.target.capacity();
-    let options = Options::for_capacity(capacity);
-    Ok(match &drawn.profile.card {
-        Some(card) => copy.card(card, &drawn.truth, &options)?,
-        None => copy.drive(&drawn.truth, &options)?,
-    })
+    let mut copy = Copy::of(drawn)?;
+    let options = Options::for_capacity(copy.target.capacity());
+    let truth = &drawn.truth;
+    if let Some(card) = &drawn.profile.card {
+        return Ok(copy.card(card, truth, &options)?);
+    }
+    let mut seen = copy.drive(truth, &options)?;
+    let fits = cache::kind_fits(truth, &drawn.profile, &options);
+    seen.extend(fits.then_some("slc-kind"));
+    // Each on a copy of its own.
+    let buffer = Copy::of(drawn)?.buffer(truth, &options)?;
+    seen.extend(buffer.then_some("buffer"));
+    let dies = Copy::of(drawn)?.pairs(truth)?;
+    seen.extend(dies.then_some("dies"));
+    let map = Copy::of(drawn)?.map_range(truth, &options)?;
+    seen.extend(map.then_some("map-span"));
+    Ok(seen)
 }
 
 /// An undisturbed copy of a device.
@@ -75,6 +80,59 @@ struct Copy {
 }
 
 impl Copy {
+    fn of(drawn: &Drawn) -> Result<Self, BlindError> {
+        let device = Device::new(&drawn.profile, &drawn.host, 1)?;
+        Ok(Copy {
+            target: Part::new(SimTarget::new(device), Bytes(drawn.begin)),
+        })
+    }
+
+    /// Keeps `depth` operations under way; the end of each since the beginning, µs.
+    fn many(
+        &mut self,
+        kind: OpKind,
+        places: &[u64],
+        length: u64,
+        depth: u32,
+    ) -> Result<Vec<f64>, TargetError> {
+        let began = self.target.now();
+        let (mut ends, mut replies) = (Vec::new(), Vec::new());
+        let mut waiting = places.iter();
+        let mut under_way = 0;
+        while ends.len() < places.len() {
+            while under_way < depth
+                && let Some(at) = waiting.next()
+            {
+                self.target.submit(Request {
+                    tag: 0,
+                    kind,
+                    offset: Bytes(*at),
+                    length: length as u32,
+                    durable: false,
+                    thread: 0,
+                })?;
+                under_way += 1;
+            }
+            replies.clear();
+            self.target.wait(Nanos::MAX, &mut replies)?;
+            under_way -= replies.len() as u32;
+            let now = self.target.now().saturating_sub(began).as_micros_f64();
+            ends.extend(replies.iter().map(|_| now));
+        }
+        Ok(ends)
+    }
+
+    /// Lets the device finish what it does after writes.
+    fn settle(&mut self) -> Result<(), TargetError> {
+        self.time(OpKind::Flush, 0, 0)?;
+        let until = self.target.now() + SETTLED;
+        let mut replies = Vec::new();
+        while self.target.now() < until {
+            self.target.wait(until, &mut replies)?;
+        }
+        Ok(())
+    }
+
     /// Time of one operation, µs.
     fn time(&mut self, kind: OpKind, offset: u64, length: u64) -> Result<f64, TargetError> {
         let request = Request {
@@ -90,70 +148,6 @@ impl Copy {
         let mut replies = Vec::new();
         self.target.wait(Nanos::MAX, &mut replies)?;
         Ok(self.target.now().saturating_sub(began).as_micros_f64())
-    }
-
-    /// A cache shows if the budget fills it and continues for as long.
-    fn drive(
-        &mut self,
-        truth: &Truth,
-        options: &Options,
-    ) -> Result<Vec<&'static str>, TargetError> {
-        let fits = |bytes: &u64| *bytes >= CACHE_MIN && 2 * bytes <= options.writes.0;
-        // It consists of whole superblocks.
-        let whole = |bytes: u64| bytes.next_multiple_of(truth.slc_superblock.max(1));
-        let mut seen = vec!["discard"];
-        for at in (0..DRIVE_WRITTEN).step_by(512 << 10) {
-            self.time(OpKind::Write, at, 512 << 10)?;
-        }
-        let page = truth.pages.iter().copied().max().unwrap_or(512);
-        let (mut on, mut off) = (Vec::new(), Vec::new());
-        for place in (1..PLACES).map(|n| n * 2 * page) {
-            on.push(self.across(place)?);
-            off.push(self.across(place + MAPPED)?);
-        }
-        on.sort_unstable_by(f64::total_cmp);
-        off.sort_unstable_by(f64::total_cmp);
-        let middle = on.len() / 2;
-        seen.extend((on[middle] - off[middle] >= READ_US).then_some("page"));
-        let ahead = truth.read_ahead && self.ahead(DRIVE_WRITTEN / 2)?;
-        seen.extend(ahead.then_some("read-ahead"));
-        if let Some(bytes) = truth.slc.map(whole).filter(fits)
-            && self.falls(bytes)?
-        {
-            seen.push("slc");
-        }
-        Ok(seen)
-    }
-
-    /// Whether writes in order, of twice its size, are slower once a cache is full: the last quarter of them is compared with
-    /// the second. Where the link or the controller is slower than the flash behind it, the cache makes no difference.
-    fn falls(&mut self, cache: u64) -> Result<bool, TargetError> {
-        let began = self.target.now();
-        let mut ends = Vec::new();
-        let pieces = 2 * cache / CACHE_PIECE;
-        let mut replies = Vec::new();
-        let mut next = 0;
-        while (ends.len() as u64) < pieces {
-            while next < pieces && next - (ends.len() as u64) < CACHE_DEPTH {
-                self.target.submit(Request {
-                    tag: next as u32,
-                    kind: OpKind::Write,
-                    offset: Bytes(DRIVE_WRITTEN + next * CACHE_PIECE),
-                    length: CACHE_PIECE as u32,
-                    durable: false,
-                    thread: 0,
-                })?;
-                next += 1;
-            }
-            replies.clear();
-            self.target.wait(Nanos::MAX, &mut replies)?;
-            let now = self.target.now().saturating_sub(began).as_secs_f64();
-            ends.extend(replies.iter().map(|_| now));
-        }
-        let quarter = ends.len() / 4;
-        let slow = ends[4 * quarter - 1] - ends[3 * quarter - 1];
-        let fast = ends[2 * quarter - 1] - ends[quarter - 1];
-        Ok(slow >= SLOWER * fast)
     }
 
     fn card(

@@ -1,0 +1,322 @@
+//! The RAM that gathers writes: bursts are taken faster than they can be done until it is full, and then all writes wait until
+//! some have been programmed. Page registers of the flash count as memory if data leaves the RAM before it is programmed. If
+//! programming is as fast as the link there is no such pause, and no conclusion.
+
+use super::confidence::Strength;
+use super::finding::{Finding, Value, size};
+use super::link::places;
+use super::{Probing, map_range, settled};
+use crate::quantile::median;
+use crate::timed::ProbeError;
+use nandscope_measure::target::Target;
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::OpKind;
+
+const ASKED: (&str, &str) = ("buffer", "RAM that gathers writes");
+
+/// Bursts of one length.
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    /// Length of a write, bytes, and how many a burst has.
+    length: u64,
+    count: u64,
+    /// Bursts that show whether there is a pause, and all.
+    first: usize,
+    all: usize,
+}
+
+impl Level {
+    const fn of(length: u64, count: u64, first: usize, all: usize) -> Self {
+        Level {
+            length,
+            count,
+            first,
+            all,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.length * self.count
+    }
+}
+
+/// Longer bursts are written where shorter ones show no pause in their first part.
+const LEVELS: [Level; 4] = [
+    Level::of(8 << 10, 256, 3, 9),
+    Level::of(32 << 10, 256, 2, 9),
+    Level::of(128 << 10, 256, 1, 7),
+    Level::of(128 << 10, 640, 2, 4),
+];
+/// Writes under way.
+const DEPTH: u32 = 32;
+/// Bytes that are left for looking at a discard, beside those for the map.
+const LOOKED: u64 = 8 << 20;
+/// Sizes from one half of the bursts and from the other, or from most of the bursts, must lie this close to that from all.
+const SPREAD: f64 = 0.08;
+/// Idle time before each burst, and one part in so many of the time before all.
+const IDLE: Nanos = Nanos::from_millis(100);
+const REST: u64 = 10;
+/// Reads that show whether the device is quiet.
+const QUIET: usize = 64;
+const BLOCK: u64 = 4096;
+/// A device that takes so many seconds for a burst keeps nothing.
+const SLOW: f64 = 2.0;
+
+/// Writes longer and longer bursts until one shows when memory is full.
+pub(super) fn buffer<T: Target>(
+    probing: &mut Probing<'_, T>,
+    span: Bytes,
+) -> Result<(), ProbeError> {
+    let (id, question) = ASKED;
+    if probing.overlaps().is_none() {
+        let why = "it does one read after another, and such a device stops for other reasons than full memory";
+        probing.add(Finding::cannot_tell(id, question, why));
+        return Ok(());
+    }
+    let some = places(span.0, BLOCK, QUIET, probing.options.seed ^ 0xb0f);
+    let until = probing.target.now() + Nanos(probing.time_left().0 / REST);
+    settled::settle(probing, &some, until)?;
+    let mut shown = Vec::new();
+    for level in LEVELS {
+        let mut bursts = Vec::new();
+        if !more(probing, span, level, level.first, &mut bursts)? {
+            break;
+        }
+        let step = probing.clock.as_secs_f64();
+        if full(&bursts, level, step).is_none() {
+            continue;
+        }
+        more(probing, span, level, level.all, &mut bursts)?;
+        let sizes = Sizes::of(&bursts, level, step);
+        shown.push(sizes.shown(level));
+        if let Some(bytes) = sizes.agreed() {
+            let evidence = format!(
+                "bursts after a rest; taken before the first pause, less what was programmed until then, in either half of them and in all: {}",
+                shown.join("; ")
+            );
+            let (value, answer) = (Value::Bytes(bytes), format!("about {}", size(bytes)));
+            let strength = Strength::Strong;
+            probing.add(Finding::new(
+                id, question, value, answer, strength, evidence,
+            ));
+            return Ok(());
+        }
+    }
+    let why = match shown.join("; ") {
+        none if none.is_empty() => {
+            "bursts of writes after a rest show no pause at which memory would be full".to_string()
+        }
+        shown => format!("bursts after a rest show memory full at different times: {shown}"),
+    };
+    probing.add(Finding::cannot_tell(id, question, why));
+    Ok(())
+}
+
+/// How much lies in memory when it is full, in these bursts together, bytes.
+fn full(bursts: &[Vec<f64>], level: Level, step: f64) -> Option<f64> {
+    held(&usual(bursts, step), step).map(|n| n * level.length as f64)
+}
+
+/// What all bursts show, what each half of them shows, and each by itself, bytes.
+struct Sizes {
+    all: Option<f64>,
+    halves: [Option<f64>; 2],
+    singles: Vec<Option<f64>>,
+}
+
+impl Sizes {
+    fn of(bursts: &[Vec<f64>], level: Level, step: f64) -> Self {
+        let half = |first: usize| {
+            let part: Vec<_> = bursts.iter().skip(first).step_by(2).cloned().collect();
+            full(&part, level, step)
+        };
+        let singles = bursts.iter().map(std::slice::from_ref);
+        Sizes {
+            all: full(bursts, level, step),
+            halves: [half(0), half(1)],
+            singles: singles.map(|burst| full(burst, level, step)).collect(),
+        }
+    }
+
+    /// The size, if either both halves agree with it or most of the bursts.
+    fn agreed(&self) -> Option<u64> {
+        let all = self.all?;
+        let near = |size: &Option<f64>| size.is_some_and(|s| (s / all - 1.0).abs() <= SPREAD);
+        let most = 2 * self.singles.iter().filter(|s| near(s)).count() > self.singles.len();
+        (most || self.halves.iter().all(near)).then_some(all as u64)
+    }
+
+    fn shown(&self, level: Level) -> String {
+        let sizes = self.halves.iter().chain([&self.all]);
+        let sizes = sizes.map(|n| n.map_or("none".to_string(), |n| size(n as u64)));
+        let sizes: Vec<String> = sizes.collect();
+        let bursts = format!("{} of {}", self.singles.len(), size(level.bytes()));
+        format!("{bursts}: {}", sizes.join(", "))
+    }
+}
+
+/// Writes bursts until there are so many; whether it could.
+fn more<T: Target>(
+    probing: &mut Probing<'_, T>,
+    span: Bytes,
+    level: Level,
+    count: usize,
+    bursts: &mut Vec<Vec<f64>>,
+) -> Result<bool, ProbeError> {
+    while bursts.len() < count {
+        let left = LOOKED + map_range::needs(probing.target.whole());
+        if probing.writes_left() < level.bytes() + left || span.0 < 2 * level.bytes() {
+            return Ok(false);
+        }
+        probing.target.flush()?;
+        probing.target.idle(IDLE)?;
+        let seed = probing.options.seed + bursts.len() as u64;
+        let order = places(span.0, level.bytes(), 16, seed);
+        let begin = order.first().copied().unwrap_or(0);
+        let at: Vec<u64> = (0..level.count).map(|i| begin + i * level.length).collect();
+        let ends = probing
+            .target
+            .many(OpKind::Write, &at, level.length as u32, DEPTH)?;
+        let ends: Vec<f64> = ends.iter().map(|t| t.as_secs_f64()).collect();
+        let slow = ends.last().is_some_and(|end| *end > SLOW) && bursts.is_empty();
+        bursts.push(ends);
+        if slow {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Times that lie so many steps of the clock, or such a share, from the middle are those of pauses of the host.
+const STEPS_OFF: f64 = 2.0;
+const SHARE_OFF: f64 = 0.1;
+
+/// The ends of a burst as most of these bursts have it: of each gap the mean of the times near the middle.
+fn usual(bursts: &[Vec<f64>], step: f64) -> Vec<f64> {
+    let count = bursts.iter().map(Vec::len).min().unwrap_or(0);
+    let mut now = 0.0;
+    let ends = (0..count).map(|i| {
+        let before = |burst: &Vec<f64>| if i == 0 { 0.0 } else { burst[i - 1] };
+        let gaps: Vec<f64> = bursts
+            .iter()
+            .map(|burst| burst[i] - before(burst))
+            .collect();
+        let middle = median(&gaps);
+        let off = STEPS_OFF * step + SHARE_OFF * middle;
+        let near = gaps.iter().filter(|gap| (*gap - middle).abs() <= off);
+        let (sum, count) = near.fold((0.0, 0.0), |(sum, count), gap| (sum + gap, count + 1.0));
+        now += if count > 0.0 { sum / count } else { middle };
+        now
+    });
+    ends.collect()
+}
+
+/// A gap between completions this many times the usual one is a pause, if it is so many steps of the clock.
+const PAUSE: f64 = 3.5;
+const PAUSE_STEPS: f64 = 2.5;
+/// A pause takes so many steps of the clock as a rule, or some are not seen.
+const CLEAR_STEPS: f64 = 2.9;
+/// A first pause of so many periods is longer than that between waves.
+const LATE: f64 = 1.2;
+/// Pauses by which waves are known; one of them or another may be a single one of the device.
+const WAVES: usize = 3;
+/// Within a wave there may be pauses of less than this share of those between waves.
+const WITHIN: f64 = 0.25;
+/// Writes before the first pause at least.
+const SETTLED: usize = 8;
+/// The first pause lies in this part of the burst.
+const EARLY: f64 = 0.75;
+/// Writes after the first pause take so many times as long.
+const SLOWER: f64 = 1.4;
+
+/// How many writes of a burst lie in memory when it is full for the first time: those before the first pause,
+/// less those that were programmed until then. Programming continues in waves, all dies at once; after the first
+/// pause every wave makes room for as many writes as the one before, after a pause of its own. The
+/// end of the first pause is the end of a wave as well, and the first began with the burst. A device may have to wake up
+/// for the first write.
+fn held(ends: &[f64], step: f64) -> Option<f64> {
+    let begin = *ends.first()?;
+    let ends: Vec<f64> = ends.iter().map(|end| end - begin).collect();
+    let pauses = between_waves(&ends, step)?;
+    let first = *pauses.first()?;
+    let periods = pauses.windows(2).map(|w| ends[w[1]] - ends[w[0]]);
+    let writes = pauses.windows(2).map(|w| (w[1] - w[0]) as f64);
+    let period = median(&periods.collect::<Vec<_>>());
+    let wave = median(&writes.collect::<Vec<_>>());
+    // If the first pause is longer than a period, no wave was done before it: a block was erased, for example.
+    let waits = |i: &usize| ends[*i] - ends[i - 1];
+    let waves = match waits(&first) > LATE * period {
+        true => 0.0,
+        false => (ends[first] / period.max(1e-9)).round() - 1.0,
+    };
+    let pause = median(&pauses.iter().map(waits).collect::<Vec<_>>());
+    let held = first as f64 - waves.max(0.0) * wave;
+    let early = ends[first - 1] / first as f64;
+    let late = (ends[ends.len() - 1] - ends[first - 1]) / (ends.len() - first) as f64;
+    let seen = first > SETTLED && (first as f64) < EARLY * ends.len() as f64;
+    let clear = late > SLOWER * early && pause >= CLEAR_STEPS * step;
+    (seen && clear && held > 0.0).then_some(held)
+}
+
+/// The writes that had to wait for a wave; `None` if there are too few.
+fn between_waves(ends: &[f64], step: f64) -> Option<Vec<usize>> {
+    let gap = |i: usize| ends[i] - ends[i - 1];
+    let first = (SETTLED..ends.len()).find(|i| {
+        let usual = ends[i - 1] / (i - 1) as f64;
+        gap(*i) > (PAUSE * usual).max(PAUSE_STEPS * step)
+    })?;
+    let long = (PAUSE * ends[first - 1] / first as f64).max(PAUSE_STEPS * step);
+    let pauses = (first..ends.len()).filter(|i| gap(*i) > long);
+    let pauses: Vec<usize> = pauses.collect();
+    let mut lengths: Vec<f64> = pauses.iter().map(|i| gap(*i)).collect();
+    lengths.sort_unstable_by(|a, b| b.total_cmp(a));
+    let longest = lengths.get(WAVES - 1)?;
+    let waits = pauses.into_iter().filter(|i| gap(*i) >= WITHIN * longest);
+    Some(waits.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ends of writes that are taken every microsecond while fewer than `room` wait, of which `wave` are programmed each
+    /// 100 µs.
+    fn burst(count: usize, room: usize, wave: usize) -> Vec<f64> {
+        let mut now = 0.0_f64;
+        let mut ends = Vec::new();
+        for n in 0..count {
+            now += 1e-6;
+            let waves = (n + 1).saturating_sub(room).div_ceil(wave);
+            now = now.max(waves as f64 * 100e-6);
+            ends.push(now);
+        }
+        ends
+    }
+
+    #[test]
+    fn what_was_programmed_before_the_first_pause_is_not_held() {
+        assert_eq!(held(&burst(256, 50, 20), 0.0), Some(50.0));
+        // Twice 30 are programmed until the first pause.
+        let held = held(&burst(640, 150, 30), 0.0).unwrap();
+        assert!((held - 150.0).abs() <= 8.0, "{held}");
+        // No pause, and one at the very beginning.
+        assert_eq!(super::held(&burst(256, 1000, 20), 0.0), None);
+        assert_eq!(super::held(&burst(256, 4, 4), 0.0), None);
+    }
+
+    #[test]
+    fn pauses_of_single_bursts_do_not_count() {
+        let clean = burst(256, 50, 20);
+        let mut bursts = vec![clean.clone(); 5];
+        for (i, burst) in bursts.iter_mut().enumerate() {
+            // Of the host, each burst elsewhere.
+            burst
+                .iter_mut()
+                .skip(12 + 5 * i)
+                .for_each(|end| *end += 3e-3);
+        }
+        let usual = usual(&bursts, 1e-9);
+        let off = usual.iter().zip(&clean).map(|(u, c)| (u - c).abs());
+        assert!(off.fold(0.0, f64::max) < 1e-9);
+    }
+}

@@ -1,0 +1,442 @@
+//! The range whose map the controller holds at a time: where it holds a part, reads in turn of more pages of the map than fit
+//! fetch one each, and the same places take longer than read in turn with a few others.
+
+use super::confidence::Strength;
+use super::finding::{Finding, Value, size};
+use super::{Probing, settled};
+use crate::flashbench::shuffled;
+use crate::quantile::{median, quantile};
+use crate::timed::ProbeError;
+use nandscope_measure::target::Target;
+use nandscope_result::Curve;
+use nandscope_units::{Bytes, Nanos};
+
+const ASKED: (&str, &str) = ("map-span", "Range covered by the map cache");
+
+const BLOCK: u64 = 4096;
+/// What a page of a map covers: 4 KiB of entries of four bytes, each for 4 KiB.
+const CELL: u64 = 4 << 20;
+/// Cells of the smallest range.
+const FEWEST: u32 = 8;
+/// Cells whose places are compared, and of those that are read in turn by themselves.
+const COMPARED: usize = 48;
+const GROUP: usize = 6;
+/// Rounds that count, after one in which what is held comes to be held.
+const ROUNDS: usize = 3;
+/// A fetch takes so long at least, s: clocks of hosts have steps of a microsecond.
+const FETCH: f64 = 3e-6;
+/// It is so many times the scatter of the mean of all places at least.
+const SCATTERS: f64 = 4.0;
+/// The largest range with quick reads and the smallest with slow ones differ by this factor at most.
+const NEAR: f64 = 1.2;
+/// One part in so many of the time that is left may be used.
+const TIME: u64 = 2;
+/// A device that writes single blocks so slowly closes units, s; blocks after which that is looked at.
+const SLOW: f64 = 20e-3;
+const LOOKED: u32 = 16;
+/// Idle time after writes, which are in the buffer before, and rounds of reads that have the map written.
+const REST: Nanos = Nanos::from_secs(1);
+const SETTLES: u32 = 2;
+/// Bytes that are written to look at all of the map: a block for each page of it.
+pub(super) fn needs(whole: Bytes) -> u64 {
+    whole.0 / CELL * BLOCK
+}
+
+/// A range that was read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Step {
+    /// Pages of the map that are read in turn.
+    cells: u32,
+    /// Time of a read, s.
+    takes: f64,
+    /// What the same places take more than in turn with a few others, s, and the scatter of that.
+    more: f64,
+    scatter: f64,
+}
+
+impl Step {
+    fn of(cells: u32, alone: &[f64], in_turn: &[f64]) -> Self {
+        let more: Vec<f64> = in_turn.iter().zip(alone).map(|(t, a)| t - a).collect();
+        let (low, high) = (quantile(&more, 0.25), quantile(&more, 0.75));
+        let middle = more.iter().filter(|m| (low..=high).contains(*m));
+        let (sum, count) = middle.fold((0.0, 0.0), |(sum, count), m| (sum + m, count + 1.0));
+        Step {
+            cells,
+            takes: median(in_turn),
+            more: sum / f64::max(count, 1.0),
+            scatter: (high - low) / (more.len().max(1) as f64).sqrt(),
+        }
+    }
+
+    fn fetches(&self) -> bool {
+        self.more >= FETCH.max(SCATTERS * self.scatter)
+    }
+
+    fn range(&self) -> u64 {
+        u64::from(self.cells) * CELL
+    }
+}
+
+/// The places that are read.
+struct Places {
+    /// Bytes between two.
+    apart: u64,
+    /// How many there are.
+    count: u32,
+}
+
+impl Places {
+    /// Not the same page of the flash as seen by each.
+    fn at(&self, cell: u32) -> Bytes {
+        let blocks = self.apart / BLOCK;
+        let block = u64::from(cell).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        Bytes(u64::from(cell) * self.apart + block % blocks * BLOCK)
+    }
+}
+
+/// Reads places of few and of all pages of the map in turn, and of numbers between. A device with allocation units has a map of
+/// these.
+pub(super) fn map_range<T: Target>(
+    probing: &mut Probing<'_, T>,
+    span: Bytes,
+) -> Result<(), ProbeError> {
+    let (id, question) = ASKED;
+    let unit = probing.report.finding("unit");
+    if unit.is_some_and(|f| f.value.is_some()) {
+        let why = "it has allocation units, and a map of them is small";
+        probing.add(Finding::cannot_tell(id, question, why));
+        return Ok(());
+    }
+    let until = probing.target.now() + Nanos(probing.time_left().0 / TIME);
+    let places = match probing.options.read_only {
+        true => Places::all(span),
+        false => Places::written(probing, CELL, until)?,
+    };
+    let mut search = Search {
+        until,
+        places,
+        steps: Vec::new(),
+    };
+    let found = search.find(probing)?;
+    probing.report.curves.push(search.curve());
+    let finding = match found {
+        Ok(between) => search.confirmed(probing, between)?,
+        Err(why) => Finding::cannot_tell(id, question, why),
+    };
+    probing.add(finding);
+    Ok(())
+}
+
+impl Places {
+    /// Of everything that is there.
+    fn all(span: Bytes) -> Self {
+        Places {
+            apart: CELL,
+            count: u32::try_from(span.0 / CELL).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Writes a block to each page of the map, as far as time and budget go.
+    fn written<T: Target>(
+        probing: &mut Probing<'_, T>,
+        apart: u64,
+        until: Nanos,
+    ) -> Result<Self, ProbeError> {
+        let most = u32::try_from(probing.target.whole().0 / apart).unwrap_or(u32::MAX);
+        let mut places = Places { apart, count: 0 };
+        places.write(probing, most, until)?;
+        Ok(places)
+    }
+
+    fn write<T: Target>(
+        &mut self,
+        probing: &mut Probing<'_, T>,
+        most: u32,
+        until: Nanos,
+    ) -> Result<(), ProbeError> {
+        let began = probing.target.now();
+        while self.count < most {
+            let now = probing.target.now();
+            if self.count.is_multiple_of(64) && probing.interrupted() {
+                return Err(ProbeError::Stopped);
+            }
+            let spent = now.saturating_sub(began).as_secs_f64();
+            if self.count == LOOKED && spent > SLOW * f64::from(LOOKED) {
+                self.count = 0;
+                return Ok(());
+            }
+            // Half of the time is for reads.
+            if now.0 > until.0 - until.saturating_sub(began).0 / 2 || probing.writes_left() < BLOCK
+            {
+                break;
+            }
+            let at = self.at(self.count);
+            probing.timed(|p| p.write(at, Bytes(BLOCK)))?;
+            self.count += 1;
+        }
+        // Pages of the map that were changed are written once others take their places.
+        let all: Vec<u32> = (0..self.count).collect();
+        for _ in 0..SETTLES {
+            probing.target.flush()?;
+            probing.target.idle(REST)?;
+            once(probing, self, &all, &mut |_, _| {})?;
+        }
+        let some = spread(&all);
+        let some: Vec<u64> = some.iter().map(|cell| self.at(*cell).0).collect();
+        settled::settle(probing, &some, until)
+    }
+}
+
+/// Some of them, as far from each other as possible.
+fn spread(cells: &[u32]) -> Vec<u32> {
+    let count = cells.len().min(COMPARED);
+    (0..count).map(|i| cells[i * cells.len() / count]).collect()
+}
+
+/// What may be used, and what was read.
+struct Search {
+    until: Nanos,
+    places: Places,
+    steps: Vec<Step>,
+}
+
+impl Search {
+    /// The largest range without fetches and the smallest with them, or why they are not known.
+    fn find<T: Target>(
+        &mut self,
+        probing: &mut Probing<'_, T>,
+    ) -> Result<Result<(u32, u32), String>, ProbeError> {
+        let most = self.places.count;
+        if most < 2 * FEWEST {
+            let why = "single blocks are written too slowly, or the budget is spent";
+            return Ok(Err(why.to_string()));
+        }
+        let (mut low, mut high) = (FEWEST, most);
+        let (Some(few), Some(many)) = (self.step(probing, low)?, self.step(probing, high)?) else {
+            return Ok(Err("the budget of time does not reach".to_string()));
+        };
+        if few.fetches() || !many.fetches() {
+            let why = "the same places do not take longer with others of a larger range";
+            return Ok(Err(format!("{}: {why}", self.numbers())));
+        }
+        while f64::from(high) > NEAR * f64::from(low) {
+            let middle = (f64::from(low) * f64::from(high)).sqrt() as u32;
+            match self.step(probing, middle)? {
+                None => return Ok(Err("the budget of time does not reach".to_string())),
+                Some(step) if step.fetches() => high = middle,
+                Some(_) => low = middle,
+            }
+        }
+        Ok(Ok((low, high)))
+    }
+
+    /// Reads in turn the places of so many pages of the map; `None` if there is no time.
+    fn step<T: Target>(
+        &mut self,
+        probing: &mut Probing<'_, T>,
+        cells: u32,
+    ) -> Result<Option<Step>, ProbeError> {
+        let reads = (ROUNDS as u64 + 1) * u64::from(cells);
+        let takes = self.steps.last().map_or(0.0, |s| s.takes);
+        let time = Nanos::from_secs_f64(takes * reads as f64);
+        if probing.target.now() + time > self.until {
+            return Ok(None);
+        }
+        let step = measure(probing, &self.places, cells)?;
+        self.steps.push(step);
+        Ok(Some(step))
+    }
+
+    /// The answer, if ranges on either side show the same once more, and places that lie half as far apart do not fetch more.
+    fn confirmed<T: Target>(
+        &mut self,
+        probing: &mut Probing<'_, T>,
+        (low, high): (u32, u32),
+    ) -> Result<Finding, ProbeError> {
+        let (id, question) = ASKED;
+        let range = u64::from(low) * CELL / 2 + u64::from(high) * CELL / 2;
+        let range = range / CELL * CELL;
+        // Where little more is read than is held, not all of it is fetched.
+        let below = (f64::from(low) / NEAR) as u32;
+        let above = ((f64::from(high) * NEAR) as u32).min(self.places.count);
+        let few = measure(probing, &self.places, below.max(FEWEST))?;
+        let many = measure(probing, &self.places, above)?;
+        let numbers = format!(
+            "read in turn with others, the same places take {:.1} µs more over {} and {:.1} µs more over {} than with {} others",
+            few.more * 1e6,
+            size(few.range()),
+            many.more * 1e6,
+            size(many.range()),
+            GROUP - 1
+        );
+        if few.fetches() || !many.fetches() {
+            let why = format!("{numbers}: not the same each time");
+            return Ok(Finding::cannot_tell(id, question, why));
+        }
+        let strength = match self.closer(probing, low)? {
+            Some(step) if step.fetches() => {
+                let why = format!(
+                    "{numbers}, but a page of the map covers less than {}",
+                    size(CELL)
+                );
+                return Ok(Finding::cannot_tell(id, question, why));
+            }
+            Some(_) => Strength::Strong,
+            None => Strength::Fair,
+        };
+        let answer = format!("about {}", size(range));
+        let value = Value::Bytes(range);
+        Ok(Finding::new(id, question, value, answer, strength, numbers))
+    }
+
+    /// Reads more places than fit, half as far apart: if a page of the map covers both of two, they fit.
+    fn closer<T: Target>(
+        &mut self,
+        probing: &mut Probing<'_, T>,
+        low: u32,
+    ) -> Result<Option<Step>, ProbeError> {
+        let cells = (f64::from(low) * CLOSER) as u32;
+        let mut closer = Places {
+            apart: CELL / 2,
+            count: if probing.options.read_only { cells } else { 0 },
+        };
+        closer.write(probing, cells, self.until)?;
+        if closer.count < cells || probing.target.now() > self.until {
+            return Ok(None);
+        }
+        measure(probing, &closer, cells).map(Some)
+    }
+
+    fn curve(&self) -> Curve {
+        let mut steps = self.steps.clone();
+        steps.sort_unstable_by_key(|s| s.cells);
+        Curve {
+            name: "reads over a range".to_string(),
+            x_name: "range".to_string(),
+            x_unit: "MiB".to_string(),
+            y_name: "time of a read".to_string(),
+            y_unit: "µs".to_string(),
+            x: steps.iter().map(|s| (s.range() >> 20) as f64).collect(),
+            y: steps.iter().map(|s| s.takes * 1e6).collect(),
+            threshold: None,
+        }
+    }
+
+    /// The smallest and the largest range.
+    fn numbers(&self) -> String {
+        let shown = |s: &Step| format!("{:.0} µs over {}", s.takes * 1e6, size(s.range()));
+        let (few, many) = (
+            self.steps.iter().min_by_key(|s| s.cells),
+            self.steps.iter().max_by_key(|s| s.cells),
+        );
+        let shown: Vec<String> = few.into_iter().chain(many).map(shown).collect();
+        format!("median of a read of 4 KiB: {}", shown.join(", "))
+    }
+}
+
+/// So many times the places that fit, half as far apart.
+const CLOSER: f64 = 1.5;
+
+/// Reads the places of so many pages of the map in turn, and some of them in small groups before and after that.
+fn measure<T: Target>(
+    probing: &mut Probing<'_, T>,
+    places: &Places,
+    cells: u32,
+) -> Result<Step, ProbeError> {
+    let order = shuffled(cells, probing.options.seed ^ u64::from(cells));
+    let compared = spread(&order);
+    let before = groups(probing, places, &compared)?;
+    let in_turn = rounds(probing, places, &order, compared.len())?;
+    let after = groups(probing, places, &compared)?;
+    // What the device does by itself may make all reads slower for a while.
+    let (first, last) = (
+        Step::of(cells, &before, &in_turn),
+        Step::of(cells, &after, &in_turn),
+    );
+    Ok(if first.more < last.more { first } else { last })
+}
+
+fn groups<T: Target>(
+    probing: &mut Probing<'_, T>,
+    places: &Places,
+    cells: &[u32],
+) -> Result<Vec<f64>, ProbeError> {
+    let mut times = Vec::new();
+    for group in cells.chunks(GROUP) {
+        times.extend(rounds(probing, places, group, group.len())?);
+    }
+    Ok(times)
+}
+
+/// Medians of the times of so many of the places, those of [`spread`], when all are read in turn, s.
+fn rounds<T: Target>(
+    probing: &mut Probing<'_, T>,
+    places: &Places,
+    cells: &[u32],
+    compared: usize,
+) -> Result<Vec<f64>, ProbeError> {
+    let mut times = vec![Vec::new(); compared];
+    once(probing, places, cells, &mut |_, _| {})?;
+    for _ in 0..ROUNDS {
+        let mut number = 0;
+        once(probing, places, cells, &mut |i, took| {
+            if number < compared && i == number * cells.len() / compared {
+                times[number].push(took.as_secs_f64());
+                number += 1;
+            }
+        })?;
+    }
+    Ok(times.iter().map(|t| median(t)).collect())
+}
+
+/// Reads each place once, and says of each how long that took.
+fn once<T: Target>(
+    probing: &mut Probing<'_, T>,
+    places: &Places,
+    cells: &[u32],
+    tell: &mut dyn FnMut(usize, Nanos),
+) -> Result<(), ProbeError> {
+    if probing.interrupted() {
+        return Err(ProbeError::Stopped);
+    }
+    probing.timed(|p| {
+        for (i, cell) in cells.iter().enumerate() {
+            tell(i, p.read(places.at(*cell), Bytes(BLOCK))?);
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fetch_is_longer_than_the_scatter() {
+        let alone: Vec<f64> = (0..48).map(|i| 80e-6 + f64::from(i % 5) * 1e-6).collect();
+        let later = |by: f64| alone.iter().map(|t| t + by).collect::<Vec<f64>>();
+        assert!(Step::of(64, &alone, &later(50e-6)).fetches());
+        assert!(!Step::of(64, &alone, &later(2e-6)).fetches());
+        // Stalls of some reads.
+        let mut some = alone.clone();
+        some.iter_mut().step_by(5).for_each(|t| *t += 1.0);
+        assert!(!Step::of(64, &alone, &some).fetches());
+        // Times of a coarse clock, by chance longer.
+        let coarse = |n: i32| f64::from(n % 3) * 30e-6;
+        let (one, other): (Vec<f64>, Vec<f64>) =
+            (0..48).map(|i| (coarse(i), coarse(i * 7 + i / 5))).unzip();
+        assert!(!Step::of(64, &one, &other).fetches());
+    }
+
+    #[test]
+    fn every_place_lies_in_its_own_page_of_the_map() {
+        let places = Places {
+            apart: CELL,
+            count: 1000,
+        };
+        for cell in 0..1000 {
+            let at = places.at(cell).0;
+            assert_eq!((at / CELL, at % BLOCK), (u64::from(cell), 0));
+        }
+    }
+}

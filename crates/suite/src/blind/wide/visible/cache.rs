@@ -1,0 +1,81 @@
+//! Whether an SLC cache shows, and whether it shows that its size is fixed.
+
+use super::super::truth::Truth;
+use super::drive::DRIVE_WRITTEN;
+use super::{Copy, SLOWER};
+use nandscope_device::profile::Profile;
+use nandscope_infer::probe::Options;
+use nandscope_measure::target::TargetError;
+use nandscope_workload::OpKind;
+
+/// The smallest cache that is distinguished from a write buffer, bytes.
+const CACHE_MIN: u64 = 128 << 20;
+/// Writes into a cache, bytes, and how many are under way.
+const CACHE_PIECE: u64 = 512 << 10;
+const CACHE_DEPTH: u32 = 4;
+/// A dynamic cache is smaller on a fuller device if it has this share of its size there.
+const SMALLER: f64 = 0.8;
+
+/// Whether the budget shows if a cache of the device has a fixed size: the device must be so full that one which borrows
+/// unmapped capacity is smaller by a fifth, and the cache is filled before and after that.
+pub(super) fn kind_fits(truth: &Truth, profile: &Profile, options: &Options) -> bool {
+    let Some(cache) = truth.slc else {
+        return false;
+    };
+    let borrowed = SMALLER * cache as f64 * f64::from(profile.nand.cell.bits());
+    let filled = profile.device.capacity_bytes as f64 - borrowed;
+    // What goes into the cache at first does not count.
+    filled.max(0.0) + cache as f64 <= options.writes.0 as f64
+}
+
+impl Copy {
+    /// A cache shows if the budget fills it and continues for as long.
+    pub(super) fn cache(&mut self, truth: &Truth, options: &Options) -> Result<bool, TargetError> {
+        let fits = |bytes: &u64| *bytes >= CACHE_MIN && 2 * bytes <= options.writes.0;
+        // It consists of whole superblocks.
+        let whole = |bytes: u64| bytes.next_multiple_of(truth.slc_superblock.max(1));
+        match truth.slc.map(whole).filter(fits) {
+            Some(bytes) => self.falls(bytes),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether writes in order, of twice its size, are slower once a cache is full: the last quarter of them is compared with
+    /// the second. Where the link or the controller is slower than the flash behind it, the cache makes no difference.
+    fn falls(&mut self, cache: u64) -> Result<bool, TargetError> {
+        let pieces = 2 * cache / CACHE_PIECE;
+        let places: Vec<u64> = (0..pieces)
+            .map(|n| DRIVE_WRITTEN + n * CACHE_PIECE)
+            .collect();
+        let ends = self.many(OpKind::Write, &places, CACHE_PIECE, CACHE_DEPTH)?;
+        let quarter = ends.len() / 4;
+        let slow = ends[4 * quarter - 1] - ends[3 * quarter - 1];
+        let fast = ends[2 * quarter - 1] - ends[quarter - 1];
+        Ok(slow >= SLOWER * fast)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscope_device::profile::library;
+    use nandscope_units::Bytes;
+
+    #[test]
+    fn the_kind_of_a_cache_takes_nearly_all_of_a_device() {
+        let entry = library::DEVICES.iter().find(|e| e.name == "sm2708-250gb");
+        let mut profile = entry.unwrap().profile().unwrap();
+        profile.device.capacity_bytes = 64_000_000_000;
+        let truth = Truth {
+            slc: Some(1_000_000_000),
+            ..Truth::default()
+        };
+        let mut options = Options::for_capacity(Bytes(profile.device.capacity_bytes));
+        assert!(!kind_fits(&truth, &profile, &options));
+        // Of three bits per cell: but for 2.4 GB of it, and the cache once more.
+        options.writes = Bytes(62_700_000_000);
+        assert!(kind_fits(&truth, &profile, &options));
+        options.writes = Bytes(62_500_000_000);
+        assert!(!kind_fits(&truth, &profile, &options));
+    }
+}

@@ -1,0 +1,61 @@
+//! Whether the parts of a drive show: two reads at once take longer if they meet in one.
+
+use super::super::truth::Truth;
+use super::drive::MAPPED;
+use super::{Copy, READ_US};
+use nandscope_measure::target::TargetError;
+use nandscope_workload::OpKind;
+
+/// So much is written before it is read, bytes.
+const WRITTEN: u64 = 128 << 20;
+const PIECE: u64 = 512 << 10;
+/// Pairs of reads, at least, and for each part.
+const PAIRS: usize = 400;
+const OF_A_PART: usize = 8;
+/// Two reads that meet take longer by this share of one at least.
+const LATER: f64 = 0.3;
+/// Two reads that are done at once take this share of the shorter one longer than the longer one at most.
+const AT_ONCE: f64 = 0.5;
+/// Multiplier and increment of a linear congruential generator modulo 2^64 (Knuth, MMIX).
+const NEXT: (u64, u64) = (6_364_136_223_846_793_005, 1_442_695_040_888_963_407);
+
+impl Copy {
+    /// Whether pairs of reads fall in two groups: a quarter at least is done at once, those that meet take longer (of as many as
+    /// meet at least, the middle), and fewer lie between.
+    pub(super) fn pairs(&mut self, truth: &Truth) -> Result<bool, TargetError> {
+        let Some(parts) = truth.parts.iter().copied().max() else {
+            return Ok(false);
+        };
+        for at in (0..WRITTEN).step_by(PIECE as usize) {
+            self.time(OpKind::Write, at, PIECE)?;
+        }
+        self.settle()?;
+        let mut state = 1_u64;
+        let mut place = || {
+            state = state.wrapping_mul(NEXT.0).wrapping_add(NEXT.1);
+            (state >> 33) % (WRITTEN / MAPPED) * MAPPED
+        };
+        let mut later = Vec::new();
+        for _ in 0..PAIRS.max(OF_A_PART * parts as usize) {
+            let both = [place(), place()];
+            let alone = [
+                self.time(OpKind::Read, both[0], MAPPED)?,
+                self.time(OpKind::Read, both[1], MAPPED)?,
+            ];
+            let ends = self.many(OpKind::Read, &both, MAPPED, 2)?;
+            let took = ends.last().copied().unwrap_or(f64::NAN);
+            let (short, long) = (alone[0].min(alone[1]), alone[0].max(alone[1]));
+            later.push(((took - long) / short, short));
+        }
+        later.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let of = |share: f64| later[(share * (later.len() - 1) as f64) as usize];
+        let (apart, met) = (of(0.25).0, of(1.0 - 0.5 / f64::from(parts)));
+        let more = met.0 - apart;
+        let group = |from: f64, to: f64| {
+            let within = later.iter().map(|l| (l.0 - apart) / more);
+            within.filter(|l| (from..to).contains(l)).count()
+        };
+        let two = group(0.25, 0.75) < group(0.75, f64::INFINITY);
+        Ok(two && apart <= AT_ONCE && more >= LATER && more * met.1 >= READ_US)
+    }
+}
