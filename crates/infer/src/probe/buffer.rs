@@ -41,8 +41,9 @@ impl Level {
 }
 
 /// Longer bursts are written where shorter ones show no pause in their first part.
-const LEVELS: [Level; 4] = [
+const LEVELS: [Level; 5] = [
     Level::of(8 << 10, 256, 3, 9),
+    Level::of(16 << 10, 256, 3, 9),
     Level::of(32 << 10, 256, 2, 9),
     Level::of(128 << 10, 256, 1, 7),
     Level::of(128 << 10, 640, 2, 4),
@@ -51,7 +52,7 @@ const LEVELS: [Level; 4] = [
 const DEPTH: u32 = 32;
 /// Bytes that are left for looking at a discard, beside those for the map.
 const LOOKED: u64 = 8 << 20;
-/// Sizes from one half of the bursts and from the other, or from most of the bursts, must lie this close to that from all.
+/// Sizes from parts of the bursts, or from most of them, must lie this close to that from all.
 const SPREAD: f64 = 0.08;
 /// Idle time before each burst, and one part in so many of the time before all.
 const IDLE: Nanos = Nanos::from_millis(100);
@@ -77,39 +78,68 @@ pub(super) fn buffer<T: Target>(
     let until = probing.target.now() + Nanos(probing.time_left().0 / REST);
     settled::settle(probing, &some, until)?;
     let mut shown = Vec::new();
+    let found = look(probing, span, &mut shown)?;
+    let shown = shown.join("; ");
+    probing.add(match found {
+        Some(bytes) => {
+            let evidence = format!(
+                "bursts after a rest; taken before the first pause, less what was programmed until then, in parts of them and in all: {shown}"
+            );
+            let (value, answer) = (Value::Bytes(bytes), format!("about {}", size(bytes)));
+            Finding::new(id, question, value, answer, Strength::Strong, evidence)
+        }
+        None if shown.is_empty() => {
+            let why = "bursts of writes after a rest show no pause at which memory would be full";
+            Finding::cannot_tell(id, question, why)
+        }
+        None => {
+            let why = format!("bursts after a rest show memory full at different times: {shown}");
+            Finding::cannot_tell(id, question, why)
+        }
+    });
+    Ok(())
+}
+
+/// The size that bursts of one length agree on, and longer ones do not contradict: memory is as large for these. Says in
+/// `shown` what bursts of each length show.
+fn look<T: Target>(
+    probing: &mut Probing<'_, T>,
+    span: Bytes,
+    shown: &mut Vec<String>,
+) -> Result<Option<u64>, ProbeError> {
+    let mut agreed: Option<u64> = None;
     for level in LEVELS {
         let mut bursts = Vec::new();
         if !more(probing, span, level, level.first, &mut bursts)? {
             break;
         }
         let step = probing.clock.as_secs_f64();
-        if full(&bursts, level, step).is_none() {
+        let here = full(&bursts, level, step);
+        if let Some(bytes) = agreed
+            && here.is_none_or(|here| near(here, bytes as f64))
+        {
+            break;
+        }
+        agreed = None;
+        if here.is_none() {
             continue;
         }
         more(probing, span, level, level.all, &mut bursts)?;
-        let sizes = Sizes::of(&bursts, level, step);
+        let mut sizes = Sizes::of(&bursts, level, step);
+        if sizes.all.is_some()
+            && sizes.agreed().is_none()
+            && more(probing, span, level, 2 * level.all, &mut bursts)?
+        {
+            sizes = Sizes::of(&bursts, level, step);
+        }
         shown.push(sizes.shown(level));
-        if let Some(bytes) = sizes.agreed() {
-            let evidence = format!(
-                "bursts after a rest; taken before the first pause, less what was programmed until then, in either half of them and in all: {}",
-                shown.join("; ")
-            );
-            let (value, answer) = (Value::Bytes(bytes), format!("about {}", size(bytes)));
-            let strength = Strength::Strong;
-            probing.add(Finding::new(
-                id, question, value, answer, strength, evidence,
-            ));
-            return Ok(());
-        }
+        agreed = sizes.agreed();
     }
-    let why = match shown.join("; ") {
-        none if none.is_empty() => {
-            "bursts of writes after a rest show no pause at which memory would be full".to_string()
-        }
-        shown => format!("bursts after a rest show memory full at different times: {shown}"),
-    };
-    probing.add(Finding::cannot_tell(id, question, why));
-    Ok(())
+    Ok(agreed)
+}
+
+fn near(size: f64, all: f64) -> bool {
+    (size / all - 1.0).abs() <= SPREAD
 }
 
 /// How much lies in memory when it is full, in these bursts together, bytes.
@@ -117,37 +147,52 @@ fn full(bursts: &[Vec<f64>], level: Level, step: f64) -> Option<f64> {
     held(&usual(bursts, step), step).map(|n| n * level.length as f64)
 }
 
-/// What all bursts show, what each half of them shows, and each by itself, bytes.
+/// Bursts of which most may be enough.
+const LEAST: usize = 3;
+/// Bursts of which a third may be left out.
+const MANY: usize = 6;
+
+/// What all bursts show, what parts of them show, and each by itself, bytes.
 struct Sizes {
     all: Option<f64>,
-    halves: [Option<f64>; 2],
+    parts: Vec<Option<f64>>,
     singles: Vec<Option<f64>>,
 }
 
 impl Sizes {
     fn of(bursts: &[Vec<f64>], level: Level, step: f64) -> Self {
-        let half = |first: usize| {
-            let part: Vec<_> = bursts.iter().skip(first).step_by(2).cloned().collect();
-            full(&part, level, step)
+        // Of a few bursts each half, of more all but each third of them.
+        let parts = if bursts.len() < MANY { 2 } else { 3 };
+        let part = |left_out: usize| {
+            let numbered = bursts.iter().enumerate();
+            let part = numbered.filter(|(n, _)| n % parts != left_out);
+            full(
+                &part.map(|(_, b)| b.clone()).collect::<Vec<_>>(),
+                level,
+                step,
+            )
         };
         let singles = bursts.iter().map(std::slice::from_ref);
         Sizes {
             all: full(bursts, level, step),
-            halves: [half(0), half(1)],
+            parts: (0..parts).map(part).collect(),
             singles: singles.map(|burst| full(burst, level, step)).collect(),
         }
     }
 
-    /// The size, if either both halves agree with it or most of the bursts.
+    /// The size, if either all parts agree with it or most of the bursts.
     fn agreed(&self) -> Option<u64> {
         let all = self.all?;
-        let near = |size: &Option<f64>| size.is_some_and(|s| (s / all - 1.0).abs() <= SPREAD);
-        let most = 2 * self.singles.iter().filter(|s| near(s)).count() > self.singles.len();
-        (most || self.halves.iter().all(near)).then_some(all as u64)
+        let near = |size: &Option<f64>| size.is_some_and(|s| near(s, all));
+        let near_ones = self.singles.iter().filter(|s| near(s)).count();
+        // No part of them may show another size.
+        let none_other = self.parts.iter().all(|part| part.is_none() || near(part));
+        let most = 2 * near_ones > self.singles.len().max(LEAST) && none_other;
+        (most || self.parts.iter().all(near)).then_some(all as u64)
     }
 
     fn shown(&self, level: Level) -> String {
-        let sizes = self.halves.iter().chain([&self.all]);
+        let sizes = self.parts.iter().chain([&self.all]);
         let sizes = sizes.map(|n| n.map_or("none".to_string(), |n| size(n as u64)));
         let sizes: Vec<String> = sizes.collect();
         let bursts = format!("{} of {}", self.singles.len(), size(level.bytes()));

@@ -41,7 +41,7 @@ pub(super) const FALL: f64 = 1.5;
 const CACHE_MIN: usize = 8;
 /// Of what may be written to a large device this much is kept for what comes later, one part in so many of it at most.
 const KEPT: u64 = 1_600_000_000;
-const KEPT_PART: u64 = 5;
+const KEPT_PART: u64 = 4;
 
 /// Writes the pieces of one batch; bytes per second.
 pub(super) fn batch<T: Target>(

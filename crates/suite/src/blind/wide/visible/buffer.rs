@@ -14,9 +14,6 @@ const LENGTHS: (u64, u64) = (4 << 10, 128 << 10);
 const DEPTH: u32 = 32;
 /// Bursts that must fit half of what may be written: three, and two of them again.
 const BURSTS: u64 = 5;
-/// Reads that show whether they are done at once, and how many are under way.
-const READS: u64 = 48;
-const READS_DEPTH: u32 = 8;
 
 impl Copy {
     /// Whether writes of twice the buffer to the idle device become slower: of one of the sizes that are right, the part from
@@ -38,17 +35,6 @@ impl Copy {
             let usual = (end(0.75) - end(0.25)) / 0.5;
             (end(2.0) - end(1.25)) / 0.75 >= SLOWER * usual
         };
-        Ok(sizes.iter().any(shows) && self.at_once(length)?)
-    }
-
-    /// Whether reads are done at once: a device that does one thing after another pauses for merges, too, as cards do.
-    fn at_once(&mut self, length: u64) -> Result<bool, TargetError> {
-        self.settle()?;
-        let places: Vec<u64> = (0..READS).map(|n| n * 7 % READS * length).collect();
-        let mut took = |depth: u32| -> Result<f64, TargetError> {
-            let ends = self.many(OpKind::Read, &places, LENGTHS.0, depth)?;
-            Ok(ends.last().copied().unwrap_or(f64::NAN))
-        };
-        Ok(took(1)? >= SLOWER * took(READS_DEPTH)?)
+        Ok(sizes.iter().any(shows))
     }
 }
