@@ -48,7 +48,7 @@ pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
         "worst",
         QUESTION,
         Value::Factor(factor),
-        format!("{what}: {factor:.0} times slower"),
+        answer(&what, factor),
         Strength::Strong,
         format!("{rate:.2} MB/s against {best:.1} MB/s at best, of all patterns that were written"),
     );
@@ -56,6 +56,18 @@ pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
 }
 
 const QUESTION: &str = "The pattern to avoid";
+
+/// A pattern that is this many times slower at least is to be avoided.
+const AVOIDED: f64 = 1.5;
+
+fn answer(what: &str, factor: f64) -> String {
+    match factor {
+        f if f < AVOIDED => {
+            format!("none of those written; the slowest takes {f:.2} times as long")
+        }
+        f => format!("{what}: {f:.0} times slower"),
+    }
+}
 
 /// An order in which the fall of the rate is not known: it may be the slowest.
 fn not_told(report: &Report) -> Option<Order> {
@@ -88,6 +100,16 @@ fn lasting(report: &Report, curve: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_that_are_alike_are_no_pattern_to_avoid() {
+        assert_eq!(answer("3 AUs", 34.2), "3 AUs: 34 times slower");
+        let none = answer("long writes", 1.034);
+        assert_eq!(
+            none,
+            "none of those written; the slowest takes 1.03 times as long"
+        );
+    }
 
     #[test]
     fn one_slow_rate_is_a_stall_unless_a_fall_was_measured_again() {
