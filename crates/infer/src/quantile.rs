@@ -20,3 +20,10 @@ pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
     }
     *values.select_nth_unstable_by(at, f64::total_cmp).1
 }
+
+/// The mean of the values that lie `off` from the middle at most; the middle where there are none.
+pub(crate) fn mean_near(values: &[f64], middle: f64, off: f64) -> f64 {
+    let near = values.iter().filter(|v| (*v - middle).abs() <= off);
+    let (sum, count) = near.fold((0.0, 0.0), |(sum, count), v| (sum + v, count + 1.0));
+    if count > 0.0 { sum / count } else { middle }
+}

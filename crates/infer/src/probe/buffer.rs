@@ -6,7 +6,7 @@ use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
 use super::link::places;
 use super::{Probing, map_range, settled};
-use crate::quantile::median;
+use crate::quantile::{mean_near, median};
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
@@ -248,9 +248,7 @@ fn usual(bursts: &[Vec<f64>], step: f64) -> Vec<f64> {
             .collect();
         let middle = median(&gaps);
         let off = STEPS_OFF * step + SHARE_OFF * middle;
-        let near = gaps.iter().filter(|gap| (*gap - middle).abs() <= off);
-        let (sum, count) = near.fold((0.0, 0.0), |(sum, count), gap| (sum + gap, count + 1.0));
-        now += if count > 0.0 { sum / count } else { middle };
+        now += mean_near(&gaps, middle, off);
         now
     });
     ends.collect()

@@ -6,7 +6,7 @@ use super::confidence::Strength;
 use super::finding::{Finding, Value};
 use super::link::places;
 use super::{Probing, settled};
-use crate::quantile::median;
+use crate::quantile::{mean_near, median};
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
@@ -65,14 +65,7 @@ impl Tries {
         let Some(step) = self.step else {
             return self.tries.iter().map(quickest).collect();
         };
-        let mean = |tries: &Vec<f64>| {
-            let middle = median(tries);
-            let near = tries
-                .iter()
-                .filter(|t| (*t - middle).abs() <= STEPS_OFF * step);
-            let (sum, count) = near.fold((0.0, 0.0), |(sum, count), t| (sum + t, count + 1.0));
-            sum / f64::max(count, 1.0)
-        };
+        let mean = |tries: &Vec<f64>| mean_near(tries, median(tries), STEPS_OFF * step);
         self.tries.iter().map(mean).collect()
     }
 }

@@ -54,7 +54,7 @@ fn in_turn(open: u32, sharing: u32) -> Vec<u32> {
 }
 
 /// First units, of which one may be treated otherwise.
-const FIRST: u64 = 16;
+pub(super) const FIRST: u64 = 16;
 
 /// Size of one program operation, bytes.
 pub(super) fn program_unit(profile: &Profile) -> u64 {

@@ -9,7 +9,7 @@ mod map;
 mod pairs;
 
 use super::Drawn;
-use super::truth::Truth;
+use super::truth::{FIRST, Truth};
 use crate::blind::error::BlindError;
 use crate::blind::part::Part;
 use nandscope_device::Device;
@@ -41,8 +41,6 @@ const PIECE: u64 = 64 << 10;
 const PIECES: u64 = 16;
 /// A piece into one unit more than stay open costs this many times one into an open unit at least where that shows.
 const SLOWER: f64 = 1.5;
-/// First units, of which one may be treated otherwise.
-const FIRST: u64 = 16;
 /// Merges that counting open units takes for each unit at least.
 const MERGES: f64 = 10.0;
 /// The same of asking for the first units: two small writes to each, and the data after each, close units.
@@ -87,6 +85,17 @@ impl Copy {
         })
     }
 
+    fn submit(&mut self, kind: OpKind, offset: u64, length: u64) -> Result<(), TargetError> {
+        self.target.submit(Request {
+            tag: 0,
+            kind,
+            offset: Bytes(offset),
+            length: length as u32,
+            durable: false,
+            thread: 0,
+        })
+    }
+
     /// Keeps `depth` operations under way; the end of each since the beginning, µs.
     fn many(
         &mut self,
@@ -103,14 +112,7 @@ impl Copy {
             while under_way < depth
                 && let Some(at) = waiting.next()
             {
-                self.target.submit(Request {
-                    tag: 0,
-                    kind,
-                    offset: Bytes(*at),
-                    length: length as u32,
-                    durable: false,
-                    thread: 0,
-                })?;
+                self.submit(kind, *at, length)?;
                 under_way += 1;
             }
             replies.clear();
@@ -135,16 +137,8 @@ impl Copy {
 
     /// Time of one operation, µs.
     fn time(&mut self, kind: OpKind, offset: u64, length: u64) -> Result<f64, TargetError> {
-        let request = Request {
-            tag: 0,
-            kind,
-            offset: Bytes(offset),
-            length: length as u32,
-            durable: false,
-            thread: 0,
-        };
         let began = self.target.now();
-        self.target.submit(request)?;
+        self.submit(kind, offset, length)?;
         let mut replies = Vec::new();
         self.target.wait(Nanos::MAX, &mut replies)?;
         Ok(self.target.now().saturating_sub(began).as_micros_f64())

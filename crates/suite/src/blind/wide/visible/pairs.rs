@@ -4,6 +4,7 @@ use super::super::truth::Truth;
 use super::drive::MAPPED;
 use super::{Copy, READ_US};
 use nandscope_measure::target::TargetError;
+use nandscope_units::random::Lcg64;
 use nandscope_workload::OpKind;
 
 /// So much is written before it is read, bytes.
@@ -16,8 +17,6 @@ const OF_A_PART: usize = 8;
 const LATER: f64 = 0.3;
 /// Two reads that are done at once take this share of the shorter one longer than the longer one at most.
 const AT_ONCE: f64 = 0.5;
-/// Multiplier and increment of a linear congruential generator modulo 2^64 (Knuth, MMIX).
-const NEXT: (u64, u64) = (6_364_136_223_846_793_005, 1_442_695_040_888_963_407);
 
 impl Copy {
     /// Whether pairs of reads fall in two groups: a quarter at least is done at once, those that meet take longer (of as many as
@@ -30,11 +29,8 @@ impl Copy {
             self.time(OpKind::Write, at, PIECE)?;
         }
         self.settle()?;
-        let mut state = 1_u64;
-        let mut place = || {
-            state = state.wrapping_mul(NEXT.0).wrapping_add(NEXT.1);
-            (state >> 33) % (WRITTEN / MAPPED) * MAPPED
-        };
+        let mut draw = Lcg64(1);
+        let mut place = || (draw.bits() >> 33) % (WRITTEN / MAPPED) * MAPPED;
         let mut later = Vec::new();
         for _ in 0..PAIRS.max(OF_A_PART * parts as usize) {
             let both = [place(), place()];
