@@ -15,8 +15,16 @@ import urllib.request
 NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
 
 
+# What Chromium answers to a script whose page was left while it ran.
+PAGE_LEFT = ("Inspected target navigated or closed", "Execution context was destroyed", "Cannot find context with specified id")
+
+
 class BrowserError(Exception):
     """The browser could not be started, or refused a command."""
+
+
+class PageLeft(BrowserError):
+    """The page was left while a script ran in it."""
 
 
 class Socket:
@@ -136,7 +144,8 @@ class Browser:
             message = self._next(until - time.monotonic())
             if message and message.get("id") == self.number:
                 if "error" in message:
-                    raise BrowserError(f"{method}: {message['error'].get('message')}")
+                    text = message["error"].get("message", "")
+                    raise (PageLeft if text.startswith(PAGE_LEFT) else BrowserError)(f"{method}: {text}")
                 return message["result"]
         raise BrowserError(f"{method}: no answer within {timeout} s")
 
@@ -160,11 +169,14 @@ class Browser:
         return answer["result"].get("value")
 
     def wait(self, condition, what, timeout=120):
-        """Polls a JavaScript condition."""
+        """Polls a JavaScript condition, also while one page gives way to the next."""
         until = time.monotonic() + timeout
         while time.monotonic() < until:
-            if self.run(condition):
-                return
+            try:
+                if self.run(condition):
+                    return
+            except PageLeft:
+                pass
             time.sleep(0.1)
         raise BrowserError(f"{what}: not within {timeout} s")
 
