@@ -8,11 +8,14 @@ use nandscope_device::profile::{Profile, library};
 use nandscope_device::{Command, CommandKind, Completion, Device, Fill};
 use nandscope_units::random::Lcg64;
 use nandscope_units::{Lba, Nanos};
+use std::collections::VecDeque;
 use std::time::Instant;
 
 /// Sectors of 4 KiB and of 128 KiB.
 const SMALL: u32 = 8;
 const LARGE: u32 = 256;
+/// How many commands ahead the device is told of, as by the runner.
+const AHEAD: u64 = 4;
 const WRITE: CommandKind = CommandKind::Write { fua: false };
 
 /// A measurement; it prints its own figures under the name that it is given.
@@ -187,13 +190,14 @@ fn closed_loop(
     let mut issued = 0;
     let mut done = 0;
     let mut completions: Vec<Completion> = Vec::new();
-    let mut ahead = next(0);
+    let mut ahead: VecDeque<_> = (0..AHEAD).map(&mut next).collect();
     while done < count {
         while issued < count && issued - done < depth {
-            let (kind, sector, sectors) = ahead;
-            // As the runner does, which knows the next operation of a job as early.
-            ahead = next(issued + 1);
-            device.prefetch(Lba(ahead.1));
+            ahead.push_back(next(issued + AHEAD));
+            device.prefetch(Lba(ahead[AHEAD as usize].1));
+            let Some((kind, sector, sectors)) = ahead.pop_front() else {
+                break;
+            };
             let command = Command {
                 tag: issued,
                 kind,

@@ -3,8 +3,9 @@
 use crate::Op;
 use crate::condition::{LatencyTarget, LowestRates, SteadyState};
 use crate::pattern::Random;
-use nandscope_units::{Bytes, Nanos};
+use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 
 /// An operation and, for a trace, when it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,16 +60,19 @@ pub trait OpSource: Send {
         self.next_op()
     }
 
-    /// Where the next operation will probably go, if the source can say so without choosing it: what it
-    /// gives next does not depend on whether this was called. A target may prepare for it.
-    #[inline]
-    fn next_place(&mut self) -> Option<Bytes> {
-        None
+    /// Appends the next operations to those that were taken before but not issued, until there are `most`; fewer at the
+    /// end of the work. A source does so if neither its operations nor [`OpSource::closing`] depend on what was issued;
+    /// a target may then prepare for them. Any other source gives one if there is none.
+    fn take_ahead(&mut self, ops: &mut VecDeque<TimedOp>, most: usize) {
+        let _ = most;
+        if ops.is_empty() {
+            ops.extend(self.next_op());
+        }
     }
 
-    /// The operation that closes a run that ended by its time: the flush of `end_fsync`. It is
-    /// asked for once, when nothing is outstanding.
-    fn closing(&mut self) -> Option<Op> {
+    /// The operation that closes a run that ended by its time, when nothing is outstanding, unless a flush was the last
+    /// that was issued: the flush of `end_fsync`.
+    fn closing(&self) -> Option<Op> {
         None
     }
 

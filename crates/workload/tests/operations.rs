@@ -350,40 +350,6 @@ fn the_operations_of_a_seed_never_change() {
     assert_eq!(found, cases);
 }
 
-/// Asking for the next place changes nothing, and without a random map it is that of the next operation.
-#[test]
-fn the_next_place_is_foreseen() {
-    for (options, is_certain) in [
-        ("rw=randread\nnorandommap", Some(true)),
-        (
-            "rw=randwrite\nnorandommap\nrandom_distribution=zipf:1.1",
-            Some(true),
-        ),
-        ("rw=randread", Some(false)),
-        ("rw=randread\npercentage_random=40\nnorandommap", None),
-        ("rw=randrw\nnorandommap", None),
-        ("rw=randread:8\nnorandommap", None),
-        ("rw=read", None),
-    ] {
-        let options = format!("{options}\nbs=4k\nsize=2m\noffset=1m\nloops=1");
-        let expected = run(&options, 16 * MIB);
-        let mut generator = generator(&options, 16 * MIB);
-        let (mut foreseen, mut asked) = (0, 0);
-        for (number, op) in expected.iter().enumerate() {
-            let place = (number % 3 > 0).then(|| generator.next_place()).flatten();
-            let next = generator.next_op().map(|timed| timed.op);
-            assert_eq!(next, Some(*op), "operation {number} of {options}");
-            asked += usize::from(place.is_some());
-            foreseen += usize::from(place == Some(op.offset));
-        }
-        match is_certain {
-            Some(true) => assert!(foreseen == asked && asked > 300, "{options}: {foreseen}"),
-            Some(false) => assert!(foreseen > asked / 3, "{options}: {foreseen} of {asked}"),
-            None => assert_eq!(asked, 0, "{options}"),
-        }
-    }
-}
-
 #[test]
 fn a_trace_has_no_pattern() {
     let job = job("read_iolog=x");

@@ -316,18 +316,17 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         loop {
             let thread = &mut self.threads[number];
             match thread.next(self.now) {
-                Step::Issue { op, due, scheduled } => self.issue(number, op, due, scheduled)?,
+                Step::Issue { op, due, scheduled } => {
+                    for offset in thread.foreseen() {
+                        self.target.expect(offset);
+                    }
+                    self.issue(number, op, due, scheduled)?;
+                }
                 Step::Sleep(until) => {
                     self.wake(number, until);
                     return Ok(());
                 }
-                Step::AwaitReply => {
-                    // It comes from memory while the target works on what it has.
-                    if let Some(offset) = thread.next_place() {
-                        self.target.expect(offset);
-                    }
-                    return Ok(());
-                }
+                Step::AwaitReply => return Ok(()),
                 Step::AwaitOthers(until) => {
                     if !self.held.contains(&number) {
                         self.held.push(number);

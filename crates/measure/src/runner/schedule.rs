@@ -43,6 +43,11 @@ impl Schedule {
         }
     }
 
+    /// Whether no direction is limited.
+    pub(super) fn is_free(&self) -> bool {
+        self.limits == [RateLimit::Unlimited; 3]
+    }
+
     /// Moves what is still to come.
     pub(super) fn shift(&mut self, by: Nanos) {
         self.base += by;

@@ -82,6 +82,8 @@ pub(super) struct ThreadState {
     pub(super) look_wake: Nanos,
     schedule: Schedule,
     pauses: Pauses,
+    /// Nothing but its depth, its time and its flushes holds it back.
+    is_free: bool,
     pending: Option<(Op, Option<Nanos>)>,
     depth: u32,
     /// See [`Pacing::refill_at`].
@@ -94,6 +96,8 @@ pub(super) struct ThreadState {
     /// Of these: writes and trims, which a flush waits for.
     outstanding_writes: u32,
     flushing: bool,
+    /// A flush was the last operation.
+    has_flushed: bool,
     start: Nanos,
     ramp_end: Option<Nanos>,
     deadline: Nanos,
@@ -185,6 +189,7 @@ impl ThreadState {
             unsupported_in_a_row: 0,
             schedule: Schedule::new(&p, start),
             pauses: Pauses::new(&p, start),
+            is_free: false,
             pending: None,
             depth: p.iodepth,
             refill_at: p.refill_at.unwrap_or(p.iodepth).min(p.iodepth - 1),
@@ -193,6 +198,7 @@ impl ThreadState {
             in_flight: Vec::new(),
             outstanding_writes: 0,
             flushing: false,
+            has_flushed: false,
             start,
             ramp_end: None,
             deadline: Nanos::MAX,
@@ -235,6 +241,10 @@ impl ThreadState {
         if p.steady.seconds > 0 {
             self.next_look = start + LOOK;
         }
+        let is_paused = !p.thinktime.is_zero() || p.duty_cycle.is_some();
+        let is_searching = self.search.is_some() || p.serialize_overlap;
+        self.is_free =
+            self.board.is_none() && self.schedule.is_free() && !is_paused && !is_searching;
     }
 
     /// It takes part in the run from now on.
@@ -367,6 +377,47 @@ impl ThreadState {
     /// Next step at `now`. An [`Step::Issue`] is taken as done: the caller issues it.
     #[inline]
     pub(super) fn next(&mut self, now: Nanos) -> Step {
+        let runs = self.start <= now && now < self.deadline && self.stop.is_none();
+        if !(self.is_free && runs && self.pending.is_none()) {
+            return self.next_of_many(now);
+        }
+        if self.is_full() || self.flushing {
+            return Step::AwaitReply;
+        }
+        match self.cursor.next(None) {
+            Some(next) if next.op.kind != OpKind::Flush && next.due.is_none() => {
+                self.count_issued(next.op.kind);
+                Step::Issue {
+                    op: next.op,
+                    due: now,
+                    scheduled: false,
+                }
+            }
+            Some(next) => {
+                self.pending = Some((next.op, self.schedule.due(&next)));
+                self.next_of_many(now)
+            }
+            None => {
+                self.stop = Some(Stop::Work);
+                self.wind_down(now)
+            }
+        }
+    }
+
+    /// An operation of this kind is issued.
+    #[inline]
+    fn count_issued(&mut self, kind: OpKind) {
+        self.outstanding += 1;
+        self.has_flushed = kind == OpKind::Flush;
+        match kind {
+            OpKind::Flush => self.flushing = true,
+            OpKind::Write | OpKind::Trim => self.outstanding_writes += 1,
+            OpKind::Read => {}
+        }
+    }
+
+    /// As [`ThreadState::next`], with everything that may hold a thread back.
+    fn next_of_many(&mut self, now: Nanos) -> Step {
         if self.board.is_some()
             && let Some(step) = self.heed_others(now)
         {
@@ -415,12 +466,7 @@ impl ThreadState {
         if self.pacing.serialize_overlap {
             self.in_flight.push(range(&op));
         }
-        self.outstanding += 1;
-        match op.kind {
-            OpKind::Flush => self.flushing = true,
-            OpKind::Write | OpKind::Trim => self.outstanding_writes += 1,
-            OpKind::Read => {}
-        }
+        self.count_issued(op.kind);
         if !is_flush {
             self.pauses.issued(op.length, now);
         }
@@ -541,13 +587,10 @@ impl ThreadState {
         self.pending
     }
 
-    /// Probable place of its next operation, if the source knows it.
+    /// See [`Cursor::foreseen`].
     #[inline]
-    pub(super) fn next_place(&mut self) -> Option<Bytes> {
-        match self.pending {
-            Some((op, _)) => Some(op.offset),
-            None => self.cursor.next_place(),
-        }
+    pub(super) fn foreseen(&mut self) -> impl Iterator<Item = Bytes> {
+        self.cursor.foreseen()
     }
 
     /// Waits for what is outstanding. As in fio, a job whose time is over then does what it does at
@@ -557,7 +600,9 @@ impl ThreadState {
             return Step::AwaitReply;
         }
         let op = match self.stop {
-            Some(Stop::Time | Stop::Early(_)) if !self.closed => self.cursor.closing(),
+            Some(Stop::Time | Stop::Early(_)) if !(self.closed || self.has_flushed) => {
+                self.cursor.closing()
+            }
             _ => None,
         };
         self.closed = true;

@@ -1,5 +1,6 @@
 //! The runner against targets whose answers have closed forms.
 
+mod ahead;
 mod ends;
 mod instruments;
 mod order;

@@ -189,8 +189,9 @@ impl OpSource for ComeBack {
         self.next(|generator| generator.next_op_at(pace))
     }
 
-    fn closing(&mut self) -> Option<Op> {
-        self.generator.closing()
+    fn closing(&self) -> Option<Op> {
+        let closing = self.generator.closing();
+        closing.filter(|_| !self.generator.has_flushed())
     }
 
     fn restart(&mut self) {

@@ -11,6 +11,7 @@ use super::{Mix, Offsets, Random, Region, Strides};
 use crate::job::{Access, Job, JobError, Rw};
 use crate::{Op, OpKind, OpSource, Pace, TimedOp};
 use nandscope_units::Bytes;
+use std::collections::VecDeque;
 
 /// The operations of one clone of a job.
 ///
@@ -42,6 +43,12 @@ pub struct Generator {
     /// The largest block of any direction.
     largest: u32,
 }
+
+const FLUSH: Op = Op {
+    kind: OpKind::Flush,
+    offset: Bytes::ZERO,
+    length: 0,
+};
 
 /// When to flush.
 #[derive(Clone, Debug)]
@@ -136,6 +143,11 @@ impl Generator {
             progress: Progress::default(),
             largest: sizes.max().unwrap_or(0),
         })
+    }
+
+    /// Whether nothing came after the last flush.
+    pub(super) fn has_flushed(&self) -> bool {
+        self.flush.last
     }
 
     fn reached_limit(&self) -> bool {
@@ -239,11 +251,7 @@ impl Generator {
 
     fn flush(&mut self) -> TimedOp {
         self.flush.last = true;
-        untimed(Op {
-            kind: OpKind::Flush,
-            offset: Bytes::ZERO,
-            length: 0,
-        })
+        untimed(FLUSH)
     }
 
     #[inline]
@@ -344,21 +352,16 @@ impl OpSource for Generator {
         self.next(Some(pace))
     }
 
-    #[inline]
-    fn next_place(&mut self) -> Option<Bytes> {
-        let kind = match self.rw.access {
-            Access::Read => OpKind::Read,
-            Access::Write => OpKind::Write,
-            _ => return None,
-        };
-        match &mut self.places[..] {
-            [place] => place.foresee(&self.rw, kind, &self.dice).map(Bytes),
-            _ => None,
+    fn take_ahead(&mut self, ops: &mut VecDeque<TimedOp>, most: usize) {
+        while ops.len() < most
+            && let Some(next) = self.next(None)
+        {
+            ops.push_back(next);
         }
     }
 
-    fn closing(&mut self) -> Option<Op> {
-        self.end().map(|timed| timed.op)
+    fn closing(&self) -> Option<Op> {
+        self.flush.at_end.then_some(FLUSH)
     }
 
     fn restart(&mut self) {

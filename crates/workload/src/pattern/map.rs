@@ -67,6 +67,12 @@ impl RandomMap {
         self.levels[0][(block / 64) as usize] >> (block % 64) & 1 == 1
     }
 
+    /// Begins to fetch from memory what [`RandomMap::next_free`] reads for a block.
+    #[inline]
+    pub fn prefetch(&self, block: u64) {
+        prefetch_index::prefetch_index(&self.levels[0], saturating_usize(block / 64));
+    }
+
     /// The first free block from `block` on, going round at the end; `None` where all are used. A block
     /// beyond the map counts as free, as in fio.
     #[inline]

@@ -8,6 +8,10 @@ use super::{Offsets, Random, RandomMap, Region, Sizes, Strides};
 use crate::job::{BlockSizes, Job, PerKind, Rw};
 use crate::{Op, OpKind};
 use nandscope_units::saturating_u32;
+use std::collections::VecDeque;
+
+/// Random blocks drawn ahead, so that their place in the map has come from memory when their turn comes.
+const DRAWN_AHEAD: usize = 3;
 
 /// See the module's text.
 #[derive(Clone, Debug)]
@@ -54,8 +58,8 @@ struct Stream {
     sizes: Sizes,
     offsets: Offsets,
     random: Random,
-    /// The next block, if it was drawn already: nothing else is drawn from `random`.
-    foreseen: Option<u64>,
+    /// Blocks drawn ahead; nothing else is drawn from `random`.
+    ahead: VecDeque<u64>,
     align: u64,
     random_percent: u32,
     /// Goes backwards, and whether from the end of the region on.
@@ -164,19 +168,6 @@ impl Place {
         Some((self.region.start + base + offset, size))
     }
 
-    /// Where the next operation of a direction in random order goes, unless its block was used already or
-    /// the work moves to another zone; `None` if it may be in order.
-    #[inline]
-    pub(super) fn foresee(&mut self, rw: &Rw, kind: OpKind, dice: &Dice) -> Option<u64> {
-        let stream = self.streams.get_mut(kind);
-        if dice.fio.is_some() || !rw.random || rw.modifier.is_some() || stream.random_percent < 100
-        {
-            return None;
-        }
-        let base = self.zones.as_ref().map_or(0, |zones| zones.base);
-        Some(self.region.start + base + stream.foresee() * stream.align)
-    }
-
     /// The next offset from the start of the region, and whether it was to be a random one.
     #[inline]
     fn offset(&mut self, rw: &Rw, kind: OpKind, dice: &mut Dice) -> Option<(u64, bool)> {
@@ -217,10 +208,13 @@ impl Place {
         if let Some(Once::Register(lfsr)) = &mut self.once {
             return Some((lfsr.draw()? * stream.align, fresh));
         }
-        let mut block = stream.draw(&mut dice.fio);
-        if let Some(Once::Map(map)) = &self.once {
-            block = map.next_free(block)?;
-        }
+        let block = match &self.once {
+            Some(Once::Map(map)) => {
+                let block = stream.draw_ahead(&mut dice.fio, |next| map.prefetch(next));
+                map.next_free(block)?
+            }
+            _ => stream.draw(&mut dice.fio),
+        };
         Some((block * stream.align, fresh))
     }
 }
@@ -247,7 +241,7 @@ impl Stream {
             ),
             sizes,
             random,
-            foreseen: None,
+            ahead: VecDeque::new(),
             align,
             random_percent: *job.percentage_random.get(kind),
             rewind: job.rw.backwards.then_some(region.start > 0),
@@ -256,25 +250,29 @@ impl Stream {
         }
     }
 
+    /// The next random block, which was drawn [`DRAWN_AHEAD`] before; `prepare` hears of the one drawn now.
+    #[inline]
+    fn draw_ahead(&mut self, fio: &mut Option<FioDice>, prepare: impl Fn(u64)) -> u64 {
+        if fio.is_some() {
+            // A sequence of fio begins again with the next pass.
+            return self.draw(fio);
+        }
+        while self.ahead.len() <= DRAWN_AHEAD {
+            let next = self.offsets.draw(&mut self.random);
+            prepare(next);
+            self.ahead.push_back(next);
+        }
+        self.ahead.pop_front().unwrap_or_default()
+    }
+
     /// The next random block.
     #[inline]
     fn draw(&mut self, fio: &mut Option<FioDice>) -> u64 {
-        if let Some(block) = self.foreseen.take() {
-            return block;
-        }
         let random = match fio {
             Some(fio) if self.offsets.is_uniform() => &mut fio.offsets,
             _ => &mut self.random,
         };
         self.offsets.draw(random)
-    }
-
-    /// The next random block, which stays the next.
-    #[inline]
-    fn foresee(&mut self) -> u64 {
-        let block = self.draw(&mut None);
-        self.foreseen = Some(block);
-        block
     }
 
     /// `skip` bytes after the last operation; `None` if nothing fits there. As in fio, a
