@@ -288,7 +288,7 @@ FAULTS = [
      "errors: reads are counted for a superblock", "reliability reads_are_counted"),
     ("ftl/page_map/log/choice.rs", "(target.superblock, Cause::Refresh, target.block)", "(target.superblock, Cause::Refresh, None)",
      "errors: a refresh rewrites blocks that were not disturbed", "reliability reads_are_counted"),
-    ("ftl/page_map/log/relocation.rs", "run.planes.insert(self.plane_at(*unit, superblock));", "",
+    ("ftl/page_map/log/relocation.rs", "planes.insert(self.plane_at(next, superblock));", "",
      "timing: collection reads the page of one plane only", "lib valid_units_on_two_planes"),
     ("reliability.rs", "(s.retention_factor_year - 1.0) * libm", "(s.retention_factor_year - 1.0) * worn * libm",
      "errors: a block without wear keeps its data for ever", "lib retention_multiplies"),

@@ -38,7 +38,11 @@ impl PageMapDevice {
         (first, units): (Lpn, u32),
     ) -> u32 {
         // By the time firmware asks for the entry, it has come from memory.
-        self.log.map.prefetch(first);
+        if units == 1 && command.kind.is_write() {
+            self.log.map.prefetch_old(first);
+        } else {
+            self.log.map.prefetch(first);
+        }
         let pending = Pending {
             command,
             submitted: at,

@@ -191,6 +191,34 @@ impl Map {
         let owners = self.owners.iter();
         self.forward
             .prefetch_all(owners.map(|owner| *owner as usize));
+        if let Some(last) = taken.last() {
+            self.prefetch_owners(*last + 1, end, self.owners.len());
+        }
+    }
+
+    /// Begins to fetch the entries of the owners of the first `most` valid units in `from..end`, which will be taken
+    /// next.
+    fn prefetch_owners(&self, from: Ppn, end: Ppn, most: usize) {
+        let mut at = from.0;
+        let mut left = most;
+        while at < end.0 && left > 0 {
+            let first = at / 64 * 64;
+            let mut word = self.valid.get(first as usize / 64) >> (at % 64) << (at % 64);
+            if end.0 - first < 64 {
+                word &= (1 << (end.0 - first)) - 1;
+            }
+            let owners = self.inverse.rest_of_page(first as usize);
+            while word != 0 && left > 0 {
+                let owner = owners[word.trailing_zeros() as usize];
+                self.forward.prefetch(owner as usize);
+                word &= word - 1;
+                left -= 1;
+            }
+            let Some(next) = first.checked_add(64) else {
+                break;
+            };
+            at = next;
+        }
     }
 
     /// Points the owners of the units that were taken last at the places from `to`, which
@@ -227,6 +255,17 @@ impl Map {
     #[inline]
     pub(crate) fn prefetch(&self, logical: Lpn) {
         self.forward.prefetch(logical.index());
+    }
+
+    /// Begins to fetch what a write to `logical` will change besides its entry, which is best in a cache already.
+    #[inline]
+    pub(crate) fn prefetch_old(&self, logical: Lpn) {
+        self.valid.prefetch(self.lookup(logical).index() / 64);
+    }
+
+    /// As [`Map::prefetch`], of several.
+    pub(crate) fn prefetch_all(&self, units: &[Lpn]) {
+        self.forward.prefetch_all(units.iter().map(|u| u.index()));
     }
 
     /// Reads what is going to be needed for these logical units, so that a row of accesses to

@@ -5,6 +5,7 @@
 use super::PageMapDevice;
 use crate::convert::{Narrow, Whole};
 use crate::fill::Fill;
+use crate::ftl::page_map::log::ProgramUnit;
 use crate::ftl::page_map::lpn::Lpn;
 use crate::random::Random;
 use nandscope_units::Nanos;
@@ -12,8 +13,8 @@ use nandscope_units::Nanos;
 /// The long idle time after a fill: a device that waits longer than this with folding never folds
 /// in practice, and keeps its SLC cache full.
 const REST: Nanos = Nanos::from_secs(3600);
-/// Units whose map entries are fetched from memory at once.
-const BATCH: usize = 64;
+/// Units that are written together, and whose map entries come from memory together.
+const BATCH: usize = 32;
 
 impl PageMapDevice {
     /// Fills the first `share` (0 to 1) of the capacity at once, and lets folding and collection
@@ -39,7 +40,7 @@ impl PageMapDevice {
         self.write_instantly((0..count).map(|_| Lpn(random.below(user_units).narrow())))
     }
 
-    fn write_instantly(&mut self, units: impl Iterator<Item = Lpn>) -> bool {
+    fn write_instantly(&mut self, mut units: impl Iterator<Item = Lpn>) -> bool {
         if self.outstanding == 0 && self.writes.lingers() {
             self.flush_for_power_off();
         }
@@ -49,39 +50,14 @@ impl PageMapDevice {
         let now = self.now;
         self.log.forget_partials();
         let mut full = std::mem::take(&mut self.scratch.full);
-        let mut units = units.peekable();
-        let mut batch = [Lpn(0); BATCH];
-        'filling: while units.peek().is_some() {
-            let mut n = 0;
-            while n < BATCH
-                && let Some(unit) = units.next()
-            {
-                batch[n] = unit;
-                n += 1;
-            }
-            self.log.map.warm(&batch[..n]);
-            let mut at = 0;
-            while at < n {
-                if self.log.is_read_only() {
-                    break 'filling;
-                }
-                let written = self.log.write_units(&batch[at..n], now, &mut full);
-                at += written;
-                if written == 0 {
-                    let unit = batch[at];
-                    if self.log.write(unit, 1, now, &mut full) == 0 {
-                        break 'filling;
-                    }
-                    self.log.note_map_change(unit, 1, now, &mut full);
-                    self.log.forget_wanted();
-                    at += 1;
-                }
-                if !full.is_empty() {
-                    for unit in full.drain(..) {
-                        self.log.program_done(unit.superblock);
-                    }
-                    self.log.settle_instantly(now, false);
-                }
+        let mut next = Batch::of(&mut units);
+        while next.count > 0 {
+            let batch = std::mem::replace(&mut next, Batch::of(&mut units));
+            // These come from memory while the batch before is written.
+            self.log.map.prefetch_all(next.units());
+            self.log.map.warm(batch.units());
+            if !self.write_batch(batch.units(), &mut full) {
+                break;
             }
         }
         for unit in self.log.close_host_units() {
@@ -93,6 +69,59 @@ impl PageMapDevice {
         // Counters tell of what hosts did; this was nobody's doing.
         self.log.restart_counters();
         true
+    }
+
+    /// Returns false where no block is left.
+    fn write_batch(&mut self, mut units: &[Lpn], full: &mut Vec<ProgramUnit>) -> bool {
+        let now = self.now;
+        while let Some(&unit) = units.first() {
+            if self.log.is_read_only() {
+                return false;
+            }
+            let mut written = self.log.write_units(units, now, full);
+            if written == 0 {
+                written = 1;
+                if self.log.write(unit, 1, now, full) == 0 {
+                    return false;
+                }
+                self.log.note_map_change(unit, 1, now, full);
+                self.log.forget_wanted();
+            }
+            units = &units[written..];
+            if !full.is_empty() {
+                for unit in full.drain(..) {
+                    self.log.program_done(unit.superblock);
+                }
+                self.log.settle_instantly(now, false);
+            }
+        }
+        true
+    }
+}
+
+/// See [`BATCH`].
+struct Batch {
+    units: [Lpn; BATCH],
+    count: usize,
+}
+
+impl Batch {
+    fn of(units: &mut impl Iterator<Item = Lpn>) -> Self {
+        let mut batch = Batch {
+            units: [Lpn(0); BATCH],
+            count: 0,
+        };
+        while batch.count < BATCH
+            && let Some(unit) = units.next()
+        {
+            batch.units[batch.count] = unit;
+            batch.count += 1;
+        }
+        batch
+    }
+
+    fn units(&self) -> &[Lpn] {
+        &self.units[..self.count]
     }
 }
 

@@ -217,8 +217,10 @@ impl Log {
     fn count_parity(&mut self, slc: bool, program: ProgramId) {
         let g = &self.geometry;
         let units = g.parity_units(slc, program.0 + 1) - g.parity_units(slc, program.0);
-        self.programmed.parity += u64::from(units);
-        self.appended += u64::from(units);
+        if units > 0 {
+            self.programmed.parity += u64::from(units);
+            self.appended += u64::from(units);
+        }
     }
 
     pub(super) fn keep_or_close(&mut self, stream: Stream) -> Option<Stream> {

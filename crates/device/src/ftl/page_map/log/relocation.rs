@@ -106,24 +106,19 @@ impl Log {
         superblock: SuperblockId,
         mut each: impl FnMut(PageRun),
     ) {
-        // The run that is being joined, and where its page ends.
-        let mut joined: Option<(Ppn, PageRun)> = None;
-        for unit in units {
-            match &mut joined {
-                Some((page_end, run)) if *unit < *page_end => {
-                    run.units += 1;
-                    run.planes.insert(self.plane_at(*unit, superblock));
-                }
-                _ => {
-                    if let Some((_, run)) = joined {
-                        each(run);
-                    }
-                    joined = Some(self.first_of_page(*unit));
-                }
+        let mut units = units.iter().copied().peekable();
+        while let Some(unit) = units.next() {
+            let (page_end, run) = self.first_of_page(unit);
+            let (mut count, mut planes) = (run.units, run.planes);
+            while let Some(next) = units.next_if(|next| *next < page_end) {
+                count += 1;
+                planes.insert(self.plane_at(next, superblock));
             }
-        }
-        if let Some((_, run)) = joined {
-            each(run);
+            each(PageRun {
+                units: count,
+                planes,
+                ..run
+            });
         }
     }
 
