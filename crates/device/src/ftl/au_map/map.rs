@@ -149,7 +149,7 @@ impl Map {
         }
     }
 
-    /// Writes sectors; `continues` where they follow the write before.
+    /// Writes sectors; `continues` where they follow the write before. What it takes is added to `ops`.
     ///
     /// # Errors
     /// [`NoSpare`] if no AU is left to write to; earlier sectors have been written.
@@ -159,8 +159,8 @@ impl Map {
         sectors: u32,
         continues: bool,
         context: &mut MapContext,
-    ) -> Result<OpCounts, NoSpare> {
-        let mut ops = OpCounts::default();
+        ops: &mut OpCounts,
+    ) -> Result<(), NoSpare> {
         let (mut at, end) = (sector, sector + u64::from(sectors));
         let size = u64::from(self.geometry.au_sectors);
         while at < end {
@@ -168,13 +168,13 @@ impl Map {
             let from = (at % size).narrow();
             let to = (end - u64::from(au) * size).min(size).narrow();
             if !continues && sectors <= self.small_up_to && self.is_mapped(au) {
-                self.write_cluster(context, &mut ops)?;
+                self.write_cluster(context, ops)?;
             } else {
-                self.write_to_au(au, from, to, context, &mut ops)?;
+                self.write_to_au(au, from, to, context, ops)?;
             }
             at += u64::from(to - from);
         }
-        Ok(ops)
+        Ok(())
     }
 
     /// Rewrites a cluster: its pages go to the AU that clusters are written to, which is erased when it is full.
@@ -224,12 +224,14 @@ impl Map {
         let slc = self.is_slc(au);
         let (open, _) = &mut self.open[slot];
         open.last_used = self.uses;
-        let mut own = OpCounts::default();
-        open.write(from, to, &policy, &mut own);
+        let mut in_slc = OpCounts::default();
+        open.write(from, to, &policy, if slc { &mut in_slc } else { ops });
         if open.is_complete(&policy) {
             self.close(slot);
         }
-        ops.add(if slc { own.in_slc() } else { own });
+        if slc {
+            ops.add(in_slc.in_slc());
+        }
         Ok(())
     }
 

@@ -214,6 +214,7 @@ impl AuMapDevice {
         &self.attachment.chain.path
     }
 
+    #[inline]
     pub(crate) fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
         self.events.admit(self.now, at)?;
         self.pass_time(at);

@@ -299,10 +299,35 @@ impl OpenAu {
             ops.programs += count;
             return self.advance(count, policy);
         }
-        let (mut page, mut left) = (first, count);
         if policy.out_of_order == OutOfOrder::Map {
             self.filled = 0;
         }
+        if count <= policy.log_pages - self.log_used {
+            self.log_run(first, count, ops);
+        } else {
+            self.write_beyond_log(first, count, policy, ops);
+        }
+    }
+
+    /// Pages go to the log, which has room for them.
+    #[inline]
+    fn log_run(&mut self, first: u32, count: u32, ops: &mut OpCounts) {
+        for page in first..first + count {
+            self.log(page);
+        }
+        self.log_used += count;
+        ops.programs += count;
+    }
+
+    /// As [`OpenAu::write_out_of_order`], of more than the log has room for.
+    fn write_beyond_log(
+        &mut self,
+        first: u32,
+        count: u32,
+        policy: &OpenAuPolicy,
+        ops: &mut OpCounts,
+    ) {
+        let (mut page, mut left) = (first, count);
         while left > 0 {
             let room = policy.log_pages - self.log_used;
             if room == 0 && self.continue_in_fresh_block(policy, ops) {
@@ -315,11 +340,7 @@ impl OpenAu {
                 continue;
             }
             let some = left.min(room);
-            for page in page..page + some {
-                self.log(page);
-            }
-            self.log_used += some;
-            ops.programs += some;
+            self.log_run(page, some, ops);
             (page, left) = (page + some, left - some);
         }
     }

@@ -196,6 +196,7 @@ fn whole_cycles(wear: u64) -> u32 {
 mod tests {
     use super::super::AuMapDevice;
     use super::super::map::MapContext;
+    use super::super::op_counts::OpCounts;
 
     /// Most and least erases of an AU after `hot` AU-sized writes to two of a full card's AUs.
     fn spread(wear_spread_cycles: u32, hot: u64) -> (u32, u32) {
@@ -211,7 +212,8 @@ mod tests {
                 now: d.now,
             };
             let first = i % 2 * u64::from(sectors);
-            let wrote = d.map.write(first, sectors, true, &mut context);
+            let ops = &mut OpCounts::default();
+            let wrote = d.map.write(first, sectors, true, &mut context, ops);
             assert!(wrote.is_ok());
         }
         d.audit().expect("sound");

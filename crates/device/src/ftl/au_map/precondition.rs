@@ -68,7 +68,9 @@ impl AuMapDevice {
             random: &mut self.random,
             now: self.now,
         };
-        if self.map.write(first, sectors, true, &mut context).is_err() {
+        let ops = &mut OpCounts::default();
+        let wrote = self.map.write(first, sectors, true, &mut context, ops);
+        if wrote.is_err() {
             self.read_only_since.get_or_insert(self.now);
         }
     }

@@ -337,7 +337,7 @@ impl AuMapDevice {
     }
 
     /// Writes what the buffer gives up; false where the card has no AU left, which makes it
-    /// read-only.
+    /// read-only. Such a write counts no operations.
     fn write_to_map(&mut self, held: Held, ops: &mut OpCounts) -> bool {
         let mut context = MapContext {
             reliability: &self.reliability,
@@ -345,19 +345,15 @@ impl AuMapDevice {
             now: self.now,
         };
         let sectors = (held.to - held.from).narrow();
-        match self
+        let before = *ops;
+        let wrote = self
             .map
-            .write(held.from, sectors, held.continues, &mut context)
-        {
-            Ok(more) => {
-                ops.add(more);
-                true
-            }
-            Err(_) => {
-                self.read_only_since.get_or_insert(self.now);
-                false
-            }
+            .write(held.from, sectors, held.continues, &mut context, ops);
+        if wrote.is_err() {
+            *ops = before;
+            self.read_only_since.get_or_insert(self.now);
         }
+        wrote.is_ok()
     }
 
     fn flush(&mut self, index: u32, begin: Nanos) -> Nanos {

@@ -151,7 +151,9 @@ mod tests {
             now: d.now,
         };
         let first = u64::from(au) * u64::from(au_size) + u64::from(page * size);
-        assert!(d.map.write(first, pages * size, true, &mut context).is_ok());
+        let ops = &mut OpCounts::default();
+        let wrote = d.map.write(first, pages * size, true, &mut context, ops);
+        assert!(wrote.is_ok());
     }
 
     /// Every page of eight AUs is where a list of what was appended says, whatever is written.
