@@ -26,49 +26,11 @@ impl OpSource for OneByOne {
     }
 }
 
-/// Remembers what it was given and when, and what it was told to expect.
-struct Log {
-    inner: MockTarget,
-    seen: Vec<(Nanos, OpKind, Bytes)>,
-    expected: Vec<Bytes>,
-}
-
-impl Target for Log {
-    fn now(&self) -> Nanos {
-        self.inner.now()
-    }
-
-    fn capacity(&self) -> Bytes {
-        self.inner.capacity()
-    }
-
-    fn submit(&mut self, request: Request) -> Result<(), TargetError> {
-        self.seen.push((self.now(), request.kind, request.offset));
-        self.inner.submit(request)
-    }
-
-    fn expect(&mut self, offset: Bytes) {
-        self.expected.push(offset);
-    }
-
-    fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
-        self.inner.wait(until, replies)
-    }
-
-    fn reading(&mut self) -> Reading {
-        self.inner.reading()
-    }
-}
-
 /// Runs a job whose operations take 10 µs each, `options` with times in microseconds.
 fn log(options: &str, one_by_one: bool) -> Log {
     let text = format!("[job]\nbs=4k\nsize=1m\niodepth=3\n{options}\n");
     let job = JobFile::parse("job", &text).unwrap().jobs.remove(0);
-    let mut target = Log {
-        inner: MockTarget::new(CAPACITY, 2, Nanos::from_micros(10)),
-        seen: Vec::new(),
-        expected: Vec::new(),
-    };
+    let mut target = Log::new(2, Nanos::from_micros(10));
     let generator = Generator::new(&job, 0, CAPACITY, 1).unwrap();
     let source: Box<dyn OpSource> = match one_by_one {
         true => Box::new(OneByOne(generator)),

@@ -75,6 +75,51 @@ fn depth(iodepth: u32) -> Pacing {
     }
 }
 
+/// Remembers what it was given and when, in order, and what it was told to expect.
+struct Log {
+    inner: MockTarget,
+    seen: Vec<(Nanos, OpKind, Bytes)>,
+    expected: Vec<Bytes>,
+}
+
+impl Log {
+    /// Over a target that serves so many operations at once, each in the same time.
+    fn new(servers: usize, service: Nanos) -> Self {
+        Log {
+            inner: MockTarget::new(CAPACITY, servers, service),
+            seen: Vec::new(),
+            expected: Vec::new(),
+        }
+    }
+}
+
+impl Target for Log {
+    fn now(&self) -> Nanos {
+        self.inner.now()
+    }
+
+    fn capacity(&self) -> Bytes {
+        self.inner.capacity()
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), TargetError> {
+        self.seen.push((self.now(), request.kind, request.offset));
+        self.inner.submit(request)
+    }
+
+    fn expect(&mut self, offset: Bytes) {
+        self.expected.push(offset);
+    }
+
+    fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
+        self.inner.wait(until, replies)
+    }
+
+    fn reading(&mut self) -> Reading {
+        self.inner.reading()
+    }
+}
+
 /// Runs without interruption, and checks what holds of every run: intervals add up to totals, and
 /// Little's law where all that was issued was measured.
 fn run<T: Target>(target: &mut T, threads: Vec<Thread>) -> GroupOutcome {

@@ -2,38 +2,10 @@
 
 use super::*;
 
-/// Remembers what it was given and when, in order.
-struct Log {
-    inner: MockTarget,
-    seen: Vec<(Nanos, OpKind)>,
-}
-
-impl Target for Log {
-    fn now(&self) -> Nanos {
-        self.inner.now()
-    }
-    fn capacity(&self) -> Bytes {
-        self.inner.capacity()
-    }
-    fn submit(&mut self, request: Request) -> Result<(), TargetError> {
-        self.seen.push((self.now(), request.kind));
-        self.inner.submit(request)
-    }
-    fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
-        self.inner.wait(until, replies)
-    }
-    fn reading(&mut self) -> Reading {
-        self.inner.reading()
-    }
-}
-
 #[test]
 fn a_flush_waits_for_earlier_writes_and_holds_back_later_operations() {
     use OpKind::{Flush, Read, Write};
-    let mut target = Log {
-        inner: MockTarget::new(CAPACITY, 8, Nanos(100)),
-        seen: Vec::new(),
-    };
+    let mut target = Log::new(8, Nanos(100));
     let ops = [Write, Write, Write, Flush, Write, Read, Flush, Flush, Write];
     let source = list(ops.iter().map(|&k| op(k)).collect());
     let outcome = run(&mut target, vec![Thread::new(source, depth(8), 0)]);
@@ -48,17 +20,15 @@ fn a_flush_waits_for_earlier_writes_and_holds_back_later_operations() {
         (400, Flush),
         (500, Write),
     ];
-    assert_eq!(target.seen, expected.map(|(t, k)| (Nanos(t), k)));
+    let seen = target.seen.iter().map(|(at, kind, _)| (at.0, *kind));
+    assert!(seen.eq(expected), "{:?}", target.seen);
     assert_eq!(only(&outcome, Direction::Flush).operations, 3);
     assert_eq!(only(&outcome, Direction::Flush).bytes, Bytes::ZERO);
 }
 
 #[test]
 fn traces_keep_their_times_within_the_cap() {
-    let mut target = Log {
-        inner: MockTarget::new(CAPACITY, 1, Nanos(10)),
-        seen: Vec::new(),
-    };
+    let mut target = Log::new(1, Nanos(10));
     let at = |ns| TimedOp {
         due: Some(Nanos(ns)),
         ..op(OpKind::Read)
