@@ -241,10 +241,12 @@ impl ThreadState {
         if p.steady.seconds > 0 {
             self.next_look = start + LOOK;
         }
-        let is_paused = !p.thinktime.is_zero() || p.duty_cycle.is_some();
-        let is_searching = self.search.is_some() || p.serialize_overlap;
-        self.is_free =
-            self.board.is_none() && self.schedule.is_free() && !is_paused && !is_searching;
+        self.is_free = self.board.is_none()
+            && self.search.is_none()
+            && self.schedule.is_free()
+            && p.thinktime.is_zero()
+            && p.duty_cycle.is_none()
+            && !p.serialize_overlap;
     }
 
     /// It takes part in the run from now on.
@@ -379,7 +381,7 @@ impl ThreadState {
     pub(super) fn next(&mut self, now: Nanos) -> Step {
         let runs = self.start <= now && now < self.deadline && self.stop.is_none();
         if !(self.is_free && runs && self.pending.is_none()) {
-            return self.next_of_many(now);
+            return self.next_with_limits(now);
         }
         if self.is_full() || self.flushing {
             return Step::AwaitReply;
@@ -395,7 +397,7 @@ impl ThreadState {
             }
             Some(next) => {
                 self.pending = Some((next.op, self.schedule.due(&next)));
-                self.next_of_many(now)
+                self.next_with_limits(now)
             }
             None => {
                 self.stop = Some(Stop::Work);
@@ -417,7 +419,7 @@ impl ThreadState {
     }
 
     /// As [`ThreadState::next`], with everything that may hold a thread back.
-    fn next_of_many(&mut self, now: Nanos) -> Step {
+    fn next_with_limits(&mut self, now: Nanos) -> Step {
         if self.board.is_some()
             && let Some(step) = self.heed_others(now)
         {
@@ -609,8 +611,7 @@ impl ThreadState {
         let Some(op) = op else {
             return Step::Finished;
         };
-        self.outstanding = 1;
-        self.flushing = true;
+        self.count_issued(op.kind);
         Step::Issue {
             op,
             due: now,

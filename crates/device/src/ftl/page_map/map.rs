@@ -151,8 +151,8 @@ impl Map {
     }
 
     /// Takes valid units of `from..end`, those that `wanted` accepts and at most `most`: they are
-    /// appended to `taken` and marked as valid no longer. The entries of their owners are prefetched:
-    /// they lie anywhere in memory, and [`Map::move_taken`] needs all of them.
+    /// appended to `taken` and marked as valid no longer. The entries of their owners, and of those that come next, are
+    /// prefetched: they lie anywhere in memory, and [`Map::move_taken`] needs all of them.
     pub(crate) fn take_valid(
         &mut self,
         from: Ppn,
@@ -169,10 +169,7 @@ impl Map {
             let word = self.valid.slot(first as usize / 64);
             // A page of the table has a multiple of 64 places.
             let owners = self.inverse.rest_of_page(first as usize);
-            let mut left = *word >> (at % 64) << (at % 64);
-            if end.0 - first < 64 {
-                left &= (1 << (end.0 - first)) - 1;
-            }
+            let mut left = between(*word, at, end.0);
             while left != 0 && taken.len() < most {
                 let place = left.trailing_zeros();
                 let bit = left & left.wrapping_neg();
@@ -188,6 +185,7 @@ impl Map {
             };
             at = next;
         }
+        // Most are there since the call before; of those that are not, each would be waited for by itself.
         let owners = self.owners.iter();
         self.forward
             .prefetch_all(owners.map(|owner| *owner as usize));
@@ -196,22 +194,16 @@ impl Map {
         }
     }
 
-    /// Begins to fetch the entries of the owners of the first `most` valid units in `from..end`, which will be taken
-    /// next.
+    /// Begins to fetch the entries of the owners of the first `most` valid units in `from..end`.
     fn prefetch_owners(&self, from: Ppn, end: Ppn, most: usize) {
         let mut at = from.0;
         let mut left = most;
         while at < end.0 && left > 0 {
             let first = at / 64 * 64;
-            let mut word = self.valid.get(first as usize / 64) >> (at % 64) << (at % 64);
-            if end.0 - first < 64 {
-                word &= (1 << (end.0 - first)) - 1;
-            }
+            let word = between(self.valid.get(first as usize / 64), at, end.0);
             let owners = self.inverse.rest_of_page(first as usize);
-            while word != 0 && left > 0 {
-                let owner = owners[word.trailing_zeros() as usize];
-                self.forward.prefetch(owner as usize);
-                word &= word - 1;
+            for place in bits(word).take(left) {
+                self.forward.prefetch(owners[place] as usize);
                 left -= 1;
             }
             let Some(next) = first.checked_add(64) else {
@@ -373,6 +365,16 @@ impl Map {
     #[inline]
     fn clear(&mut self, ppn: Ppn) {
         *self.valid.slot(ppn.index() / 64) &= !(1 << (ppn.0 % 64));
+    }
+}
+
+/// The bits of the word that holds place `at`, from that place on and before `end`.
+#[inline]
+fn between(word: u64, at: u32, end: u32) -> u64 {
+    let from = word >> (at % 64) << (at % 64);
+    match end - at / 64 * 64 {
+        places @ ..64 => from & ((1 << places) - 1),
+        _ => from,
     }
 }
 
