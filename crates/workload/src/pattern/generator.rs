@@ -42,6 +42,8 @@ pub struct Generator {
     progress: Progress,
     /// The largest block of any direction.
     largest: u32,
+    /// There is one part of the target, and [`Place::is_plain`] holds for it.
+    is_plain: bool,
 }
 
 const FLUSH: Op = Op {
@@ -112,17 +114,23 @@ impl Generator {
         let between = writes && job.rw.access != Access::TrimWrite;
         let every = [job.fsync, job.fdatasync];
         let sizes = job.rw.kinds().iter().map(|kind| job.bs.get(*kind).max());
+        let dice = Dice {
+            size: random(1),
+            order: random(2),
+            in_sequence: 0,
+            by_order: sizes_by_order(job),
+            fio: fio.as_ref().map(FioSequences::dice),
+        };
+        let mut kinds = job.rw.kinds().iter();
+        let is_plain = places.len() == 1
+            && job.rw.access != Access::TrimWrite
+            && kinds.all(|kind| places[0].is_plain(&job.rw, *kind, &dice));
         Ok(Generator {
             rw: job.rw,
             service: Service::new(job.files.service, places.len(), random(FILES)),
             places,
-            dice: Dice {
-                size: random(1),
-                order: random(2),
-                in_sequence: 0,
-                by_order: sizes_by_order(job),
-                fio: fio.as_ref().map(FioSequences::dice),
-            },
+            is_plain,
+            dice,
             budget: (!timed).then_some(budget),
             limit: job.number_ios.filter(|_| !timed),
             runs: 1,
@@ -226,6 +234,21 @@ impl Generator {
         }
     }
 
+    /// As [`Generator::place`] in a plain job.
+    #[inline]
+    fn place_plain(&mut self, kind: OpKind) -> Option<Op> {
+        let place = self.places.first_mut().filter(|place| !place.done)?;
+        let Some((offset, length)) = place.take_plain(kind) else {
+            place.done = true;
+            return None;
+        };
+        Some(Op {
+            kind,
+            offset: Bytes(offset),
+            length,
+        })
+    }
+
     #[inline]
     fn count(&mut self, kind: OpKind, length: u32) {
         let p = &mut self.progress;
@@ -264,7 +287,11 @@ impl Generator {
                 return Some(self.flush());
             }
             let kind = self.mix.next_kind(pace);
-            if let Some(op) = self.place(kind) {
+            let placed = match self.is_plain {
+                true => self.place_plain(kind),
+                false => self.place(kind),
+            };
+            if let Some(op) = placed {
                 self.count(op.kind, op.length);
                 self.mix.issue(op.kind);
                 return Some(untimed(op));
@@ -380,5 +407,45 @@ impl OpSource for Generator {
 
     fn largest(&self) -> Option<u32> {
         Some(self.largest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::JobFile;
+    use proptest::prelude::*;
+
+    fn operations(options: &str, is_plain: bool) -> Vec<TimedOp> {
+        let text = format!("[job]\n{options}\nsize=300k\n");
+        let job = JobFile::parse("job.fio", &text)
+            .expect("valid")
+            .jobs
+            .remove(0);
+        let mut generator = Generator::new(&job, 0, Bytes::mib(1), 7).expect("fits");
+        assert!(generator.is_plain, "{options}");
+        generator.is_plain = is_plain;
+        let mut all = Vec::new();
+        // Two runs, the second of which may go on where the first was.
+        for _ in 0..2 {
+            all.extend(std::iter::from_fn(|| generator.next_op()).take(700));
+            generator.restart();
+        }
+        all
+    }
+
+    proptest! {
+        #[test]
+        fn a_plain_job_is_that_of_any_other(
+            rw in prop::sample::select(vec!["randread", "randwrite", "randtrim", "randrw"]),
+            size in prop::sample::select(vec!["bs=512", "bs=4k", "bs=16k", "bs=64k"]),
+            map in prop::sample::select(vec!["norandommap=0", "norandommap=1"]),
+            amount in prop::sample::select(vec!["", "io_size=1m", "number_ios=20", "time_based\nruntime=1"]),
+            flush in prop::sample::select(vec!["", "fsync=3", "end_fsync=1", "fdatasync=5\nend_fsync=1"]),
+            law in prop::sample::select(vec!["random", "zipf:1.2", "normal:20", "zoned:60/10:40/90"]),
+        ) {
+            let options = format!("rw={rw}\n{size}\n{map}\n{amount}\n{flush}\nrandom_distribution={law}");
+            prop_assert_eq!(operations(&options, true), operations(&options, false));
+        }
     }
 }

@@ -62,6 +62,11 @@ impl RandomMap {
         }
     }
 
+    /// Number of blocks.
+    pub(super) fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
     #[inline]
     fn is_used(&self, block: u64) -> bool {
         self.levels[0][(block / 64) as usize] >> (block % 64) & 1 == 1
@@ -84,6 +89,17 @@ impl RandomMap {
             return Some(block);
         }
         self.search(block).or_else(|| self.search(0))
+    }
+
+    /// Takes the first free block at or after `block`, around the end; `None` where none is left. What lies beyond the
+    /// last block is always free.
+    #[inline]
+    pub fn take_free(&mut self, block: u64) -> Option<u64> {
+        let block = self.next_free(block)?;
+        if block < self.blocks {
+            self.mark(block);
+        }
+        Some(block)
     }
 
     /// The first free block from `block` to the end: up through the summaries until a word has a

@@ -72,6 +72,11 @@ impl Offsets {
         Offsets { blocks, choice }
     }
 
+    /// Number of blocks, at least 1.
+    pub(super) fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
     /// Whether every block is as likely as every other.
     pub fn is_uniform(&self) -> bool {
         matches!(self.choice, Choice::Uniform)

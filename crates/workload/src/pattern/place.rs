@@ -8,10 +8,9 @@ use super::{Offsets, Random, RandomMap, Region, Sizes, Strides};
 use crate::job::{BlockSizes, Job, PerKind, Rw};
 use crate::{Op, OpKind};
 use nandscope_units::saturating_u32;
-use std::collections::VecDeque;
 
 /// Random blocks drawn ahead, so that their place in the map has come from memory when their turn comes.
-const DRAWN_AHEAD: usize = 3;
+const DRAWN_AHEAD: usize = 4;
 
 /// See the module's text.
 #[derive(Clone, Debug)]
@@ -58,8 +57,8 @@ struct Stream {
     sizes: Sizes,
     offsets: Offsets,
     random: Random,
-    /// Blocks drawn ahead; nothing else is drawn from `random`.
-    ahead: VecDeque<u64>,
+    /// Blocks drawn ahead, in a ring, and the place of the first of them; nothing else is drawn from `random`.
+    ahead: Option<([u64; DRAWN_AHEAD], usize)>,
     align: u64,
     random_percent: u32,
     /// Goes backwards, and whether from the end of the region on.
@@ -95,6 +94,50 @@ impl Place {
             },
             once,
         }
+    }
+
+    /// Whether each operation of a kind is as long as a block and lies on a random one, and nothing else can come of
+    /// [`Place::take`].
+    pub(super) fn is_plain(&self, rw: &Rw, kind: OpKind, dice: &Dice) -> bool {
+        let stream = self.streams.get(kind);
+        let size = u64::from(stream.sizes.min());
+        let blocks = stream.offsets.blocks();
+        let last = (blocks - 1) * stream.align;
+        // The kinds of a mixed job have one map together, whose blocks may be smaller.
+        let fits_map = match &self.once {
+            Some(Once::Map(map)) => map.blocks() == blocks,
+            Some(Once::Register(_)) => false,
+            None => true,
+        };
+        fits_map
+            && rw.random
+            && rw.modifier.is_none_or(|n| n <= 1)
+            && stream.random_percent >= 100
+            && stream.sizes.is_fixed()
+            && stream.align == size
+            && stream.rewind.is_none()
+            && last < self.region.length
+            && last + size <= self.end
+            && self.zones.is_none()
+            && dice.by_order.is_none()
+            && dice.fio.is_none()
+    }
+
+    /// As [`Place::take`] where [`Place::is_plain`].
+    #[inline]
+    pub(super) fn take_plain(&mut self, kind: OpKind) -> Option<(u64, u32)> {
+        let stream = self.streams.get_mut(kind);
+        let block = match &mut self.once {
+            Some(Once::Map(map)) => {
+                let block = stream.draw_ahead(|next| map.prefetch(next));
+                map.take_free(block)?
+            }
+            _ => stream.offsets.draw(&mut stream.random),
+        };
+        let (offset, size) = (block * stream.align, stream.sizes.min());
+        stream.last = offset;
+        stream.next = offset + u64::from(size);
+        Some((self.region.start + offset, size))
     }
 
     /// Begins a new pass: offsets in order start again, all blocks are free.
@@ -210,7 +253,11 @@ impl Place {
         }
         let block = match &self.once {
             Some(Once::Map(map)) => {
-                let block = stream.draw_ahead(&mut dice.fio, |next| map.prefetch(next));
+                let block = match dice.fio {
+                    // A sequence of fio begins again with the next pass.
+                    Some(_) => stream.draw(&mut dice.fio),
+                    None => stream.draw_ahead(|next| map.prefetch(next)),
+                };
                 map.next_free(block)?
             }
             _ => stream.draw(&mut dice.fio),
@@ -241,7 +288,7 @@ impl Stream {
             ),
             sizes,
             random,
-            ahead: VecDeque::new(),
+            ahead: None,
             align,
             random_percent: *job.percentage_random.get(kind),
             rewind: job.rw.backwards.then_some(region.start > 0),
@@ -252,17 +299,17 @@ impl Stream {
 
     /// The next random block, which was drawn [`DRAWN_AHEAD`] before; `prepare` hears of the one drawn now.
     #[inline]
-    fn draw_ahead(&mut self, fio: &mut Option<FioDice>, prepare: impl Fn(u64)) -> u64 {
-        if fio.is_some() {
-            // A sequence of fio begins again with the next pass.
-            return self.draw(fio);
-        }
-        while self.ahead.len() <= DRAWN_AHEAD {
-            let next = self.offsets.draw(&mut self.random);
-            prepare(next);
-            self.ahead.push_back(next);
-        }
-        self.ahead.pop_front().unwrap_or_default()
+    fn draw_ahead(&mut self, prepare: impl Fn(u64)) -> u64 {
+        let (ahead, place) = self.ahead.get_or_insert_with(|| {
+            let blocks = std::array::from_fn(|_| self.offsets.draw(&mut self.random));
+            blocks.into_iter().for_each(&prepare);
+            (blocks, 0)
+        });
+        let next = self.offsets.draw(&mut self.random);
+        prepare(next);
+        let block = std::mem::replace(&mut ahead[*place], next);
+        *place = (*place + 1) % DRAWN_AHEAD;
+        block
     }
 
     /// The next random block.
