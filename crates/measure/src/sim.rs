@@ -50,7 +50,7 @@ impl<D: SimulatedDevice> SimTarget<D> {
     }
 
     fn deliver(&mut self, replies: &mut Vec<Reply>) {
-        for completion in self.completions.drain(..) {
+        for completion in &self.completions {
             self.outstanding = self.outstanding.saturating_sub(1);
             // Tags went in as u32; another value could only be a command that was not ours.
             let Ok(tag) = u32::try_from(completion.tag) else {
@@ -63,6 +63,7 @@ impl<D: SimulatedDevice> SimTarget<D> {
                 outcome: outcome(completion.status),
             });
         }
+        self.completions.clear();
     }
 }
 

@@ -56,12 +56,15 @@ impl Cursor {
         }
     }
 
-    /// Where the operations go that were taken ahead of time since this was last asked.
+    /// Where the operations go that were taken ahead of time since this was last asked; `None` if none were.
     #[inline]
-    pub(super) fn foreseen(&mut self) -> impl Iterator<Item = Bytes> {
+    pub(super) fn foreseen(&mut self) -> Option<impl Iterator<Item = Bytes>> {
+        if self.untold == 0 {
+            return None;
+        }
         let untold = std::mem::take(&mut self.untold);
         let told = self.ahead.len().saturating_sub(untold);
-        self.ahead.range(told..).map(|next| next.op.offset)
+        Some(self.ahead.range(told..).map(|next| next.op.offset))
     }
 
     /// See [`OpSource::closing`].

@@ -225,11 +225,12 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                 )));
             }
             self.now = now;
-            for reply in replies.drain(..) {
-                if let Some(thread) = self.settle(&reply) {
+            for reply in &replies {
+                if let Some(thread) = self.settle(reply) {
                     self.pursue(thread)?;
                 }
             }
+            replies.clear();
             while let Some(&Reverse((at, thread))) = self.wakes.peek()
                 && at <= now
             {
@@ -313,13 +314,31 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
     }
 
     fn advance(&mut self, number: usize) -> Result<(), TargetError> {
+        while let Some(op) = self.threads[number].next_freely(self.now) {
+            self.tell_foreseen(number);
+            self.issue(number, op, self.now, false)?;
+        }
+        if self.threads[number].is_filled() {
+            return Ok(());
+        }
+        self.advance_held(number)
+    }
+
+    /// Tells the target which operations of a thread come next.
+    #[inline]
+    fn tell_foreseen(&mut self, number: usize) {
+        for offset in self.threads[number].foreseen().into_iter().flatten() {
+            self.target.expect(offset);
+        }
+    }
+
+    /// As [`Run::advance`], where more than its depth may hold the thread back.
+    #[inline(never)]
+    fn advance_held(&mut self, number: usize) -> Result<(), TargetError> {
         loop {
-            let thread = &mut self.threads[number];
-            match thread.next(self.now) {
+            match self.threads[number].next(self.now) {
                 Step::Issue { op, due, scheduled } => {
-                    for offset in thread.foreseen() {
-                        self.target.expect(offset);
-                    }
+                    self.tell_foreseen(number);
                     self.issue(number, op, due, scheduled)?;
                 }
                 Step::Sleep(until) => {
@@ -337,6 +356,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                     return Ok(());
                 }
                 Step::Finished => {
+                    let thread = &mut self.threads[number];
                     if !thread.counted_out {
                         thread.counted_out = true;
                         thread.next_look = Nanos::MAX;
@@ -349,7 +369,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn issue(
         &mut self,
         number: usize,
@@ -417,7 +437,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                 self.operations += 1;
                 self.bytes = self.bytes.saturating_add(u64::from(slot.length));
                 let is_measured = thread.measures(reply.completed);
-                if is_measured {
+                if is_measured && thread.has_judge {
                     self.judge(number, &slot, latency);
                 }
                 let thread = &self.threads[number];

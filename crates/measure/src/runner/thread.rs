@@ -84,6 +84,8 @@ pub(super) struct ThreadState {
     pauses: Pauses,
     /// Nothing but its depth, its time and its flushes holds it back.
     is_free: bool,
+    /// What it measures may end it.
+    pub(super) has_judge: bool,
     pending: Option<(Op, Option<Nanos>)>,
     depth: u32,
     /// See [`Pacing::refill_at`].
@@ -190,6 +192,7 @@ impl ThreadState {
             schedule: Schedule::new(&p, start),
             pauses: Pauses::new(&p, start),
             is_free: false,
+            has_judge: false,
             pending: None,
             depth: p.iodepth,
             refill_at: p.refill_at.unwrap_or(p.iodepth).min(p.iodepth - 1),
@@ -241,6 +244,8 @@ impl ThreadState {
         if p.steady.seconds > 0 {
             self.next_look = start + LOOK;
         }
+        self.has_judge =
+            self.search.is_some() || self.lowest.is_some() || self.next_look != Nanos::MAX;
         self.is_free = self.board.is_none()
             && self.search.is_none()
             && self.schedule.is_free()
@@ -376,34 +381,30 @@ impl ThreadState {
         (self.deadline != Nanos::MAX).then_some(self.deadline)
     }
 
-    /// Next step at `now`. An [`Step::Issue`] is taken as done: the caller issues it.
-    #[inline]
-    pub(super) fn next(&mut self, now: Nanos) -> Step {
+    /// The next operation of a thread that nothing but its depth, its time and its flushes holds back; `None` where
+    /// [`ThreadState::next`] decides. It is taken as issued.
+    #[inline(always)]
+    pub(super) fn next_freely(&mut self, now: Nanos) -> Option<Op> {
         let runs = self.start <= now && now < self.deadline && self.stop.is_none();
-        if !(self.is_free && runs && self.pending.is_none()) {
-            return self.next_with_limits(now);
+        if !(self.is_free && runs && self.pending.is_none()) || self.is_full() || self.flushing {
+            return None;
         }
-        if self.is_full() || self.flushing {
-            return Step::AwaitReply;
+        let Some(next) = self.cursor.next(None) else {
+            self.stop = Some(Stop::Work);
+            return None;
+        };
+        if next.op.kind == OpKind::Flush || next.due.is_some() {
+            self.pending = Some((next.op, self.schedule.due(&next)));
+            return None;
         }
-        match self.cursor.next(None) {
-            Some(next) if next.op.kind != OpKind::Flush && next.due.is_none() => {
-                self.count_issued(next.op.kind);
-                Step::Issue {
-                    op: next.op,
-                    due: now,
-                    scheduled: false,
-                }
-            }
-            Some(next) => {
-                self.pending = Some((next.op, self.schedule.due(&next)));
-                self.next_with_limits(now)
-            }
-            None => {
-                self.stop = Some(Stop::Work);
-                self.wind_down(now)
-            }
-        }
+        self.count_issued(next.op.kind);
+        Some(next.op)
+    }
+
+    /// Whether its queue is full and nothing else matters: the next step is [`Step::AwaitReply`].
+    #[inline]
+    pub(super) fn is_filled(&self) -> bool {
+        self.is_free && self.outstanding >= self.depth
     }
 
     /// An operation of this kind is issued.
@@ -418,8 +419,8 @@ impl ThreadState {
         }
     }
 
-    /// As [`ThreadState::next`], with everything that may hold a thread back.
-    fn next_with_limits(&mut self, now: Nanos) -> Step {
+    /// Next step at `now`. An [`Step::Issue`] is taken as done: the caller issues it.
+    pub(super) fn next(&mut self, now: Nanos) -> Step {
         if self.board.is_some()
             && let Some(step) = self.heed_others(now)
         {
@@ -591,7 +592,7 @@ impl ThreadState {
 
     /// See [`Cursor::foreseen`].
     #[inline]
-    pub(super) fn foreseen(&mut self) -> impl Iterator<Item = Bytes> {
+    pub(super) fn foreseen(&mut self) -> Option<impl Iterator<Item = Bytes>> {
         self.cursor.foreseen()
     }
 
