@@ -216,30 +216,38 @@ impl Array {
     }
 
     /// Puts an operation into the queue of its die.
+    #[inline(always)]
     pub(crate) fn submit(&mut self, op: FlashOp, now: Nanos, events: &mut EventQueue) {
         let slot = self.allocate(op);
+        self.submitted(slot, now, events);
+    }
+
+    fn submitted(&mut self, slot: u32, now: Nanos, events: &mut EventQueue) {
         self.outstanding += 1;
         if self.times.planes > 0 {
             self.enqueue(slot);
             return self.submitted_to_planes(slot, now, events);
         }
-        if op.class == OpClass::Read && self.has_nothing_to_do(op.die) {
+        let op = &self.slots[slot as usize].op;
+        let (die, urgent) = (op.die, op.urgent);
+        if op.class == OpClass::Read && self.has_nothing_to_do(die) {
             // As through the queue, which it would leave at once.
-            let overtakes = &mut self.dies[op.die].overtakes;
-            *overtakes = if op.urgent { *overtakes } else { 0 };
-            return self.start_read(op.die, slot, Nanos::ZERO, now, events);
+            let overtakes = &mut self.dies[die].overtakes;
+            *overtakes = if urgent { *overtakes } else { 0 };
+            return self.start_read(die, slot, Nanos::ZERO, now, events);
         }
-        self.submit_to_queue(slot, op, now, events);
+        self.submit_to_queue(slot, now, events);
     }
 
-    fn submit_to_queue(&mut self, slot: u32, op: FlashOp, now: Nanos, events: &mut EventQueue) {
-        let die = op.die;
+    fn submit_to_queue(&mut self, slot: u32, now: Nanos, events: &mut EventQueue) {
         self.enqueue(slot);
+        let op = &self.slots[slot as usize].op;
+        let (die, urgent, class) = (op.die, op.urgent, op.class);
         if self.is_idle(die) {
             self.start_next(die, now, events);
-        } else if op.urgent && self.may_suspend(die, now) {
+        } else if urgent && self.may_suspend(die, now) {
             self.suspend(die, now, events);
-        } else if op.class == OpClass::Program {
+        } else if class == OpClass::Program {
             self.stage_behind(die, now, events);
         }
     }
@@ -257,10 +265,9 @@ impl Array {
             return None;
         }
         self.dies[d].array = NONE;
-        let op = self.slots[index as usize].op;
-        match op.class {
+        match self.slots[index as usize].op.class {
             OpClass::Read => {
-                let until = self.transfer_out(op, now);
+                let until = self.transfer_out(index, now);
                 events.push(until, Event::Bus(index));
                 self.dies[d].bus_until = until;
                 if !self.times.cache_read {
@@ -290,9 +297,9 @@ impl Array {
         now: Nanos,
         events: &mut EventQueue,
     ) -> Option<Progress> {
-        let op = self.slots[index as usize].op;
-        let d = op.die;
-        if op.class == OpClass::Program {
+        let op = &self.slots[index as usize].op;
+        let (d, class, owner) = (op.die, op.class, op.owner);
+        if class == OpClass::Program {
             if let Some(end) = self.channel(d).end_program(index, now) {
                 events.push(end, Event::Bus(index));
                 return None;
@@ -301,7 +308,7 @@ impl Array {
             if self.is_idle(d) {
                 self.start_next(d, now, events);
             }
-            return Some(Progress::Transferred(op.owner));
+            return Some(Progress::Transferred(owner));
         }
         if self.times.planes > 0 {
             if !self.times.cache_read {
@@ -401,11 +408,11 @@ impl Array {
             return;
         }
         let index = self.pop(die, false);
-        let op = self.slots[index as usize].op;
+        let class = self.slots[index as usize].op.class;
         self.dies[die].staged = index;
-        self.dies[die].staged_ready = op.class == OpClass::Erase;
-        if op.class == OpClass::Program {
-            self.transfer_in(index, op, now, events);
+        self.dies[die].staged_ready = class == OpClass::Erase;
+        if class == OpClass::Program {
+            self.transfer_in(index, now, events);
         }
     }
 
@@ -442,14 +449,15 @@ impl Array {
         self.dies[die].staged = NONE;
         self.dies[die].staged_ready = false;
         self.dies[die].overtakes = 0;
-        let op = self.slots[index as usize].op;
+        let op = &self.slots[index as usize].op;
         let mw = if op.class == OpClass::Erase {
             self.times.erase_mw
         } else {
             self.times.program_mw
         };
-        self.energy_pj += u64::from(op.array_ns) * mw;
-        self.occupy(die, index, now + Nanos(u64::from(op.array_ns)), events);
+        let time = u64::from(op.array_ns);
+        self.energy_pj += time * mw;
+        self.occupy(die, index, now + Nanos(time), events);
         self.stage_behind(die, now, events);
         true
     }
@@ -496,19 +504,22 @@ impl Array {
     }
 
     /// Books the channel for the pages of a read; returns the end of their transfer.
-    fn transfer_out(&mut self, op: FlashOp, now: Nanos) -> Nanos {
+    fn transfer_out(&mut self, index: u32, now: Nanos) -> Nanos {
+        let op = &self.slots[index as usize].op;
         let attempts = 1 + u64::from(op.retransfers);
         let time = self.transfer_time(op.bus_bytes, op.transfers) * attempts;
-        self.bus_bytes += op.bytes_on_bus();
-        self.channel(op.die).book_read(time, now)
+        let (die, bytes) = (op.die, op.bytes_on_bus());
+        self.bus_bytes += bytes;
+        self.channel(die).book_read(time, now)
     }
 
     /// Books the channel for the data of a program, and plans its end.
-    fn transfer_in(&mut self, index: u32, op: FlashOp, now: Nanos, events: &mut EventQueue) {
-        let pages = op.transfers.max(1);
-        let page = self.transfer_time(op.bus_bytes / pages, 1);
-        self.bus_bytes += u64::from(op.bus_bytes);
-        let end = self.channel(op.die).book_program(index, page, pages, now);
+    fn transfer_in(&mut self, index: u32, now: Nanos, events: &mut EventQueue) {
+        let op = &self.slots[index as usize].op;
+        let (die, bytes, pages) = (op.die, op.bus_bytes, op.transfers.max(1));
+        let page = self.transfer_time(bytes / pages, 1);
+        self.bus_bytes += u64::from(bytes);
+        let end = self.channel(die).book_program(index, page, pages, now);
         events.push(end, Event::Bus(index));
     }
 }

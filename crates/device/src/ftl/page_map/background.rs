@@ -183,18 +183,22 @@ impl PageMapDevice {
             let Some(victim) = self.log.current_victim(self.now, self.background.idle) else {
                 break;
             };
-            if self.background.fills_other_pool(victim.pool) {
+            let (superblock, pool) = (victim.superblock, victim.pool);
+            let (gain, held_nothing) = (victim.yield_per_move, victim.held_nothing());
+            if self.background.fills_other_pool(pool) {
                 self.finish_filling_job();
                 continue;
             }
-            let job = self.filling_job(victim.pool);
+            let job = self.filling_job(pool);
             let mut sources = std::mem::take(&mut self.scratch.sources);
             let mut written = std::mem::take(&mut self.scratch.written);
-            let (moved, full, exhausted) = self.log.relocate(self.now, &mut sources, &mut written);
+            let mut full = None;
+            let log = &mut self.log;
+            let (moved, exhausted) = log.relocate(self.now, &mut sources, &mut written, &mut full);
             let wanted = self.log.take_wanted();
-            self.background.jobs[job as usize].grants += u64::from(moved) * victim.yield_per_move;
+            self.background.jobs[job as usize].grants += u64::from(moved) * gain;
             let mut runs = std::mem::take(&mut self.scratch.runs);
-            self.log.join_reads(&sources, victim.superblock, |run| {
+            self.log.join_reads(&sources, superblock, |run| {
                 self.resolve(run, &mut runs);
             });
             for run in runs.drain(..).filter_map(|(run, _)| run) {
@@ -208,12 +212,12 @@ impl PageMapDevice {
             self.scratch.sources = sources;
             let fetches = self.fetch_map(wanted, MapWaiter::Job(job), false);
             self.background.jobs[job as usize].reads += fetches;
-            self.submit_host_programs(written.drain(..));
+            self.submit_host_programs(&mut written);
             self.scratch.written = written;
             if exhausted {
                 let j = &mut self.background.jobs[job as usize];
-                j.emptied.push(victim.superblock);
-                if victim.held_nothing() && moved == 0 {
+                j.emptied.push(superblock);
+                if held_nothing && moved == 0 {
                     // It held nothing: all of its space is the host's.
                     j.grants +=
                         u64::from(self.log.geometry.native.superblock_units) * CREDIT_PER_UNIT;

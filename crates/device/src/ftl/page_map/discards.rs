@@ -77,7 +77,7 @@ impl PageMapDevice {
         self.read_ahead.invalidate(first, units);
         let mut full = std::mem::take(&mut self.scratch.full);
         self.log.note_discard(self.now, &mut full);
-        self.submit_host_programs(full.drain(..));
+        self.submit_host_programs(&mut full);
         self.scratch.full = full;
         self.complete_at(index, self.now);
         self.continue_discard(Discarding {
@@ -98,7 +98,7 @@ impl PageMapDevice {
                 .log
                 .touch_for_discard(at, end, most, self.now, &mut full);
             let wanted = self.log.take_wanted();
-            self.submit_host_programs(full.drain(..));
+            self.submit_host_programs(&mut full);
             self.scratch.full = full;
             discarding.waits = self.fetch_map(wanted, MapWaiter::Discard, false);
             if discarding.waits == 0 {

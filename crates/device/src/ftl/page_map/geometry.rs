@@ -305,9 +305,15 @@ impl Geometry {
         die.0 * self.planes + plane.0
     }
 
+    /// The program unit that holds the unit at `offset` of a superblock.
+    #[inline]
+    pub fn program_of(&self, slc: bool, offset: u32) -> ProgramId {
+        ProgramId(self.mode(slc).by_program_units.quotient(offset))
+    }
+
     /// The erase block, within its superblock, that holds the unit at `offset`.
     pub fn erase_block(&self, offset: u32, slc: bool) -> u32 {
-        let program = ProgramId(self.mode(slc).by_program_units.quotient(offset));
+        let program = self.program_of(slc, offset);
         self.block_of(self.die_of(slc, program), self.plane_of(offset))
     }
 
@@ -333,7 +339,7 @@ impl Geometry {
     #[inline]
     pub fn place(&self, superblock: SuperblockId, offset: u32, slc: bool) -> Place {
         let mode = self.mode(slc);
-        let program = ProgramId(mode.by_program_units.quotient(offset));
+        let program = self.program_of(slc, offset);
         let stripe = self
             .by_stripe_units
             .quotient(offset - program.0 * mode.program_units);

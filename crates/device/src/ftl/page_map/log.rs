@@ -16,6 +16,7 @@ mod heat;
 mod journal;
 mod life;
 mod lookup;
+mod open;
 mod partial;
 mod relocation;
 mod slc;
@@ -105,6 +106,14 @@ impl Victim {
     pub(crate) fn held_nothing(&self) -> bool {
         self.empty
     }
+}
+
+/// How far the map entries of a victim's units have been fetched from memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fetched {
+    to: Ppn,
+    /// Entries that are not needed yet.
+    ahead: u32,
 }
 
 /// What is to be rewritten for refresh or wear levelling.
@@ -245,6 +254,8 @@ pub(crate) struct Log {
     /// Only where data is separated by heat.
     heat: Option<Heat>,
     victim: Option<Victim>,
+    #[serde(skip)]
+    fetched: Fetched,
     refresh_queue: VecDeque<RefreshTarget>,
     /// Superblocks without valid data that wait for their erasure.
     to_erase: Vec<SuperblockId>,
@@ -320,6 +331,7 @@ impl Log {
             relocation: [None; 2],
             heat: ftl.separate_by_heat.then(|| Heat::new(geometry.user_units)),
             victim: None,
+            fetched: Fetched::default(),
             refresh_queue: VecDeque::new(),
             to_erase: Vec::new(),
             closings: 0,

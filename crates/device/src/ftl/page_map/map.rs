@@ -71,6 +71,41 @@ impl Map {
         Ppn::from_complement(self.forward.get(logical.index()))
     }
 
+    /// How many of `most` units from `first` lie one after the other, or are unmapped as the first is; at least one.
+    pub(crate) fn units_in_run(&self, first: Lpn, most: u32) -> u32 {
+        let start = self.forward.get(first.index());
+        let step = u32::from(start != Ppn::UNMAPPED.complement());
+        let mut units = 0;
+        while units < most {
+            let entries = self.forward.rest_of_page((first + units).index());
+            let entries = &entries[..entries.len().min((most - units) as usize)];
+            let expected = (units..).map(|i| start.wrapping_sub(i * step));
+            let equal = |(entry, expected): &(&u32, u32)| *entry == expected;
+            let in_run = entries.iter().zip(expected).take_while(equal).count();
+            units += in_run.narrow();
+            if in_run < entries.len() {
+                break;
+            }
+        }
+        units
+    }
+
+    /// Whether all of `count` units from `first` are mapped.
+    pub(crate) fn are_mapped(&self, first: Lpn, count: u32) -> bool {
+        let mut done = 0;
+        while done < count {
+            let entries = self.forward.rest_of_page((first + done).index());
+            let entries = &entries[..entries.len().min((count - done) as usize)];
+            // All are looked at, whatever comes of the first ones: that is done several at a time.
+            let is_unmapped = |entry: &u32| *entry == Ppn::UNMAPPED.complement();
+            if entries.iter().fold(false, |any, e| any | is_unmapped(e)) {
+                return false;
+            }
+            done += entries.len().narrow();
+        }
+        true
+    }
+
     /// Points a logical unit at a new place, which [`Map::mark_valid`] must be told of; returns the old one.
     #[inline]
     pub(crate) fn point(&mut self, logical: Lpn, ppn: Ppn) -> Ppn {
@@ -151,8 +186,8 @@ impl Map {
     }
 
     /// Takes valid units of `from..end`, those that `wanted` accepts and at most `most`: they are
-    /// appended to `taken` and marked as valid no longer. The entries of their owners, and of those that come next, are
-    /// prefetched: they lie anywhere in memory, and [`Map::move_taken`] needs all of them.
+    /// appended to `taken` and marked as valid no longer. The entries of their owners are prefetched: they lie anywhere
+    /// in memory, and [`Map::move_taken`] needs all of them.
     pub(crate) fn take_valid(
         &mut self,
         from: Ppn,
@@ -189,28 +224,27 @@ impl Map {
         let owners = self.owners.iter();
         self.forward
             .prefetch_all(owners.map(|owner| *owner as usize));
-        if let Some(last) = taken.last() {
-            self.prefetch_owners(*last + 1, end, self.owners.len());
-        }
     }
 
-    /// Begins to fetch the entries of the owners of the first `most` valid units in `from..end`.
-    fn prefetch_owners(&self, from: Ppn, end: Ppn, most: usize) {
+    /// Begins to fetch the entries of the owners of the first `most` valid units in `from..end`; returns the place after
+    /// the last of them, or the end if there are fewer, and their number.
+    pub(crate) fn prefetch_owners(&self, from: Ppn, end: Ppn, most: u32) -> (Ppn, u32) {
         let mut at = from.0;
         let mut left = most;
         while at < end.0 && left > 0 {
             let first = at / 64 * 64;
             let word = between(self.valid.get(first as usize / 64), at, end.0);
             let owners = self.inverse.rest_of_page(first as usize);
-            for place in bits(word).take(left) {
+            for place in bits(word).take(left as usize) {
                 self.forward.prefetch(owners[place] as usize);
                 left -= 1;
+                at = first + place.narrow() + 1;
             }
-            let Some(next) = first.checked_add(64) else {
-                break;
-            };
-            at = next;
+            if left > 0 {
+                at = first.saturating_add(64);
+            }
         }
+        (end.min(Ppn(at)), most - left)
     }
 
     /// Points the owners of the units that were taken last at the places from `to`, which
@@ -486,6 +520,39 @@ mod tests {
         assert!(map.forward.iter().eq(single.forward.iter()));
         assert!(map.inverse.iter().eq(single.inverse.iter()));
         assert!(map.valid.iter().eq(single.valid.iter()));
+    }
+
+    /// Against a look-up of each unit.
+    #[test]
+    fn runs_are_those_of_single_look_ups() {
+        let mut random = Random::new(8);
+        let mut map = Map::new(400, 100_000);
+        let (mut to, mut lost) = (Ppn(0), Vec::new());
+        for _ in 0..60 {
+            let first = random.below(390) as u32;
+            let count = random.below(u64::from(400 - first).min(40)) as u32;
+            map.point_run(Lpn(first), count, to, &mut lost);
+            map.mark_valid(to, count);
+            to = to + count;
+            if random.below(3) == 0 {
+                map.unmap(Lpn(random.below(400) as u32));
+            }
+            let start = Lpn(random.below(400) as u32);
+            let most = 1 + random.below(u64::from(400 - start.0)) as u32;
+            let places: Vec<Ppn> = (0..most).map(|i| map.lookup(start + i)).collect();
+            let follows = |i: u32, place: Ppn| match places[0] {
+                Ppn::UNMAPPED => place == Ppn::UNMAPPED,
+                first => place == first + i,
+            };
+            let expected = (0..)
+                .zip(&places)
+                .take_while(|(i, place)| follows(*i, **place));
+            assert_eq!(map.units_in_run(start, most) as usize, expected.count());
+            assert_eq!(
+                map.are_mapped(start, most),
+                !places.contains(&Ppn::UNMAPPED)
+            );
+        }
     }
 
     /// Against a search from unit to unit.

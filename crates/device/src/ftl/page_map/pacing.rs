@@ -29,6 +29,11 @@ const fn price(units: u64) -> i64 {
 }
 
 impl Pace {
+    /// Whole native units that the host has credit for.
+    fn native_units(&self) -> u64 {
+        self.credit.max(0).cast_unsigned() / CREDIT_PER_UNIT
+    }
+
     /// The host has no credit.
     pub(super) fn take_credit(&mut self) {
         self.credit = 0;
@@ -62,7 +67,11 @@ impl PageMapDevice {
             .host_space_units()
             .saturating_sub(u64::from(self.writes.in_transit));
         let affordable = if is_paced {
-            (self.pace.credit.max(0) / price(self.log.cost_of_host_unit())).cast_unsigned()
+            let units = self.pace.native_units();
+            match self.log.cost_of_host_unit() {
+                1 => units,
+                cost => units / cost,
+            }
         } else {
             u64::MAX
         };

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::{Add, Sub};
 
 /// Physical number of a mapping unit: superblock × native units per superblock + offset.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct Ppn(pub u32);
 

@@ -33,7 +33,7 @@ impl PageMapDevice {
         let mut full = std::mem::take(&mut self.scratch.full);
         self.log.touch_for_read(first, units, self.now, &mut full);
         let wanted = self.log.take_wanted();
-        self.submit_host_programs(full.drain(..));
+        self.submit_host_programs(&mut full);
         self.scratch.full = full;
         let waits = self.fetch_map(wanted, MapWaiter::Command(index), true);
         self.pending[index as usize].waits = waits;
@@ -121,6 +121,9 @@ impl PageMapDevice {
 
     /// Counts the bytes of a read that were never written, or were discarded since.
     fn count_unmapped(&mut self, index: u32, first: Lpn, units: u32) {
+        if self.log.map.are_mapped(first, units) {
+            return;
+        }
         for unit in first.and_next(units) {
             if !self.log.is_mapped(unit) {
                 self.counters.unmapped_bytes += self.bytes_in(index, unit, 1);
@@ -252,10 +255,16 @@ impl PageMapDevice {
 
     /// Array reads that a run in its final place takes now: none while the write buffer has its data.
     /// What is being moved is read where it was, until the program at its new place is done.
+    #[inline(always)]
     pub(super) fn resolve(&self, run: PageRun, runs: &mut Vec<(Option<PageRun>, u32)>) {
         if self.is_settled(&run) {
             return runs.push((Some(run), run.units));
         }
+        self.resolve_unsettled(run, runs);
+    }
+
+    /// As [`PageMapDevice::resolve`], of a superblock that is being written to.
+    fn resolve_unsettled(&self, run: PageRun, runs: &mut Vec<(Option<PageRun>, u32)>) {
         // The page that units are joined in, and where it ends.
         let mut page: Option<(Ppn, PageRun)> = None;
         for i in 0..run.units {

@@ -140,8 +140,7 @@ impl Array {
         now: Nanos,
         events: &mut EventQueue,
     ) -> Option<Progress> {
-        let op = self.slots[index as usize].op;
-        let until = self.transfer_out(op, now);
+        let until = self.transfer_out(index, now);
         events.push(until, Event::Bus(index));
         for plane in self.planes_read(index) {
             self.planes[plane].bus_until = until;

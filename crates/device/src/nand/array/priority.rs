@@ -47,8 +47,7 @@ impl Bench {
         let op = op(class, die, owner);
         let slot = self.array.allocate(op);
         self.array.outstanding += 1;
-        self.array
-            .submit_to_queue(slot, op, self.now, &mut self.events);
+        self.array.submit_to_queue(slot, self.now, &mut self.events);
     }
 
     fn host_read(&mut self, command: u32) {

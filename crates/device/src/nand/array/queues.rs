@@ -5,31 +5,37 @@ use crate::convert::Narrow;
 use crate::nand::{PagesRead, Progress};
 
 impl Array {
+    /// Inlined, so that an operation is made in its slot: copied right after it was made, it would be waited for.
+    #[inline(always)]
     pub(super) fn allocate(&mut self, op: FlashOp) -> u32 {
-        if self.free_slot == NONE {
-            self.slots.push(Slot { op, next: NONE });
-            return self.slots.len().narrow() - 1;
-        }
         let index = self.free_slot;
-        self.free_slot = self.slots[index as usize].next;
-        self.slots[index as usize] = Slot { op, next: NONE };
-        index
+        match self.slots.get_mut(index as usize) {
+            Some(slot) => {
+                self.free_slot = slot.next;
+                *slot = Slot { op, next: NONE };
+                index
+            }
+            None => {
+                self.slots.push(Slot { op, next: NONE });
+                self.slots.len().narrow() - 1
+            }
+        }
     }
 
     pub(super) fn finish(&mut self, index: u32) -> Progress {
         self.outstanding -= 1;
-        let op = self.slots[index as usize].op;
-        self.slots[index as usize].next = self.free_slot;
+        let slot = &mut self.slots[index as usize];
+        slot.next = self.free_slot;
         self.free_slot = index;
         let pages = PagesRead {
-            pages: op.transfers,
-            failed: op.retransfers,
+            pages: slot.op.transfers,
+            failed: slot.op.retransfers,
         };
-        Progress::Finished(op.owner, pages)
+        Progress::Finished(slot.op.owner, pages)
     }
 
     pub(super) fn enqueue(&mut self, index: u32) {
-        let op = self.slots[index as usize].op;
+        let op = &self.slots[index as usize].op;
         let die = &mut self.dies[op.die];
         let queue = if op.urgent {
             &mut die.urgent

@@ -106,11 +106,11 @@ impl Log {
 
     /// The superblock that is being relocated, or a new one: in the foreground what makes room, in
     /// idle time (`idle`) also what folding can move.
-    pub(crate) fn current_victim(&mut self, now: Nanos, idle: bool) -> Option<Victim> {
+    pub(crate) fn current_victim(&mut self, now: Nanos, idle: bool) -> Option<&Victim> {
         if self.victim.is_none() {
             self.victim = self.choose_victim(now, idle);
         }
-        self.victim
+        self.victim.as_ref()
     }
 
     /// Whether a victim is under way.

@@ -200,14 +200,15 @@ mod tests {
             log.erase_invalid_instantly(now);
             while log.needs_relocation() {
                 let begins = !log.relocating();
-                let Some(victim) = log.current_victim(now, false) else {
+                let Some(victim) = log.current_victim(now, false).copied() else {
                     break;
                 };
                 if begins {
                     assert_eq!(victim.pool, pool_by_majority(&log, victim.superblock));
                 }
                 let mut sources = Vec::new();
-                let (moved, unit, exhausted) = log.relocate(now, &mut sources, &mut full);
+                let mut unit = None;
+                let (moved, exhausted) = log.relocate(now, &mut sources, &mut full, &mut unit);
                 moved_to[victim.pool as usize] += u64::from(moved);
                 for from in sources {
                     let to = log.map.lookup(log.map.owner(from));

@@ -193,14 +193,17 @@ impl Log {
             let Some(victim) = self.current_victim(now, idle) else {
                 break;
             };
+            let superblock = victim.superblock;
             sources.clear();
-            let (moved, full, exhausted) = self.relocate(now, &mut sources, &mut written);
+            let mut full = None;
+            let (moved, exhausted) = self.relocate(now, &mut sources, &mut written, &mut full);
+            self.prefetch_moves(moved);
             self.wanted.clear();
             for unit in written.drain(..).chain(full) {
                 self.program_done(unit.superblock);
             }
             if exhausted {
-                self.gc_writes(victim.superblock);
+                self.gc_writes(superblock);
             } else if moved == 0 {
                 break;
             }

@@ -37,10 +37,10 @@ impl Log {
         self.programmed.metadata += u64::from(units);
     }
 
-    /// Page of the map that has the entry of a unit.
+    /// Page of the map that has the entry of a unit. It holds a power of two of them, as a unit does of bytes.
     #[inline]
     pub(super) fn map_page_of(&self, logical: Lpn) -> u32 {
-        logical.0 / self.geometry.entries_per_unit()
+        logical.0 >> self.geometry.entries_per_unit().trailing_zeros()
     }
 
     /// Pages of the map that have the entries of `count` units, of which there is at least one.
@@ -198,10 +198,7 @@ impl Log {
         while i < count {
             let ppn = self.map.lookup(first + i);
             if ppn == Ppn::UNMAPPED {
-                let mut n = 1;
-                while i + n < count && self.map.lookup(first + i + n) == Ppn::UNMAPPED {
-                    n += 1;
-                }
+                let n = self.map.units_in_run(first + i, count - i);
                 each(None, n);
                 i += n;
                 continue;
@@ -212,10 +209,7 @@ impl Log {
             let place = g.place(superblock, offset, slc);
             let in_stripe = g.place_in_stripe(offset);
             let most = (g.stripe_units - in_stripe).min(count - i);
-            let mut n = 1;
-            while n < most && self.map.lookup(first + i + n) == ppn + n {
-                n += 1;
-            }
+            let n = self.map.units_in_run(first + i, most);
             let first_plane = g.plane_in_stripe(in_stripe);
             let last_plane = g.plane_in_stripe(in_stripe + n - 1);
             let planes = PlaneSet::from_to(first_plane, last_plane);

@@ -1,6 +1,7 @@
 //! Moving valid units out of a victim into the relocation stream.
 
-use super::{Cause, Log, PageRun, Pool, ProgramUnit, Stream, Victim};
+use super::open::Writer;
+use super::{Cause, Fetched, Log, PageRun, Pool, ProgramUnit, Victim};
 use crate::convert::Narrow;
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::ppn::Ppn;
@@ -8,79 +9,91 @@ use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::{Plane, PlaneSet};
 use nandscope_units::Nanos;
 
+/// Units that will be moved whose map entries are fetched: those of one or two program units.
+const FETCHED_AHEAD: u32 = 48;
+/// Of these, as many are fetched for each unit that the host writes: more than are moved for it, unless the device is
+/// nearly full.
+const FETCHED_PER_WRITE: u32 = 8;
+
 impl Log {
     /// Moves valid units out of the current victim into the relocation stream, until a program unit
-    /// is full. `sources` gets the place of every unit before, `written` the program units of the host's
-    /// stream that pages of the map fill which had to go. Returns the units moved, the program unit
-    /// that became full, and whether the victim is exhausted.
+    /// is full, which `full` gets. `sources` gets the place of every unit before, `written` the program units of the
+    /// host's stream that pages of the map fill which had to go. Returns the units moved, and whether the victim is
+    /// exhausted.
     pub(crate) fn relocate(
         &mut self,
         now: Nanos,
         sources: &mut Vec<Ppn>,
         written: &mut Vec<ProgramUnit>,
-    ) -> (u32, Option<ProgramUnit>, bool) {
-        let Some(mut victim) = self.victim.take() else {
-            return (0, None, true);
+        full: &mut Option<ProgramUnit>,
+    ) -> (u32, bool) {
+        let Some(victim) = &self.victim else {
+            return (0, true);
         };
-        let mut full = None;
+        let (superblock, cause, pool) = (victim.superblock, victim.cause, victim.pool);
         let mut moved = 0;
-        let some_valid = self.next_to_move(&victim).is_some();
-        let pool = victim.pool;
-        if some_valid && let Some(mut stream) = self.relocation_stream(pool, now) {
-            let to = self.geometry.ppn(stream.superblock, stream.next);
-            moved = self.move_units(&mut victim, &mut stream, sources);
-            full = self.take_full_unit(&mut stream);
-            self.relocation[pool as usize] = self.keep_or_close(stream);
+        let some_valid = self.next_to_move(victim).is_some();
+        let stream = Writer::Relocation(pool);
+        if some_valid && let Some((to, open)) = self.end_of(stream, now) {
+            let before = sources.len();
+            self.take_units(self.room(stream), sources);
+            moved = (sources.len() - before).narrow();
+            self.fetched.ahead = self.fetched.ahead.saturating_sub(moved);
+            *full = self.fill(stream, moved, false).1;
+            self.move_taken((superblock, moved), to, open);
+            self.close_if_full(stream);
             self.touch_for_move(to, moved, now, written);
         }
-        self.count_moved(victim.cause, moved);
-        let exhausted = self.next_to_move(&victim).is_none();
-        if !exhausted {
-            self.victim = Some(victim);
+        self.count_moved(cause, moved);
+        let left = |victim: &Victim| self.next_to_move(victim);
+        let exhausted = self.victim.as_ref().and_then(left).is_none();
+        if exhausted {
+            self.victim = None;
         }
-        (moved, full, exhausted)
+        (moved, exhausted)
     }
 
-    /// The open stream of relocation into a pool, taken out of the log, or a new one; `None` where no block is left.
-    pub(super) fn relocation_stream(&mut self, pool: Pool, now: Nanos) -> Option<Stream> {
-        if let Some(stream) = self.relocation[pool as usize].take() {
-            return Some(stream);
-        }
-        let superblock = self.blocks.open(false, now)?;
-        Some(Stream {
-            superblock,
-            next: 0,
-            slc: false,
-            filling: 0,
-            host_units: 0,
-        })
-    }
-
-    /// Fills the stream's program unit from the victim; returns the units moved.
-    pub(super) fn move_units(
-        &mut self,
-        victim: &mut Victim,
-        stream: &mut Stream,
-        sources: &mut Vec<Ppn>,
-    ) -> u32 {
-        let to = self.geometry.ppn(stream.superblock, stream.next);
-        let before = sources.len();
-        self.take_units(victim, self.room(stream), sources);
-        let moved = (sources.len() - before).narrow();
+    /// Moves the units that were taken out of the victim last to `to` in the superblock `open`.
+    fn move_taken(&mut self, (victim, moved): (SuperblockId, u32), to: Ppn, open: SuperblockId) {
         debug_assert_eq!(
-            self.blocks.get(victim.superblock).state,
+            self.blocks.get(victim).state,
             State::Collecting,
             "data is moved out of a superblock that is no victim"
         );
         self.map.move_taken(to);
+        self.map.mark_valid(to, moved);
         // A victim is neither open nor listed: nothing else follows from what it loses.
-        self.blocks.get_mut(victim.superblock).valid -= moved;
-        self.advance_stream(stream, to, moved);
-        moved
+        self.blocks.get_mut(victim).valid -= moved;
+        self.count_appended(open, moved);
+    }
+
+    /// Begins to fetch the map entries of some of the units that will be moved next, when the host writes `units`. The
+    /// fetches of a whole program unit at once would wait for one another.
+    #[inline]
+    pub(crate) fn prefetch_moves(&mut self, units: u32) {
+        let most = FETCHED_AHEAD.saturating_sub(self.fetched.ahead);
+        if most > 0
+            && let Some(victim) = &self.victim
+        {
+            let (from, end) = (victim.cursor, victim.end);
+            self.prefetch_moves_in(from, end, most.min(FETCHED_PER_WRITE * units));
+        }
+    }
+
+    fn prefetch_moves_in(&mut self, from: Ppn, end: Ppn, most: u32) {
+        if !(from..=end).contains(&self.fetched.to) {
+            self.fetched = Fetched { to: from, ahead: 0 };
+        }
+        let (to, fetched) = self.map.prefetch_owners(self.fetched.to, end, most);
+        self.fetched.to = to;
+        self.fetched.ahead += fetched;
     }
 
     /// Takes the next valid units out of the victim, of its one block where it is limited to that.
-    fn take_units(&mut self, victim: &mut Victim, most: u32, taken: &mut Vec<Ppn>) {
+    fn take_units(&mut self, most: u32, taken: &mut Vec<Ppn>) {
+        let Some(victim) = &mut self.victim else {
+            return;
+        };
         let before = taken.len();
         let (from, end) = (victim.cursor, victim.end);
         match victim.only {
@@ -199,10 +212,7 @@ impl Log {
 
     /// Closes the program unit of relocation into a pool with padding.
     pub(crate) fn close_relocation_unit(&mut self, pool: Pool) -> Option<ProgramUnit> {
-        let mut stream = self.relocation[pool as usize].take()?;
-        let unit = self.close_unit(&mut stream);
-        self.relocation[pool as usize] = self.keep_or_close(stream);
-        unit
+        self.pad(Writer::Relocation(pool))
     }
 
     pub(super) fn count_moved(&mut self, cause: Cause, units: u32) {
@@ -260,7 +270,7 @@ mod tests {
             yield_per_move: 0,
         });
         let (mut sources, mut reads) = (Vec::new(), Vec::new());
-        let (moved, ..) = log.relocate(Nanos::ZERO, &mut sources, &mut Vec::new());
+        let (moved, _) = log.relocate(Nanos::ZERO, &mut sources, &mut Vec::new(), &mut None);
         log.join_reads(&sources, SuperblockId(0), |run| reads.push(run));
         assert_eq!((moved, reads.len()), (2, 1), "{reads:?}");
         assert_eq!(

@@ -99,6 +99,7 @@ impl PageMapDevice {
         } = self.writes.transfers[transfer as usize];
         self.writes.free_transfers.push(transfer);
         self.writes.in_transit -= units;
+        self.log.prefetch_moves(units);
         // A write may begin and end within a unit.
         let last = first + (units - 1);
         let head = u32::from(self.is_partial(command, first));
@@ -170,7 +171,7 @@ impl PageMapDevice {
             self.pending[command as usize].status = Status::ReadOnly;
             self.writes.give_back(units - appended);
         }
-        self.submit_host_programs(full.drain(..));
+        self.submit_host_programs(&mut full);
         self.scratch.full = full;
         // The program that takes the last units keeps its places in the buffer until the pages of the map
         // have come that they are entered in: until then, reads find the data in the buffer only.

@@ -15,7 +15,7 @@ impl PageMapDevice {
     pub(super) fn complete_when_persisted(&mut self, index: u32) {
         let mut full = std::mem::take(&mut self.scratch.full);
         self.log.flush_journal(self.now, &mut full);
-        self.submit_host_programs(full.drain(..));
+        self.submit_host_programs(&mut full);
         self.scratch.full = full;
         self.complete_when_durable(index);
     }
@@ -28,8 +28,10 @@ impl PageMapDevice {
     /// Programs what is gathered.
     pub(super) fn close_host_units(&mut self) {
         if self.log.is_gathering() {
-            let units = self.log.close_host_units();
-            self.submit_host_programs(units);
+            let mut full = std::mem::take(&mut self.scratch.full);
+            full.extend(self.log.close_host_units());
+            self.submit_host_programs(&mut full);
+            self.scratch.full = full;
         }
     }
 

@@ -13,13 +13,12 @@ use crate::profile::schema::BufferRelease;
 impl PageMapDevice {
     /// Takes program units in the order in which they were filled. Relocation begins when all of them have
     /// their sequence numbers: the pages of the map that it changes fill units of their own.
-    pub(in crate::ftl::page_map) fn submit_host_programs(
-        &mut self,
-        units: impl IntoIterator<Item = ProgramUnit>,
-    ) {
-        for unit in units {
-            self.submit_host_program(unit);
+    #[inline]
+    pub(in crate::ftl::page_map) fn submit_host_programs(&mut self, units: &mut Vec<ProgramUnit>) {
+        for unit in &*units {
+            self.submit_host_program(*unit);
         }
+        units.clear();
         self.relocate_for_credit();
     }
 

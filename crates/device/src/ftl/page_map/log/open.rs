@@ -1,0 +1,180 @@
+//! Open superblocks: the program units that are filled in them, one after the other, by the host's data and by
+//! relocation. Which superblock is opened, and what is put there, is not decided here.
+
+use super::{Log, Pool, ProgramUnit, Stream};
+use crate::ftl::blocks::State;
+use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::page_map::program_id::ProgramId;
+use crate::ftl::superblock_id::SuperblockId;
+use nandscope_units::Nanos;
+
+/// What fills an open superblock.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Writer {
+    /// Data of the host for a pool, and the map's own.
+    Host(Pool),
+    /// What relocation moves to a pool.
+    Relocation(Pool),
+}
+
+impl Log {
+    fn stream(&self, writer: Writer) -> Option<&Stream> {
+        match writer {
+            Writer::Host(pool) => self.host[pool as usize].as_ref(),
+            Writer::Relocation(pool) => self.relocation[pool as usize].as_ref(),
+        }
+    }
+
+    #[inline]
+    fn stream_mut(&mut self, writer: Writer) -> &mut Option<Stream> {
+        match writer {
+            Writer::Host(pool) => &mut self.host[pool as usize],
+            Writer::Relocation(pool) => &mut self.relocation[pool as usize],
+        }
+    }
+
+    /// Where a writer goes on, and the superblock there; one is opened where none is. `None` where no block is left.
+    #[inline]
+    pub(super) fn end_of(&mut self, writer: Writer, now: Nanos) -> Option<(Ppn, SuperblockId)> {
+        if self.stream(writer).is_none() {
+            *self.stream_mut(writer) = self.open_for(writer, now);
+        }
+        let open = self.stream(writer)?;
+        Some((
+            self.geometry.ppn(open.superblock, open.next),
+            open.superblock,
+        ))
+    }
+
+    fn open_for(&mut self, writer: Writer, now: Nanos) -> Option<Stream> {
+        let slc = matches!(writer, Writer::Host(_)) && self.slc_may_grow();
+        let superblock = self.blocks.open(slc, now)?;
+        self.slc_count += u32::from(slc);
+        Some(Stream {
+            superblock,
+            next: 0,
+            slc,
+            filling: 0,
+            host_units: 0,
+        })
+    }
+
+    /// Units that fit into the program unit that a writer fills.
+    pub(super) fn room(&self, writer: Writer) -> u32 {
+        let room = |open: &Stream| self.geometry.mode(open.slc).program_units - open.filling;
+        self.stream(writer).map_or(0, room)
+    }
+
+    /// Counts as filled what of `count` units fits into the program unit of a writer; returns how many that is, and the
+    /// program unit if it is full.
+    ///
+    /// This comes before the map is changed, and in the stream's place: what is copied right after it was written would
+    /// be waited for until all writes to the map before it have found their memory.
+    #[inline(always)]
+    pub(super) fn fill(
+        &mut self,
+        writer: Writer,
+        count: u32,
+        host_data: bool,
+    ) -> (u32, Option<ProgramUnit>) {
+        let room = self.room(writer);
+        let fitting = count.min(room);
+        let Some(open) = self.stream_mut(writer) else {
+            return (0, None);
+        };
+        open.next += fitting;
+        open.filling += fitting;
+        open.host_units += if host_data { fitting } else { 0 };
+        debug_assert!(open.host_units <= open.filling);
+        let unit = (fitting == room).then(|| self.take_unit(writer));
+        (fitting, unit.flatten())
+    }
+
+    /// Fills the rest of a writer's program unit with padding, so that what it holds can be programmed.
+    pub(super) fn pad(&mut self, writer: Writer) -> Option<ProgramUnit> {
+        let padding = self.room(writer);
+        let open = self.stream_mut(writer).as_mut()?;
+        if open.filling == 0 {
+            return None;
+        }
+        open.next += padding;
+        self.programmed.padding += u64::from(padding);
+        self.appended += u64::from(padding);
+        let unit = self.take_unit(writer);
+        self.close_if_full(writer);
+        unit
+    }
+
+    /// Takes the program unit that a writer has filled.
+    #[inline]
+    fn take_unit(&mut self, writer: Writer) -> Option<ProgramUnit> {
+        let open = self.stream_mut(writer).as_mut()?;
+        open.filling = 0;
+        let host_units = std::mem::take(&mut open.host_units);
+        let (superblock, end, slc) = (open.superblock, open.next, open.slc);
+        debug_assert!(
+            end > 0 && end.is_multiple_of(self.geometry.mode(slc).program_units),
+            "a program unit is programmed before it is full"
+        );
+        let program = self.geometry.program_of(slc, end - 1);
+        self.blocks.get_mut(superblock).programs_pending += 1;
+        self.count_parity(slc, program);
+        Some(ProgramUnit {
+            superblock,
+            program,
+            die: self.geometry.die_of(slc, program),
+            slc,
+            host_units,
+        })
+    }
+
+    /// The parity of a row of program units counts with the last one of data.
+    fn count_parity(&mut self, slc: bool, program: ProgramId) {
+        let g = &self.geometry;
+        let units = g.parity_units(slc, program.0 + 1) - g.parity_units(slc, program.0);
+        if units > 0 {
+            self.programmed.parity += u64::from(units);
+            self.appended += u64::from(units);
+        }
+    }
+
+    /// Valid data was put into an open superblock.
+    #[inline]
+    pub(super) fn count_appended(&mut self, superblock: SuperblockId, count: u32) {
+        self.blocks.get_mut(superblock).valid += count;
+        self.appended += u64::from(count);
+    }
+
+    /// Closes a writer's superblock if it is full.
+    #[inline]
+    pub(super) fn close_if_full(&mut self, writer: Writer) {
+        let Some(open) = self.stream(writer) else {
+            return;
+        };
+        let units = self.geometry.mode(open.slc).superblock_units;
+        debug_assert!(
+            open.next <= units,
+            "data lies beyond the end of a superblock"
+        );
+        if open.next == units {
+            let (superblock, slc) = (open.superblock, open.slc);
+            *self.stream_mut(writer) = None;
+            self.close_superblock(superblock, slc);
+        }
+    }
+
+    fn close_superblock(&mut self, superblock: SuperblockId, slc: bool) {
+        self.closings += 1;
+        let block = self.blocks.get_mut(superblock);
+        block.state = State::Closed;
+        block.closed_order = self.closings;
+        let valid = block.valid;
+        if valid == 0 {
+            self.queue_erase(superblock);
+        } else if slc {
+            self.slc_closed.push_back(superblock);
+        } else {
+            self.victims.insert(superblock, valid);
+        }
+    }
+}
