@@ -437,7 +437,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                 self.operations += 1;
                 self.bytes = self.bytes.saturating_add(u64::from(slot.length));
                 let is_measured = thread.measures(reply.completed);
-                if is_measured && thread.has_judge {
+                if is_measured && thread.has_judge() {
                     self.judge(number, &slot, latency);
                 }
                 let thread = &self.threads[number];

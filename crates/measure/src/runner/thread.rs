@@ -84,8 +84,6 @@ pub(super) struct ThreadState {
     pauses: Pauses,
     /// Nothing but its depth, its time and its flushes holds it back.
     is_free: bool,
-    /// What it measures may end it.
-    pub(super) has_judge: bool,
     pending: Option<(Op, Option<Nanos>)>,
     depth: u32,
     /// See [`Pacing::refill_at`].
@@ -192,7 +190,6 @@ impl ThreadState {
             schedule: Schedule::new(&p, start),
             pauses: Pauses::new(&p, start),
             is_free: false,
-            has_judge: false,
             pending: None,
             depth: p.iodepth,
             refill_at: p.refill_at.unwrap_or(p.iodepth).min(p.iodepth - 1),
@@ -244,8 +241,6 @@ impl ThreadState {
         if p.steady.seconds > 0 {
             self.next_look = start + LOOK;
         }
-        self.has_judge =
-            self.search.is_some() || self.lowest.is_some() || self.next_look != Nanos::MAX;
         self.is_free = self.board.is_none()
             && self.search.is_none()
             && self.schedule.is_free()
@@ -328,6 +323,12 @@ impl ThreadState {
             .as_ref()
             .map(|search| Finding::Depth(search.depth()));
         depth.into_iter().chain(steady).collect()
+    }
+
+    /// Whether anything that it measures bears on when it ends.
+    #[inline]
+    pub(super) fn has_judge(&self) -> bool {
+        self.search.is_some() || self.lowest.is_some() || self.next_look != Nanos::MAX
     }
 
     /// An operation was done with this latency, which bears on when the thread ends.

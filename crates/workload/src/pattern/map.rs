@@ -91,17 +91,6 @@ impl RandomMap {
         self.search(block).or_else(|| self.search(0))
     }
 
-    /// Takes the first free block at or after `block`, around the end; `None` where none is left. What lies beyond the
-    /// last block is always free.
-    #[inline]
-    pub fn take_free(&mut self, block: u64) -> Option<u64> {
-        let block = self.next_free(block)?;
-        if block < self.blocks {
-            self.mark(block);
-        }
-        Some(block)
-    }
-
     /// The first free block from `block` to the end: up through the summaries until a word has a
     /// free bit after the place, then down to that block.
     fn search(&self, block: u64) -> Option<u64> {

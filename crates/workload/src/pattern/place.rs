@@ -129,8 +129,10 @@ impl Place {
         let stream = self.streams.get_mut(kind);
         let block = match &mut self.once {
             Some(Once::Map(map)) => {
-                let block = stream.draw_ahead(|next| map.prefetch(next));
-                map.take_free(block)?
+                let drawn = stream.draw_ahead(|next| map.prefetch(next));
+                let block = map.next_free(drawn)?;
+                map.take(block, 1);
+                block
             }
             _ => stream.offsets.draw(&mut stream.random),
         };

@@ -111,6 +111,7 @@ impl Victim {
 /// How far the map entries of a victim's units have been fetched from memory.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fetched {
+    /// The place after the last unit whose entry was fetched; of no meaning outside what is left of the victim.
     to: Ppn,
     /// Entries that are not needed yet.
     ahead: u32,

@@ -220,7 +220,7 @@ impl Map {
             };
             at = next;
         }
-        // Most are there since the call before; of those that are not, each would be waited for by itself.
+        // Most have come while the host wrote; of those that have not, each would be waited for by itself.
         let owners = self.owners.iter();
         self.forward
             .prefetch_all(owners.map(|owner| *owner as usize));

@@ -39,7 +39,9 @@ impl Log {
             self.take_units(self.room(stream), sources);
             moved = (sources.len() - before).narrow();
             self.fetched.ahead = self.fetched.ahead.saturating_sub(moved);
-            *full = self.fill(stream, moved, false).1;
+            let (fitting, unit) = self.fill(stream, moved, false);
+            debug_assert_eq!(fitting, moved, "a program unit overflows");
+            *full = unit;
             self.move_taken((superblock, moved), to, open);
             self.close_if_full(stream);
             self.touch_for_move(to, moved, now, written);
