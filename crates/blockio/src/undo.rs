@@ -76,8 +76,8 @@ struct Entry {
     /// The device's number of the write; none of a change that is never taken back.
     write: Option<u64>,
     range: Range<u64>,
-    /// The contents of the range before.
-    old: Vec<u8>,
+    /// The contents of the range before; `None` if they were zeroes, which take no memory.
+    old: Option<Vec<u8>>,
     /// The host has seen its completion.
     acknowledged: bool,
 }
@@ -106,7 +106,7 @@ impl Undo {
         self.entries.push_back(Entry {
             write: Some(write),
             range: offset..offset + length,
-            old,
+            old: old.iter().any(|byte| *byte != 0).then_some(old),
             acknowledged,
         });
         Ok(())
@@ -117,7 +117,7 @@ impl Undo {
         self.entries.push_back(Entry {
             write: None,
             range,
-            old: Vec::new(),
+            old: None,
             acknowledged: true,
         });
     }
@@ -203,7 +203,10 @@ impl Entry {
             _ => {}
         }
         let place = |at: u64| memory_len(at - self.range.start);
-        contents.write(from, &self.old[place(from)..place(range.end)])
+        match &self.old {
+            Some(old) => contents.write(from, &old[place(from)..place(range.end)]),
+            None => contents.write(from, &vec![0; memory_len(range.end - from)]),
+        }
     }
 }
 

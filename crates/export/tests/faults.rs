@@ -300,3 +300,86 @@ fn a_card_without_time_cannot_be_slow() {
     }
     card.inject("slow 0 0".parse().unwrap(), NOW).unwrap();
 }
+
+/// Most memory that this process had at a time, in bytes.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap();
+    let kib = line.split_whitespace().nth(1).unwrap();
+    kib.parse::<u64>().unwrap() * 1024
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_longest_range_of_zeroes_takes_little_memory_and_others_are_served() {
+    let mut service = service(device("reference-nvme-64gb"));
+    // Some of the range has contents, most of it has none.
+    for part in 0..64u64 {
+        let mut write = request(Action::Write, part * (61 << 20), 1 << 20);
+        write.data.fill(0xa5);
+        service.submit(origin(part), write, NOW);
+    }
+    let mut done = Vec::new();
+    while !service.drain(10_000, &mut done) {}
+    let before = peak_memory();
+    service.submit(
+        origin(100),
+        request(Action::WriteZeroes, 512, u32::MAX - 511),
+        NOW,
+    );
+    let mut reads = 0;
+    while service.outstanding() > 0 {
+        service.submit(origin(200 + reads), request(Action::Read, 0, 4096), NOW);
+        let mut done = Vec::new();
+        // The read is done within a few turns, whatever is left of the zeroes.
+        for _ in 0..4 {
+            service.run(NOW, &mut done);
+        }
+        assert!(done.iter().any(|d| d.origin == origin(200 + reads)));
+        reads += 1;
+    }
+    assert!(reads > 3, "{reads} reads beside the zeroes");
+    let growth = peak_memory() - before;
+    assert!(growth < 64 << 20, "{growth} bytes");
+    let mut bytes = Vec::new();
+    for part in 0..64u64 {
+        let store = service.store();
+        store
+            .append_to(&mut bytes, part * (61 << 20), 1 << 20)
+            .unwrap();
+    }
+    assert!(bytes[..512].iter().all(|b| *b == 0xa5));
+    assert!(bytes[512..].iter().all(|b| *b == 0));
+}
+
+#[test]
+fn a_power_cut_amid_zeroes_leaves_the_rest_as_it_was() {
+    for name in ["kingston-8gb+", "reference-nvme-64gb"] {
+        let mut service = service(device(name));
+        let mut write = request(Action::Write, 0, 16 << 20);
+        write.data.fill(0xa5);
+        service.submit(origin(0), write, NOW);
+        service.submit(origin(1), request(Action::Flush, 0, 0), NOW);
+        let mut done = Vec::new();
+        while !service.drain(10_000, &mut done) {}
+        let zeroes = request(Action::WriteZeroes, 0, 16 << 20);
+        service.submit(origin(2), zeroes, NOW);
+        let holds = |service: &Service<Device>, mib: u64| {
+            let mut byte = Vec::new();
+            service.store().append_to(&mut byte, mib << 20, 1).unwrap();
+            byte[0]
+        };
+        while holds(&service, 4) != 0 {
+            service.drain(1, &mut done);
+        }
+        assert_eq!(holds(&service, 5), 0xa5, "{name}: one command at a time");
+        assert_eq!(service.outstanding(), 1);
+        service.inject("power cycle".parse().unwrap(), NOW).unwrap();
+        service.drain(1, &mut done);
+        assert!(done.last().unwrap().outcome.is_err());
+        let mut bytes = Vec::new();
+        service.store().append_to(&mut bytes, 0, 16 << 20).unwrap();
+        // Commands after the one under way were not given yet.
+        assert!(bytes[6 << 20..].iter().all(|b| *b == 0xa5), "{name}");
+    }
+}

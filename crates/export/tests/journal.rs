@@ -57,7 +57,7 @@ fn request(dice: &mut SplitMix64, capacity: u64) -> Request {
         5..8 => (Action::Read, 32),
         8 => (Action::Discard, 20_000),
         9 => (Action::Zero, 64),
-        10 => (Action::WriteZeroes, 64),
+        10 => (Action::WriteZeroes, 4_000),
         _ => (Action::Flush, 0),
     };
     let most = most.min(used / 4096 / 8);

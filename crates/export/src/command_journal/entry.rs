@@ -33,7 +33,7 @@ pub enum Entry {
         at: Nanos,
         /// True if all events planned for this instant were executed before.
         settled: bool,
-        /// A flush of the same tag follows, and then only the request is done.
+        /// Another command of the same tag follows: a flush, or more zeroes. The request ends with the last.
         continued: bool,
     },
     /// Power went and came back.
@@ -59,13 +59,13 @@ pub struct Held {
     pub tag: u64,
     /// Kind of the commands.
     pub kind: CommandKind,
-    /// First sector of the whole request.
+    /// First sector of the request.
     pub lba: Lba,
-    /// Length of the whole request in sectors.
+    /// Length in sectors of what its commands covered so far.
     pub sectors: u32,
     /// Commands that are not completed.
     pub commands: u32,
-    /// A flush follows after them.
+    /// Another command follows after them: a flush, or more zeroes.
     pub continued: bool,
 }
 

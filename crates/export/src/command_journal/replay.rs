@@ -142,7 +142,7 @@ impl<'m, M: SimulatedDevice> Replay<'m, M> {
                 continue;
             };
             open.commands = open.commands.saturating_sub(1);
-            // A flush that had to follow is in the journal, or the journal ended before it.
+            // The command that had to follow is in the journal, or the journal ended before it.
             let waits = open.continued && self.ended.is_none();
             if open.commands == 0
                 && !waits

@@ -8,7 +8,6 @@ use nandscope_blockio::undo::Torn;
 use nandscope_device::{CommandKind, SimulatedDevice};
 use nandscope_units::Nanos;
 use std::fmt;
-use std::ops::Range;
 use thiserror::Error;
 
 /// Result of a fault command.
@@ -118,13 +117,12 @@ impl<M: SimulatedDevice> Service<M> {
         }
     }
 
-    /// The device's numbers of the writes that a request becomes.
-    pub(crate) fn numbers(&mut self, kind: CommandKind, commands: usize) -> Range<u64> {
-        let first = self.writes;
-        if matches!(kind, CommandKind::Write { .. }) {
-            self.writes += commands as u64;
-        }
-        first..self.writes
+    /// The device's number of the write that it is given next; `None` if it is another command.
+    pub(super) fn number(&mut self, kind: CommandKind) -> Option<u64> {
+        matches!(kind, CommandKind::Write { .. }).then(|| {
+            self.writes += 1;
+            self.writes - 1
+        })
     }
 
     fn power_on(&mut self) {
@@ -142,10 +140,10 @@ impl<M: SimulatedDevice> Service<M> {
         self.note_power_cut();
         let cut = self.model.cut_power();
         let mut under_way = self.take_pending();
-        under_way.sort_by_key(|p| p.writes.start);
+        under_way.sort_by_key(|p| p.write);
         let mut trouble = Ok(());
         for pending in &under_way {
-            if !pending.writes.is_empty()
+            if pending.write.is_some()
                 && let Err(Refusal::Failed(what)) = self.take_effect(pending, false)
             {
                 trouble = Err(InjectError::Contents(what));

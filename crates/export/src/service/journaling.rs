@@ -82,10 +82,8 @@ impl<M: SimulatedDevice> Service<M> {
 
 /// A request under way as it is noted at the beginning of a journal.
 fn held(tag: u64, pending: &Pending) -> Held {
-    let request = &pending.request;
-    let end = request.offset + u64::from(request.length);
-    let lba = Lba(request.offset / SECTOR_BYTES);
-    let sectors = end.div_ceil(SECTOR_BYTES) - lba.0;
+    let lba = Lba(pending.request.offset / SECTOR_BYTES);
+    let sectors = pending.given.end.div_ceil(SECTOR_BYTES) - lba.0;
     Held {
         tag,
         kind: pending.kind,
@@ -93,6 +91,6 @@ fn held(tag: u64, pending: &Pending) -> Held {
         // A request has less than 4 GiB.
         sectors: u32::try_from(sectors).unwrap_or(u32::MAX),
         commands: pending.commands,
-        continued: pending.flush_after,
+        continued: pending.flush_after || pending.has_rest(),
     }
 }

@@ -9,18 +9,19 @@
 
 pub mod faults;
 mod journaling;
+mod pieces;
 
 use crate::clock::{Clock, Speed};
 use crate::command_journal::keeping::Keeping;
 use crate::overhead::Overhead;
 use crate::record::Recording;
-use crate::request::{Action, Done, LARGEST_COMMAND, Origin, Refusal, Request};
+use crate::request::{Action, Done, Origin, Refusal, Request};
 use nandscope_blockio::fault::Faults;
 use nandscope_blockio::memory_len;
 use nandscope_blockio::store::Store;
 use nandscope_blockio::undo::Undo;
 use nandscope_device::{Command, CommandKind, Completion, SimulatedDevice, Status};
-use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
+use nandscope_units::{Lba, Nanos};
 
 /// Limit of device steps per turn, so that clients are served even if the model is slower than real
 /// time.
@@ -41,8 +42,10 @@ pub(crate) struct Pending {
     status: Status,
     /// A flush has to follow before it is done.
     pub(crate) flush_after: bool,
-    /// The device's numbers of its writes.
-    pub(crate) writes: std::ops::Range<u64>,
+    /// The device's number of the write that is under way; `None` for all other commands.
+    pub(crate) write: Option<u64>,
+    /// Bytes of the request that the commands given so far cover.
+    pub(crate) given: std::ops::Range<u64>,
 }
 
 /// Drives a device for its clients.
@@ -168,11 +171,11 @@ impl<M: SimulatedDevice> Service<M> {
         if let Some(recording) = &mut self.recording {
             recording.note(&request, kind, (at, wall));
         }
-        let ranges = commands_of(&request);
         let slot = self.free.pop().unwrap_or_else(|| {
             self.pending.push(None);
             self.pending.len() - 1
         });
+        let (given, ranges) = pieces::first(&request, kind);
         self.pending[slot] = Some(Pending {
             origin,
             kind,
@@ -181,7 +184,8 @@ impl<M: SimulatedDevice> Service<M> {
             commands: u32::try_from(ranges.len()).unwrap_or(u32::MAX),
             status: Status::Ok,
             flush_after: request.durable && kind == CommandKind::Discard && !lies,
-            writes: self.numbers(kind, ranges.len()),
+            write: self.number(kind),
+            given,
             request,
         });
         self.outstanding += 1;
@@ -277,7 +281,9 @@ impl<M: SimulatedDevice> Service<M> {
             lba,
             sectors,
         };
-        let continued = self.pending[slot].as_ref().is_some_and(|p| p.flush_after);
+        let continued = self.pending[slot]
+            .as_ref()
+            .is_some_and(|p| p.flush_after || p.has_rest());
         let settled = self.is_settled(at);
         if self.model.submit(command, at).is_ok() {
             self.note_command(command, at, settled, continued);
@@ -320,6 +326,10 @@ impl<M: SimulatedDevice> Service<M> {
                 pending.status = completion.status;
             }
             if pending.commands > 0 {
+                continue;
+            }
+            if pending.status == Status::Ok && pending.has_rest() {
+                self.continue_zeroes(slot, completion.completed);
                 continue;
             }
             if pending.flush_after && pending.status == Status::Ok {
@@ -371,7 +381,7 @@ impl<M: SimulatedDevice> Service<M> {
     ) -> Result<(), Refusal> {
         let request = &pending.request;
         let Some(faults) = &mut self.faults else {
-            return self.change(request);
+            return self.change(pending);
         };
         if matches!(request.action, Action::Read | Action::Fetch) {
             let range = request.offset..request.offset + u64::from(request.length);
@@ -381,23 +391,22 @@ impl<M: SimulatedDevice> Service<M> {
                 Ok(())
             };
         }
-        if !pending.writes.is_empty() {
-            for (number, (lba, sectors)) in pending.writes.clone().zip(commands_of(request)) {
-                let range = (lba.offset().0, u64::from(sectors) * SECTOR_BYTES);
-                self.undo
-                    .note(&self.store, number, range, acknowledged)
-                    .map_err(|e| Refusal::from(&e))?;
-            }
+        if let Some(number) = pending.write {
+            let range = pieces::sectors_of(&pending.given);
+            self.undo
+                .note(&self.store, number, range, acknowledged)
+                .map_err(|e| Refusal::from(&e))?;
         }
-        self.change(request)?;
-        if pending.writes.start.is_multiple_of(WRITES_BETWEEN_LOOKS) {
+        self.change(pending)?;
+        if pending.write.is_some_and(|n| n % WRITES_BETWEEN_LOOKS == 0) {
             self.undo.forget_before(self.model.durable_writes());
         }
         Ok(())
     }
 
-    /// Applies a completed request to the contents.
-    fn change(&mut self, request: &Request) -> Result<(), Refusal> {
+    /// Applies the commands of a request that are completed to the contents.
+    fn change(&mut self, pending: &Pending) -> Result<(), Refusal> {
+        let request = &pending.request;
         let changed = match request.action {
             Action::Write => match &mut self.faults {
                 Some(faults) if faults.corrupts() => {
@@ -408,8 +417,8 @@ impl<M: SimulatedDevice> Service<M> {
                 _ => self.store.write(request.offset, &request.data),
             },
             Action::Discard | Action::Zero | Action::WriteZeroes => {
-                let length = u64::from(request.length);
-                self.store.discard(request.offset, length)
+                let given = &pending.given;
+                self.store.discard(given.start, given.end - given.start)
             }
             Action::Read | Action::Fetch | Action::Flush => Ok(()),
         };
@@ -424,28 +433,5 @@ fn outcome(status: Status) -> Result<(), Refusal> {
         Status::UncorrectableRead => Err(Refusal::Unreadable),
         Status::ReadOnly => Err(Refusal::ReadOnly),
         Status::Unsupported => Err(Refusal::Unsupported),
-    }
-}
-
-/// The commands of a request, in whole sectors: one, but for ranges without data that no command
-/// is long enough for.
-fn commands_of(request: &Request) -> Vec<(Lba, u32)> {
-    let end = request.offset + u64::from(request.length);
-    let longest = if request.payload() > 0 {
-        u64::MAX
-    } else {
-        LARGEST_COMMAND
-    };
-    let mut commands = Vec::new();
-    let mut at = request.offset / SECTOR_BYTES * SECTOR_BYTES;
-    loop {
-        // A range has less than 4 GiB, and its sectors fit.
-        let sectors = (end - at).min(longest).div_ceil(SECTOR_BYTES);
-        let sectors = u32::try_from(sectors).unwrap_or(u32::MAX);
-        commands.push((Lba::containing(Bytes(at)), sectors));
-        at += u64::from(sectors) * SECTOR_BYTES;
-        if at >= end {
-            return commands;
-        }
     }
 }
