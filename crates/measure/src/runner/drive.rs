@@ -18,6 +18,9 @@ const OBSERVE_EVERY_OPS: u64 = 65_536;
 const OBSERVE_EVERY: Nanos = Nanos::from_secs(1);
 /// Waits without any movement of the clock after which the target is taken for broken.
 const STANDSTILL: u32 = 1 << 24;
+/// Latest time at which an operation may be due: 146 years. Twice as much still fits into [`Nanos`], so that no sum
+/// of it and of what a device takes overflows.
+const LATEST: Nanos = Nanos(1 << 62);
 /// Time between two checks of a loop for changes by other loops.
 const LOOK_AROUND: Nanos = Nanos::from_millis(10);
 const LOOK_AROUND_HELD: Nanos = Nanos::from_micros(50);
@@ -213,7 +216,11 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             if self.live == 0 {
                 break;
             }
-            let wake = self.wakes.peek().map_or(Nanos::MAX, |w| w.0.0);
+            let wake = self.wakes.peek().map(|w| w.0.0);
+            if wake.is_some_and(|at| at > LATEST) {
+                return Err(beyond_the_clock());
+            }
+            let wake = wake.unwrap_or(Nanos::MAX);
             let longest = self.now + self.longest_wait();
             let until = wake.min(next_sample).min(longest);
             self.target.wait(until, &mut replies)?;
@@ -586,4 +593,11 @@ fn fault(op: &Op, capacity: Bytes) -> Option<&'static str> {
         return Some("the range reaches beyond the end of the target");
     }
     None
+}
+
+fn beyond_the_clock() -> TargetError {
+    TargetError::Other(
+        "the next operation is due after more than 146 years, where the clock ends; check the times of the trace, `thinktime` and `startdelay`"
+            .to_string(),
+    )
 }

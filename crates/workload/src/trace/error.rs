@@ -72,6 +72,9 @@ pub enum TraceError {
     },
 }
 
+/// Longest pass of a trace in years: a run of some passes then stays within the clock of a run.
+pub(super) const MOST_YEARS: u64 = 100;
+
 /// Why a trace cannot be replayed on a device.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReplayError {
@@ -103,6 +106,17 @@ pub enum ReplayError {
     /// The speed is zero, negative or not a number.
     #[error("the replay speed must be a number above zero")]
     Speed,
+    /// A request is due beyond the clock of a run.
+    #[error(
+        "record {record} of the trace is due {years} years after the first, and a pass may take {most}; check the unit of its times, or cut pauses with an idle cap",
+        most = MOST_YEARS
+    )]
+    BeyondClock {
+        /// The record, from 1.
+        record: u64,
+        /// When it is due, in years from the first record.
+        years: u64,
+    },
     /// The device has no room for even one block of 4 KiB.
     #[error("the device of {0} is smaller than one block of 4 KiB")]
     TooSmall(Bytes),

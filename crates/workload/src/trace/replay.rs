@@ -3,6 +3,7 @@
 //! The replay decides the address and the due time of each request. The runner decides the number of
 //! outstanding requests, and what happens when the device is late.
 
+use super::error::MOST_YEARS;
 use super::fit::fit;
 use super::{Fit, Record, ReplayError, Trace};
 use crate::{Op, OpKind, OpSource, TimedOp};
@@ -62,7 +63,8 @@ impl Replay {
     ///
     /// # Errors
     /// Returns [`ReplayError`] if a request reaches beyond the device and the fit is exact, the device is too small for
-    /// the fit, an open loop is asked for a trace without times, or the speed is not above zero.
+    /// the fit, a trace without times is to be replayed in an open loop, the speed is not above zero, or a request is
+    /// due after more than a hundred years.
     pub fn new(
         trace: &Trace,
         options: &ReplayOptions,
@@ -77,6 +79,7 @@ impl Replay {
                 return Err(ReplayError::Speed);
             }
             retime(&mut records, speed, idle_cap.unwrap_or(Nanos::MAX));
+            check_clock(&records)?;
         }
         Ok(Replay {
             records,
@@ -102,6 +105,20 @@ impl Replay {
             Some(last) if self.due => last.time,
             _ => Nanos::ZERO,
         }
+    }
+}
+
+/// Refuses a trace of which a pass takes longer than [`MOST_YEARS`].
+fn check_clock(records: &[Record]) -> Result<(), ReplayError> {
+    const YEAR: u64 = 365 * 86_400 * 1_000_000_000;
+    // Times never decrease.
+    let beyond = records.partition_point(|r| r.time.0 <= MOST_YEARS * YEAR);
+    match records.get(beyond) {
+        Some(record) => Err(ReplayError::BeyondClock {
+            record: beyond as u64 + 1,
+            years: record.time.0 / YEAR,
+        }),
+        None => Ok(()),
     }
 }
 
@@ -207,6 +224,27 @@ mod tests {
         let mut replay = Replay::new(&trace(&[0, 5]), &options, ROOM).unwrap();
         assert_eq!(replay.expected_bytes(), Some(8192));
         assert_eq!(dues_ms(&mut replay), [None, None]);
+    }
+
+    #[test]
+    fn a_gap_beyond_the_clock_is_an_error_of_the_trace() {
+        const HOUR_MS: u64 = 3_600_000;
+        let gap = trace(&[0, 90 * 8_760 * HOUR_MS]);
+        assert!(Replay::new(&gap, &open(1.0, None), Bytes(u64::MAX)).is_ok());
+        let refused = Replay::new(&gap, &open(0.5, None), Bytes(u64::MAX)).unwrap_err();
+        let expected = ReplayError::BeyondClock {
+            record: 2,
+            years: 180,
+        };
+        assert_eq!(refused, expected);
+        let cap = Some(Nanos::from_millis(25));
+        assert!(Replay::new(&gap, &open(0.5, cap), Bytes(u64::MAX)).is_ok());
+        // Beyond what a time can hold.
+        let slowest = Replay::new(&gap, &open(1e-12, None), Bytes(u64::MAX)).unwrap_err();
+        assert!(matches!(
+            slowest,
+            ReplayError::BeyondClock { record: 2, .. }
+        ));
     }
 
     #[test]
