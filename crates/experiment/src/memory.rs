@@ -1,9 +1,12 @@
-//! Whether a simulated device fits into the memory that this process may have, before it is made: what is
-//! not there would end the program, in the midst of a run and without a message.
+//! Whether a simulated device and the jobs of a run fit into the memory that this process may have, before they are made:
+//! an allocation that fails ends the program in the middle of a run and without a message.
 
 use nandscope_device::memory_estimate;
 use nandscope_device::profile::Profile;
+use nandscope_measure::distribution::{FEW, HISTOGRAM_BYTES};
 use nandscope_units::Bytes;
+use nandscope_workload::job::{Distribution, Job, JobFile, RandomGenerator};
+use nandscope_workload::pattern::{RandomMap, Region};
 use std::path::Path;
 use std::sync::OnceLock;
 use thiserror::Error;
@@ -19,19 +22,25 @@ struct Limit {
 const ADDRESS_SPACE: &str = "are left below the limit of the address space (`ulimit -v`); raise it";
 const GROUP: &str = "are left below the memory limit of the control group; raise it";
 const MACHINE: &str = "are free on this machine; end other programs";
+const SMALLER_DEVICE: &str = "simulate a smaller device";
+const FEWER_JOBS: &str =
+    "run fewer jobs at once (`numjobs`, `stonewall`), or report them as one with `group_reporting`";
 
-/// A device does not fit into memory.
+/// A device or the jobs of a run do not fit into memory.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{name} needs {needed} of memory, but {left} {limit}, or simulate a smaller device")]
+#[error("{name} {need} {needed} of memory, but {left} {limit}, or {remedy}")]
 pub struct MemoryError {
-    /// The device as it was named.
+    /// The device as it was named, or the number of jobs.
     pub name: String,
+    need: &'static str,
     /// Required memory.
     pub needed: Bytes,
     /// Memory left.
     pub left: Bytes,
     /// Cause of the limit, and a remedy.
     limit: &'static str,
+    /// What else helps.
+    remedy: &'static str,
 }
 
 /// Refuses a device that does not fit into memory once all of it is written; `name` is for the message.
@@ -44,6 +53,81 @@ pub fn check(name: &str, profile: &Profile) -> Result<(), MemoryError> {
         Some(limit) if limit.left < needed => Err(refusal(name, needed, &limit)),
         _ => Ok(()),
     }
+}
+
+/// Refuses jobs whose threads and records do not fit into memory.
+///
+/// # Errors
+/// [`MemoryError`] with the required memory and the limit.
+pub fn check_jobs(jobs: &JobFile, capacity: Bytes) -> Result<(), MemoryError> {
+    let needed = of_jobs(jobs, capacity);
+    // A run of few jobs does not read the limits of the system.
+    if needed < 64 << 20 {
+        return Ok(());
+    }
+    let Some(limit) = smallest_limit().filter(|limit| limit.left < needed) else {
+        return Ok(());
+    };
+    let threads: u64 = jobs.jobs.iter().map(|job| u64::from(job.numjobs)).sum();
+    Err(MemoryError {
+        name: format!("{threads} jobs"),
+        need: "need",
+        remedy: FEWER_JOBS,
+        ..refusal("", needed, &limit)
+    })
+}
+
+/// Bytes of a thread of a run without its records and its random map: its generator, its slots, its place in the result.
+const THREAD: u64 = 12 << 10;
+
+/// Upper estimate of the memory for the jobs of a run, in bytes: the largest group, and the steps of the result.
+fn of_jobs(jobs: &JobFile, capacity: Bytes) -> u64 {
+    let groups = jobs.groups().into_iter().map(|group| {
+        let mut shared = 0;
+        let each = group.iter().map(|job| {
+            let clones = u64::from(job.numjobs);
+            let records = records(job, capacity);
+            // Jobs that report as a group share records.
+            let records = match job.group_reporting {
+                true => {
+                    shared = records.max(shared);
+                    0
+                }
+                false => clones.saturating_mul(records),
+            };
+            records.saturating_add(clones.saturating_mul(THREAD + random_map(job, capacity)))
+        });
+        each.fold(0u64, u64::saturating_add).saturating_add(shared)
+    });
+    groups.max().unwrap_or(0)
+}
+
+/// Bytes of the records of latencies of one clone.
+fn records(job: &Job, capacity: Bytes) -> u64 {
+    let flushes = job.fsync > 0 || job.fdatasync > 0 || job.end_fsync || job.fsync_on_close;
+    let directions = job.rw.kinds().len() as u64 + u64::from(flushes);
+    let endless = job.pacing.time_based || job.trace.is_some();
+    let operations = Region::of(job, 0, capacity).map_or(u64::MAX, |region| {
+        region.budget / u64::from(job.min_block().max(1))
+    });
+    match !endless && operations <= FEW as u64 {
+        true => directions * 16 * FEW as u64,
+        false => directions * HISTOGRAM_BYTES,
+    }
+}
+
+/// Bytes of the map of blocks that a random job has used.
+fn random_map(job: &Job, capacity: Bytes) -> u64 {
+    let has_map = job.rw.random
+        && job.random_map
+        && job.distribution == Distribution::Uniform
+        && job.generator != Some(RandomGenerator::Lfsr);
+    if !has_map {
+        return 0;
+    }
+    Region::of(job, 0, capacity).map_or(0, |region| {
+        RandomMap::bytes(region.length / u64::from(job.min_block().max(1)))
+    })
 }
 
 /// Memory left before the process was confined.
@@ -65,9 +149,11 @@ pub fn remember() {
 fn refusal(name: &str, needed: u64, limit: &Limit) -> MemoryError {
     MemoryError {
         name: name.to_string(),
+        need: "needs",
         needed: Bytes(needed),
         left: Bytes(limit.left),
         limit: limit.what,
+        remedy: SMALLER_DEVICE,
     }
 }
 
@@ -203,6 +289,25 @@ mod tests {
             assert_eq!(groups.left(&root, "3:cpu:/\n"), None);
             std::fs::remove_dir_all(&root).unwrap();
         }
+    }
+
+    #[test]
+    fn jobs_need_memory_for_their_records_and_maps() {
+        let of = |text: &str| {
+            let jobs = JobFile::parse("t", text).unwrap();
+            of_jobs(&jobs, Bytes::gib(64))
+        };
+        let many = "numjobs=30000\nsize=1m\n";
+        // Some hundred operations need no histogram, and a group has one record.
+        assert!(of(&format!("[a]\n{many}bs=4k\nrw=read\n")) < 700 << 20);
+        let each = of(&format!("[a]\n{many}bs=512\nrw=read\n"));
+        assert!((8 << 30..9 << 30).contains(&each), "{each}");
+        assert!(of(&format!("[a]\n{many}bs=512\nrw=read\ngroup_reporting\n")) < 700 << 20);
+        // A bit for each block of 64 GiB.
+        let maps = of("[a]\nnumjobs=1000\nrw=randread\nbs=4k\ngroup_reporting\n");
+        assert!((2 << 30..3 << 30).contains(&maps), "{maps}");
+        let in_turn = "[a]\nrw=randread\n[b]\nstonewall\nrw=randread\n";
+        assert_eq!(of(in_turn), of("[a]\nrw=randread\n"));
     }
 
     #[test]

@@ -1,20 +1,81 @@
 //! Distributions of latencies.
 //!
 //! A [`Distribution`] keeps an HdrHistogram with fixed bounds beside exact sums, so that minimum,
-//! maximum, mean and standard deviation do not carry the histogram's rounding. It knows nothing
-//! of jobs or devices.
+//! maximum, mean and standard deviation do not carry the histogram's rounding. The first latencies are kept as they
+//! are: a histogram takes 270 KB, which runs of many short jobs would not have. It knows nothing of jobs or devices.
 
 use hdrhistogram::Histogram;
 use nandscope_result::Latency;
 use nandscope_result::histogram::{self, HIGHEST_NS, HistogramError, decode, encode};
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// Latencies that are kept as they are before a histogram counts them.
+pub const FEW: usize = 256;
+
+/// Bytes of a histogram, as [`histogram::empty`] allocates it.
+pub const HISTOGRAM_BYTES: u64 = 270_000;
+
+/// The latencies of a distribution, in nanoseconds.
+#[derive(Clone, Debug)]
+enum Counts {
+    /// At most [`FEW`] of them, in the order in which they came.
+    Few(Vec<u64>),
+    Many(Box<Histogram<u64>>),
+}
+
+impl Counts {
+    #[inline]
+    fn record(&mut self, ns: u64) {
+        match self {
+            Counts::Many(histogram) => histogram.saturating_record(ns),
+            Counts::Few(latencies) if latencies.len() < FEW => latencies.push(ns),
+            Counts::Few(_) => self.make_histogram().saturating_record(ns),
+        }
+    }
+
+    fn make_histogram(&mut self) -> &mut Histogram<u64> {
+        if let Counts::Few(_) = self {
+            *self = Counts::Many(Box::new(self.histogram().into_owned()));
+        }
+        match self {
+            Counts::Many(histogram) => histogram,
+            Counts::Few(_) => unreachable!("replaced above"),
+        }
+    }
+
+    fn histogram(&self) -> Cow<'_, Histogram<u64>> {
+        match self {
+            Counts::Many(histogram) => Cow::Borrowed(histogram),
+            Counts::Few(latencies) => {
+                let mut histogram = histogram::empty();
+                for ns in latencies {
+                    histogram.saturating_record(*ns);
+                }
+                Cow::Owned(histogram)
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Counts) {
+        match other {
+            Counts::Few(latencies) => latencies.iter().for_each(|ns| self.record(*ns)),
+            Counts::Many(histogram) => {
+                // Both have the same bounds, which is the only thing that could make this fail.
+                if let Err(error) = self.make_histogram().add(&**histogram) {
+                    unreachable!("histograms of the same bounds add up: {error}");
+                }
+            }
+        }
+    }
+}
 
 /// Latencies as they come in, in nanoseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(into = "Kept", try_from = "Kept")]
 pub struct Distribution {
-    histogram: Histogram<u64>,
+    counts: Counts,
     count: u64,
     sum: u128,
     sum_of_squares: u128,
@@ -36,7 +97,7 @@ struct Kept {
 impl From<Distribution> for Kept {
     fn from(d: Distribution) -> Self {
         Kept {
-            histogram: encode(&d.histogram),
+            histogram: encode(&d.counts.histogram()),
             count: d.count,
             sum: d.sum,
             sum_of_squares: d.sum_of_squares,
@@ -50,18 +111,17 @@ impl TryFrom<Kept> for Distribution {
     type Error = HistogramError;
 
     fn try_from(kept: Kept) -> Result<Self, HistogramError> {
-        let mut distribution = Distribution::new();
         // Its own bounds, whatever those of the text are.
-        let histogram = decode(&kept.histogram)?;
-        let added = distribution.histogram.add(&histogram);
+        let mut histogram = histogram::empty();
+        let added = histogram.add(&decode(&kept.histogram)?);
         added.map_err(|e| HistogramError::Encoding(e.to_string()))?;
         Ok(Distribution {
+            counts: Counts::Many(Box::new(histogram)),
             count: kept.count,
             sum: kept.sum,
             sum_of_squares: kept.sum_of_squares,
             min: kept.min,
             max: kept.max,
-            ..distribution
         })
     }
 }
@@ -76,7 +136,7 @@ impl Distribution {
     /// An empty distribution.
     pub fn new() -> Self {
         Distribution {
-            histogram: histogram::empty(),
+            counts: Counts::Few(Vec::new()),
             count: 0,
             sum: 0,
             sum_of_squares: 0,
@@ -89,7 +149,7 @@ impl Distribution {
     #[inline]
     pub fn record(&mut self, latency: Nanos) {
         let ns = latency.0;
-        self.histogram.saturating_record(ns);
+        self.counts.record(ns);
         self.count += 1;
         self.sum += u128::from(ns);
         let square = u128::from(ns) * u128::from(ns);
@@ -100,10 +160,7 @@ impl Distribution {
 
     /// Adds what another counted; the result is the same as if this one had counted all of it.
     pub fn merge(&mut self, other: &Distribution) {
-        // Both have the same bounds, which is the only thing that could make this fail.
-        if let Err(error) = self.histogram.add(&other.histogram) {
-            unreachable!("histograms of the same bounds add up: {error}");
-        }
+        self.counts.merge(&other.counts);
         self.count += other.count;
         self.sum += other.sum;
         self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
@@ -156,12 +213,16 @@ impl Distribution {
     /// The latency that `percentile` percent of the operations did not exceed, to three digits,
     /// never beyond the exact maximum or below the exact minimum; zero where nothing was counted.
     pub fn percentile(&self, percentile: f64) -> Nanos {
+        self.percentile_in(&self.counts.histogram(), percentile)
+    }
+
+    fn percentile_in(&self, histogram: &Histogram<u64>, percentile: f64) -> Nanos {
         if self.count == 0 {
             return Nanos::ZERO;
         }
         // 99.9 / 100 is a little more than 0.999, which would ask for the 1000th of 1000 values.
         let quantile = percentile / 100.0 * (1.0 - 4.0 * f64::EPSILON);
-        let ns = self.histogram.value_at_quantile(quantile);
+        let ns = histogram.value_at_quantile(quantile);
         if ns >= HIGHEST_NS {
             return Nanos(self.max);
         }
@@ -173,6 +234,7 @@ impl Distribution {
         if self.count == 0 {
             return Latency::default();
         }
+        let histogram = self.counts.histogram();
         Latency {
             min_ns: self.min,
             max_ns: self.max,
@@ -180,9 +242,9 @@ impl Distribution {
             stddev_ns: self.stddev_ns(),
             percentiles: percentiles
                 .iter()
-                .map(|&p| (p, self.percentile(p).0))
+                .map(|&p| (p, self.percentile_in(&histogram, p).0))
                 .collect(),
-            histogram: encode(&self.histogram),
+            histogram: encode(&histogram),
         }
     }
 }
@@ -229,13 +291,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn text_form_gives_the_same_histogram(values in prop::collection::vec(0u64..HIGHEST_NS, 1..200)) {
+        fn text_form_gives_the_same_histogram(values in prop::collection::vec(0u64..HIGHEST_NS, 1..600), parts in 1usize..4) {
             let mut d = Distribution::new();
-            for &v in &values {
-                d.record(Nanos(v));
+            for part in values.chunks(values.len().div_ceil(parts)) {
+                let mut more = Distribution::new();
+                part.iter().for_each(|v| more.record(Nanos(*v)));
+                d.merge(&more);
             }
             let back = decode(&d.summary(&[50.0]).histogram).unwrap();
-            prop_assert_eq!(&back, &d.histogram);
+            prop_assert_eq!(&back, &*d.counts.histogram());
             prop_assert_eq!(back.len(), values.len() as u64);
             let mut sorted = values.clone();
             sorted.sort_unstable();

@@ -26,6 +26,7 @@ pub use target::{RunTarget, TargetAbilities, group_data};
 
 use crate::error::ErrorClass;
 use crate::jobs::Jobs;
+use crate::memory::{self, MemoryError};
 use crate::precondition::{Precondition, PreconditionError};
 use in_progress::RunInProgress;
 use nandscope_measure::steps::Attachment;
@@ -77,6 +78,9 @@ pub enum RunError {
     /// The pacing of a job contradicts itself.
     #[error(transparent)]
     Pacing(#[from] nandscope_measure::runner::RunError),
+    /// The jobs do not fit into memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
     /// The device cannot be filled.
     #[error(transparent)]
     Precondition(#[from] PreconditionError),
@@ -90,6 +94,7 @@ impl RunError {
     pub fn class(&self) -> ErrorClass {
         match self {
             RunError::Replay(error) => error.class(),
+            RunError::Memory(_) => ErrorClass::System,
             RunError::Precondition(_) => ErrorClass::Internal,
             RunError::Jobs(_) | RunError::Pacing(_) | RunError::NotFillable => ErrorClass::Usage,
         }
@@ -217,6 +222,7 @@ impl<'a> Prepared<'a> {
             fit: options.fit,
         };
         plan::check(&jobs.file.jobs, abilities)?;
+        memory::check_jobs(&jobs.file, capacity)?;
         for group in jobs.file.groups() {
             plan::of_group(group, &context, 1, None)?;
         }

@@ -40,6 +40,20 @@ impl RandomMap {
         map
     }
 
+    /// Bytes of memory of a map of `blocks` blocks.
+    pub fn bytes(blocks: u64) -> u64 {
+        let mut bits = blocks.max(1);
+        let mut bytes = 0;
+        loop {
+            let words = bits.div_ceil(64);
+            bytes += words * 8;
+            if words == 1 {
+                return bytes;
+            }
+            bits = words;
+        }
+    }
+
     /// Frees all blocks.
     pub fn clear(&mut self) {
         self.used = 0;
