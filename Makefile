@@ -22,9 +22,9 @@ python: tools
 tools:
 	scripts/install-tools.sh
 
-# Speed of the simulator, the generator and the recorder.
+# Speed of the simulator, the generator and the recorder. Writes docs/performance.csv and the pages that quote it.
 bench:
-	cargo bench --workspace
+	scripts/bench.py
 
 # The real engine against fio, in alternating runs; as root. Writes a section of docs/performance.md.
 bench-fio:

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""Holds the real engine against fio and writes the section of docs/performance.md.
+"""Compares the real engine with fio and writes the section of docs/performance.md.
 
-Both do the same job on the same target, a loop device with direct I/O over a file in a tmpfs, in
-alternating runs, so that what else the machine does hits both. fio runs with io_uring, fixed
-buffers and registered files. Then both generators run on a target that does nothing.
+Both run the same job on the same target, a loop device with direct I/O over a file in a tmpfs, in
+alternating runs, so that other load on the machine affects both. The job has a fixed number of
+operations; a run whose operations, bytes or queue depth differ ends the comparison with an error.
+fio runs with fixed buffers and registered files. Then both generators run on a target that does nothing.
 
 A loop device has a worker thread in the kernel. Whether the scheduler puts it beside the generator or
-on another processor changes the result of one and the same tool threefold, and by chance; so the
-kernel's workers are kept on processor 0 while a single job is compared, which gets a processor of its
-own, but at queue depth 1, where one of both always waits, the same.
+on another processor changes the result of one and the same tool threefold, and by chance. Therefore the
+kernel's workers are kept on processor 0 while a single job is compared. The job has processor 1; at
+queue depth 1, where generator and worker wait for each other, it has processor 0 as well.
 
-Root only: it mounts a tmpfs, attaches a loop device and restricts the kernel's workers, and takes all
-back again.
+Root only: it mounts a tmpfs, attaches a loop device and restricts the kernel's workers, and reverts all
+of it at the end.
 
-    scripts/bench-fio.py [--pairs 9] [--seconds 2] [--binary target/release/nandscope] [--dry-run]
+    scripts/bench-fio.py [--pairs 9] [--seconds 2] [--binary target/release/nandscope] [--dry-run] [--quick]
+
+`--quick` runs one short pair of each job and checks the work only: no figure is written.
 """
 
 import argparse
@@ -30,6 +33,7 @@ import tempfile
 import time
 
 import page_section
+from same_work import Work, demand
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIZE = "1g"
@@ -53,32 +57,63 @@ def processor_time(command, **options):
     return done.stdout, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def run_fio(target, options, milliseconds, _folder, _binary):
-    command = ["fio", "--name=bench", f"--filename={target}", "--ioengine=io_uring", "--direct=1",
-               "--fixedbufs", "--registerfiles", "--norandommap", f"--size={SIZE}", "--time_based",
-               f"--runtime={milliseconds}ms", "--group_reporting", "--thread", "--lat_percentiles=1",
-               "--clat_percentiles=0", "--percentile_list=50:99", "--output-format=json"]
-    text, cpu = processor_time(command + [f"--{k}={v}" for k, v in options.items()])
-    job = json.loads(text[text.index("{"):])["jobs"][0]
+ENGINE = "io_uring"
+# Options that only fio has: its fastest way to the device, and the latency that nandscope reports.
+FIO_ONLY = ["fixedbufs", "registerfiles", "thread", "lat_percentiles=1", "clat_percentiles=0"]
+
+
+def block_size(options):
+    """Bytes of an operation."""
+    return int(options["bs"].removesuffix("k")) << 10
+
+
+def job_file(folder, options, more):
+    """The job of both sides, with further lines."""
+    lines = [f"ioengine={ENGINE}", "direct=1", "norandommap", f"size={SIZE}", "group_reporting",
+             "percentile_list=50:99", *(f"{k}={v}" for k, v in options.items())]
+    path = folder / "bench.fio"
+    path.write_text("\n".join(["[bench]", *lines, *more, ""]))
+    return path
+
+
+def fio_job(target, options, more, folder):
+    """The JSON of fio's job, and its processor seconds."""
+    job = job_file(folder, options, [f"filename={target}", *FIO_ONLY, *more])
+    text, cpu = processor_time(["fio", "--output-format=json", job])
+    return json.loads(text[text.index("{"):])["jobs"][0], cpu
+
+
+def run_fio(target, options, operations, folder, _binary):
+    job, cpu = fio_job(target, options, [fixed(options, operations)], folder)
     part = job["read"] if job["read"]["total_ios"] else job["write"]
     points = part["lat_ns"]["percentile"]
-    return {"ops": part["total_ios"], "iops": part["iops"], "cpu": cpu,
+    return {"work": Work.of_fio(job), "iops": part["iops"], "cpu": cpu,
             "p50": points["50.000000"], "p99": points["99.000000"]}
 
 
-def run_nandscope(target, options, milliseconds, folder, binary):
-    job = folder / "bench.fio"
-    lines = [f"{k}={v}" for k, v in options.items()]
-    job.write_text("\n".join(["[bench]", "norandommap", f"size={SIZE}", "time_based", "group_reporting",
-                              "percentile_list=50:99", f"runtime={milliseconds}ms", *lines, ""]))
+def run_nandscope(target, options, operations, folder, binary):
+    job = job_file(folder, options, [fixed(options, operations)])
     result = folder / "bench.json"
-    _, cpu = processor_time([binary, "run", job, target, f"--destroy-data={pathlib.Path(target).name}", "--yes-destroy",
-                             pathlib.Path(target).name, "-o", result])
+    serial = pathlib.Path(target).name
+    _, cpu = processor_time([binary, "run", job, target, f"--destroy-data={serial}", "--yes-destroy", serial, "-o", result])
     document = json.loads(result.read_text())
     part = document["steps"][0]["jobs"][0]["directions"][0]
     points = dict(part["latency"]["percentiles"])
-    return {"ops": part["operations"], "iops": part["iops"], "cpu": cpu, "p50": points[50.0], "p99": points[99.0],
-            "null": float(document["environment"]["generator cost"].split()[0])}
+    return {"work": Work.of_nandscope(document), "iops": part["iops"], "cpu": cpu, "p50": points[50.0],
+            "p99": points[99.0], "null": float(document["environment"]["generator cost"].split()[0])}
+
+
+def fixed(options, operations):
+    """The line of a job that ends each of its clones after its share of the operations."""
+    return f"io_size={operations // options.get('numjobs', 1) * block_size(options)}"
+
+
+def operations_in(seconds, target, options, folder):
+    """Operations that fio does in this time: a multiple of the clones and of the depth."""
+    job, _ = fio_job(target, options, ["time_based", f"runtime={max(int(seconds * 1000), 100)}ms"], folder)
+    part = job["read"] if job["read"]["total_ios"] else job["write"]
+    step = options.get("numjobs", 1) * options["iodepth"]
+    return max(int(part["iops"] * seconds) // step, 8) * step
 
 
 WORKERS = pathlib.Path("/sys/devices/virtual/workqueue/cpumask")
@@ -98,15 +133,21 @@ def workers_kept():
 def compare(case, options, arguments, target, folder):
     """One row: medians, and the median of the ratios of the pairs."""
     tools = [run_fio, run_nandscope]
-    # What a program takes before and after the job is not the price of an operation.
-    start = {tool: statistics.median(tool(target, options, 1, folder, arguments.binary)["cpu"] for _ in range(3))
+    size = block_size(options)
+    depth = options["iodepth"] * options.get("numjobs", 1)
+    operations = operations_in(arguments.seconds, target, options, folder)
+    # A program's start and end are not part of the cost of an operation.
+    few, times = options.get("numjobs", 1), 1 if arguments.quick else 3
+    start = {tool: statistics.median(tool(target, options, few, folder, arguments.binary)["cpu"] for _ in range(times))
              for tool in tools}
     pairs = []
     for number in range(arguments.pairs):
         order = tools if number % 2 == 0 else tools[::-1]
-        got = {tool: tool(target, options, int(arguments.seconds * 1000), folder, arguments.binary) for tool in order}
+        got = {tool: tool(target, options, operations, folder, arguments.binary) for tool in order}
+        sides = {"fio": got[run_fio]["work"], "nandscope": got[run_nandscope]["work"]}
+        demand(case, sides, operations, size, depth)
         for tool, run in got.items():
-            run["cpu_op"] = max(run["cpu"] - start[tool], 0.0) / run["ops"] * 1e6
+            run["cpu_op"] = max(run["cpu"] - start[tool], 0.0) / operations * 1e6
         pairs.append((got[run_fio], got[run_nandscope]))
 
     def ratio(key):
@@ -125,6 +166,7 @@ def compare(case, options, arguments, target, folder):
 
 def null_engine(arguments):
     """Processor time per operation of fio on its null engine, ns."""
+    count = NULL_OPERATIONS // (20 if arguments.quick else 1)
     command = ["fio", "--name=null", "--ioengine=null", "--rw=randread", "--bs=4k", "--size=16g", "--iodepth=32",
                "--thread", "--output-format=json"]
 
@@ -133,7 +175,7 @@ def null_engine(arguments):
 
     costs = []
     for _ in range(arguments.pairs):
-        costs.append((once(NULL_OPERATIONS) - once(1)) / NULL_OPERATIONS * 1e9)
+        costs.append((once(count) - once(1)) / count * 1e9)
     return statistics.median(costs)
 
 
@@ -143,9 +185,10 @@ def section(rows, theirs, ours, arguments, load):
     return "\n".join([
         f"Measured on {today} with {version} on {os.cpu_count()} processors (Linux {os.uname().release}), load average "
         f"{load:.1f} at the start:",
-        f"{arguments.pairs} pairs of runs of {arguments.seconds:g} s, in alternating order, on a loop device with direct "
+        f"{arguments.pairs} pairs of runs of about {arguments.seconds:g} s, in alternating order, on a loop device with direct "
         "I/O over a tmpfs. Medians (fio / nandscope);",
-        "ratios are medians of those of the pairs. CPU: user and system time.",
+        "ratios are medians of those of the pairs. CPU: user and system time. In each pair both did the same operations at the",
+        "same queue depth.",
         "",
         "| job | IOPS | ratio | CPU per operation | ratio | p50 ratio | p99 ratio |",
         "|---|---|---|---|---|---|---|",
@@ -163,8 +206,9 @@ def with_target(arguments, folder):
     try:
         backing = mount / "backing"
         with open(backing, "wb") as file:
+            block = os.urandom(1 << 20)
             for _ in range(1024):
-                file.write(os.urandom(1 << 20))
+                file.write(block)
         loop = subprocess.run(["losetup", "--find", "--show", "--direct-io=on", backing],
                               capture_output=True, text=True, check=True).stdout.strip()
         try:
@@ -181,7 +225,7 @@ def with_target(arguments, folder):
         finally:
             subprocess.run(["losetup", "--detach", loop], check=False)
     finally:
-        # A loop device lets go of its file a little after it was detached.
+        # A loop device releases its file a little after it was detached.
         for _ in range(50):
             if subprocess.run(["umount", mount], capture_output=True).returncode == 0:
                 break
@@ -194,7 +238,10 @@ def main():
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "target/release/nandscope")
     parser.add_argument("--dry-run", action="store_true", help="print the section instead of writing it")
+    parser.add_argument("--quick", action="store_true", help="check the work in one short pair of runs each; write nothing")
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.pairs, arguments.seconds = 1, 0.1
     if os.geteuid() != 0:
         sys.exit("a loop device needs root")
     if os.cpu_count() < 2:
@@ -202,7 +249,9 @@ def main():
     arguments.binary = arguments.binary.resolve()
     with tempfile.TemporaryDirectory(prefix="nandscope-bench-") as folder:
         text = with_target(arguments, pathlib.Path(folder))
-    if arguments.dry_run:
+    if arguments.quick:
+        print("the work of both sides is the same in every job")
+    elif arguments.dry_run:
         print(text)
     else:
         page_section.replace(page_section.PERFORMANCE, "bench-fio", text)

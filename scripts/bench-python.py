@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """`make bench-python`: the Python package beside the command, two threads beside one, the memory of tables, a sweep on two
 threads. It needs the package in target/python-venv and the command of the same build (`make python`), and writes a
-section of docs/performance.md.
+section of docs/performance.md. A comparison whose sides differ in operations, bytes or queue depth is an error.
 
 Processor times are those of the kernel for a process and its children, so that other load on the machine counts little;
-wall times are printed for what cannot be said otherwise, with the load average.
+wall times are printed where processor times say nothing, with the load average.
+
+`--quick` runs each comparison once, with little work, and checks the work only: no figure is written.
 """
 
 import argparse
@@ -21,9 +23,12 @@ import time
 from pathlib import Path
 
 import page_section
+from same_work import Work, demand
 
 ROOT = Path(__file__).resolve().parent.parent
 DRIVE = "reference-nvme-64gb"
+DEPTH = 32
+SIZE = 4096
 READS = "[reads]\nrw=randread\nbs=4k\nioengine=libaio\niodepth=32\nnumber_ios={count}\n"
 WRITES = "[writes]\nrw=randwrite\nbs=4k\nioengine=libaio\niodepth=32\nnumber_ios={count}\n"
 
@@ -32,25 +37,26 @@ IN_PYTHON = """
 import nandscope, sys
 drive = nandscope.Device("{drive}")
 drive.precondition("sequential")
-drive.run(nandscope.Job.from_file("job.fio"))
+print(drive.run(nandscope.Job.from_file("job.fio")).json())
 """
 IN_THREADS = """
 import nandscope, sys, threading, time, resource, json
 drive = nandscope.Device("{drive}")
 drive.precondition("sequential")
 job = nandscope.Job.from_file("job.fio")
+done = []
 def measure(threads):
     forks = [[drive.fork() for _ in range(2 // threads)] for _ in range(threads)]
     def work(own):
         for fork in own:
-            fork.run(job)
+            done.append(sum(fork.run(job).jobs["operations"]))
     all = [threading.Thread(target=work, args=(own,)) for own in forks]
     used, began = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
     for thread in all: thread.start()
     for thread in all: thread.join()
     now = resource.getrusage(resource.RUSAGE_SELF)
     return time.monotonic() - began, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
-print(json.dumps([measure(1), measure(2)]))
+print(json.dumps([measure(1), measure(2), done]))
 """
 IN_TABLES = """
 import json, resource
@@ -86,7 +92,11 @@ def beside_the_command(command: Path, folder: Path, pairs: int, count: int) -> s
     for _ in range(pairs):
         line = [str(command), "run", "job.fio", f"sim:{DRIVE}", "--precondition", "sequential", "-o", "r.json"]
         theirs.append(run(line, folder)[1])
-        ours.append(run([sys.executable, "-c", IN_PYTHON.format(drive=DRIVE)], folder)[1])
+        _, cpu, text = run([sys.executable, "-c", IN_PYTHON.format(drive=DRIVE)], folder)
+        ours.append(cpu)
+        documents = {"command": (folder / "r.json").read_text(), "Python": text}
+        sides = {name: Work.of_nandscope(json.loads(text)) for name, text in documents.items()}
+        demand("reads in Python", sides, count, SIZE, DEPTH)
     ratio = statistics.median(o / t for o, t in zip(ours, theirs, strict=True))
     return (f"| {count / 1e6:g} million 4 KiB random reads, processor time: command, Python "
             f"| {statistics.median(theirs):.2f} s, {statistics.median(ours):.2f} s | {ratio:.3f} | ≤ 1.05 |")
@@ -95,8 +105,10 @@ def beside_the_command(command: Path, folder: Path, pairs: int, count: int) -> s
 def two_threads(folder: Path, pairs: int, count: int) -> list[str]:
     (folder / "job.fio").write_text(READS.format(count=count))
     all_of = [json.loads(run([sys.executable, "-c", IN_THREADS.format(drive=DRIVE)], folder)[2]) for _ in range(pairs)]
-    wall = [one[0] / two[0] for one, two in all_of]
-    cpu = [2 * one[1] / two[1] for one, two in all_of]
+    if any(done != [count] * 4 for _, _, done in all_of):
+        sys.exit(f"two threads: runs did other than {count} operations: {[done for _, _, done in all_of]}")
+    wall = [one[0] / two[0] for one, two, _ in all_of]
+    cpu = [2 * one[1] / two[1] for one, two, _ in all_of]
     return [f"| two runs on two threads: speed-up, wall time | median {statistics.median(wall):.2f} "
             f"| {max(wall):.2f} at best | ≥ 1.9 |",
             "| the same from processor time (2 × one thread / two threads) "
@@ -108,7 +120,9 @@ def tables(folder: Path, rows: int) -> str:
     more = f"norandommap=1\nio_size={4096 * rows}\n"
     (folder / "job.fio").write_text(READS.format(count=rows) + more)
     out = run([sys.executable, "-c", IN_TABLES.format(drive=DRIVE)], folder)[2]
-    rows, size, before, after, run_peak, top = json.loads(out)
+    wanted, (rows, size, before, after, run_peak, top) = rows, json.loads(out)
+    if rows != wanted:
+        sys.exit(f"tables: {rows} operations instead of {wanted}")
     return (f"| {rows:.0e} operations ({size / 1e9:.2f} GB of buffers) to polars: growth of memory "
             f"| {(after - before) / 1e6:.1f} MB | {100 * (after - before) / size:.2f} % of the buffers; "
             f"peak {100 * max(0, top - run_peak) / size:.2f} % above that of the run | ≤ 5 % |")
@@ -123,7 +137,8 @@ def sweep(command: Path, folder: Path, points: int, count: int) -> list[str]:
     alone = run([*line[:2], "job.fio", *line[3:], "--jobs", "1", "-o", "one"], folder)
     both = run([*line, "--jobs", "2", "-o", "two"], folder)
     same = (folder / "one/points.csv").read_bytes() == (folder / "two/points.csv").read_bytes()
-    assert same, "the number of threads changed the table"
+    if not same:
+        sys.exit("sweep: the number of threads changed the table")
     return [f"| sweep of {points} points ({count:,} writes each, steady state): processor time with one "
             f"thread, with two | {alone[1]:.1f} s, {both[1]:.1f} s | {both[1] / alone[1]:.3f} | ≤ 1.1 |",
             f"| the same: wall time with two threads, half of the processor time with one | {both[0]:.1f} s, {alone[1] / 2:.1f} s "
@@ -138,7 +153,10 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=200)
     parser.add_argument("--writes", type=int, default=1_000_000)
     parser.add_argument("--print-only", action="store_true", help="leave docs/performance.md as it is")
+    parser.add_argument("--quick", action="store_true", help="check the work with little of it; write nothing")
     options = parser.parse_args()
+    if options.quick:
+        options.pairs, options.reads, options.rows, options.points, options.writes = 1, 100_000, 500_000, 4, 1000
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     built = [target / profile / "nandscope" for profile in ("release", "debug")]
     command = max((path for path in built if path.exists()), key=lambda path: path.stat().st_mtime)
@@ -149,6 +167,9 @@ def main() -> None:
         lines += two_threads(folder, options.pairs, options.reads)
         lines.append(tables(folder, options.rows))
         lines += sweep(command, folder, options.points, options.writes)
+    if options.quick:
+        print("the work of both sides is the same in every comparison")
+        return
     profile = "release" if command.parent.name == "release" else "development"
     text = (
         f"Measured on {datetime.date.today()} on {os.cpu_count()} processors (Linux {platform.release()}) with the {profile} build, "

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Holds `nandscope serve --speed max` against nbdkit's memory plugin and writes the section of docs/performance.md.
+"""Compares `nandscope serve --speed max` with nbdkit's memory plugin and writes the section of docs/performance.md.
 
-Both serve 1 GiB from memory over a unix socket to the same client, fio's nbd engine, in alternating runs, so that
-what else the machine does hits both. Fails where a ratio of the medians is below 0.8.
+Both serve 1 GiB from memory over a Unix socket to the same client, fio's nbd engine, in alternating runs, so that other
+load on the machine affects both. Each run has a fixed number of operations; a run whose operations, bytes or queue depth
+differ ends the comparison with an error. Fails if a ratio of the medians is below 0.8.
 
-    scripts/bench-serve.py [--pairs 9] [--seconds 2] [--binary target/release/nandscope] [--dry-run]
+    scripts/bench-serve.py [--pairs 9] [--seconds 2] [--binary target/release/nandscope] [--dry-run] [--quick]
+
+`--quick` runs one short pair of each job and checks the work only: no ratio is required and no figure is written.
 """
 
 import argparse
@@ -19,6 +22,7 @@ import tempfile
 import time
 
 import page_section
+from same_work import Work, demand
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CARD = "sim:reference-nvme-64gb"
@@ -30,7 +34,7 @@ CASES = [
 
 
 def fio(socket, options):
-    """Megabytes per second of one run."""
+    """The JSON of the job of one run, and its megabytes per second."""
     command = ["fio", "--name=bench", "--ioengine=nbd", f"--uri=nbd+unix:///?socket={socket}", "--size=1g",
                "--norandommap", "--output-format=json"]
     done = subprocess.run(command + [f"--{k}={v}" for k, v in options.items()], capture_output=True, text=True)
@@ -39,17 +43,31 @@ def fio(socket, options):
     # The engine says that it is connected before the document begins.
     job = json.loads(done.stdout[done.stdout.index("{\n"):])["jobs"][0]
     part = job["read"] if job["read"]["total_ios"] else job["write"]
-    return part["bw_bytes"] / 1e6
+    return job, part["bw_bytes"] / 1e6
+
+
+def block_size(options):
+    """Bytes of an operation."""
+    return int(options["bs"][:-1]) << {"k": 10, "m": 20}[options["bs"][-1]]
 
 
 def compare(case, options, sockets, arguments):
     """One row, and the ratio."""
-    timed = {**options, "time_based": 1, "runtime": f"{int(arguments.seconds * 1000)}ms"}
+    size, depth = block_size(options), options["iodepth"]
+    # As many operations as the slower server does in the time, by a short run.
+    timed = {**options, "time_based": 1, "runtime": "200ms"}
+    rate = min(fio(socket, timed)[1] for socket in sockets.values()) * 1e6 / size
+    operations = max(int(rate * arguments.seconds) // depth, 8) * depth
+    fixed = {**options, "io_size": operations * size}
     runs = {name: [] for name in sockets}
     for number in range(arguments.pairs):
         order = list(sockets) if number % 2 == 0 else list(sockets)[::-1]
+        works = {}
         for name in order:
-            runs[name].append(fio(sockets[name], timed))
+            job, rate = fio(sockets[name], fixed)
+            works[name] = Work.of_fio(job)
+            runs[name].append(rate)
+        demand(case, works, operations, size, depth)
     theirs, ours = (statistics.median(runs[name]) for name in ("nbdkit", "nandscope"))
     ratios = [a / b for a, b in zip(runs["nandscope"], runs["nbdkit"])]
     print(f"{case}: nbdkit {theirs:.0f} MB/s, nandscope {ours:.0f} MB/s, {ours / theirs:.2f}", flush=True)
@@ -64,8 +82,8 @@ def section(rows, arguments, load):
     return "\n".join([
         f"Measured on {datetime.date.today().isoformat()} with {version('fio')} and {version('nbdkit')} on "
         f"{os.cpu_count()} processors",
-        f"(Linux {os.uname().release}), load average {load:.1f} at the start: {arguments.pairs} pairs of runs of "
-        f"{arguments.seconds:g} s, in alternating order. Medians.",
+        f"(Linux {os.uname().release}), load average {load:.1f} at the start: {arguments.pairs} pairs of runs of about "
+        f"{arguments.seconds:g} s, in alternating order, with the same operations at the same queue depth. Medians.",
         "",
         f"| job | nbdkit memory | nandscope {CARD} | ratio | single pairs |",
         "|---|---|---|---|---|",
@@ -102,10 +120,16 @@ def main():
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "target/release/nandscope")
     parser.add_argument("--dry-run", action="store_true", help="print the section instead of writing it")
+    parser.add_argument("--quick", action="store_true", help="check the work in one short pair of runs each; write nothing")
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.pairs, arguments.seconds = 1, 0.3
     arguments.binary = arguments.binary.resolve()
     with tempfile.TemporaryDirectory(prefix="nandscope-bench-") as folder:
         text, least = measure(arguments, pathlib.Path(folder))
+    if arguments.quick:
+        print("the work with both servers is the same in every job")
+        return
     if arguments.dry_run:
         print(text)
     else:

@@ -17,6 +17,7 @@ need qemu-img qemu-utils
 need flashbench flashbench
 need f3probe f3
 need nbdsh python3-libnbd
+need nbdkit nbdkit
 need qemu-system-x86_64 qemu-system-x86
 need python3 python3
 # What `make python` makes a virtual environment with.

@@ -45,6 +45,18 @@ tests slow
 stage "release build"
 cargo build --release
 
+stage "benchmarks: the same work on both sides"
+if [[ $(id -u) -eq 0 ]] && command -v fio >/dev/null && losetup --find >/dev/null 2>&1; then
+    scripts/bench-fio.py --quick --binary "$target/release/nandscope"
+else
+    skip "the comparison with fio needs fio, root and a loop device"
+fi
+if command -v fio >/dev/null && command -v nbdkit >/dev/null; then
+    scripts/bench-serve.py --quick --binary "$target/release/nandscope"
+else
+    skip "the comparison with nbdkit needs fio and nbdkit"
+fi
+
 stage "the same results from the debug and the release build"
 scripts/determinism.sh "$target/debug/nandscope" "$target/release/nandscope"
 
@@ -54,6 +66,7 @@ scripts/planted-bugs.py --some 24
 stage "Python package"
 if python3 -c 'import ensurepip, venv' 2>/dev/null; then
     make python
+    "$target/python-venv/bin/python" scripts/bench-python.py --quick
 else
     skip "the Python package needs python3-venv"
 fi

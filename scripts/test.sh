@@ -18,6 +18,7 @@ stage "format, links, places of planted faults"
 cargo fmt --all --check
 rustfmt --edition 2024 --check fuzz/src/*.rs fuzz/fuzz_targets/*.rs
 scripts/check-links.py
+scripts/bench.py --check
 scripts/planted-bugs.py --check
 
 stage "documentation site"
