@@ -3,11 +3,11 @@
 use crate::error::{Failure, of_class};
 use crate::values::{self, Notation};
 use nandscope_experiment::jobs::{Jobs, JobsError, notices};
+use nandscope_files::{FollowLinks, open_regular};
 use nandscope_workload::job::Override;
 use nandscope_workload::trace::Format;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -76,9 +76,9 @@ impl Job {
 fn is_trace(path: &Path) -> bool {
     const HEAD: u64 = 4096;
     let mut head = Vec::new();
-    let file = File::open(path).ok().filter(|_| path.is_file());
+    let file = open_regular(path, FollowLinks::Yes);
     let read = file.map(|file| file.take(HEAD).read_to_end(&mut head));
-    matches!(read, Some(Ok(_))) && Format::detect(&head).is_some()
+    matches!(read, Ok(Ok(_))) && Format::detect(&head).is_some()
 }
 
 /// Lines with what jobs of this package have by default, unless they have something else.

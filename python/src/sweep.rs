@@ -13,9 +13,10 @@ use nandscope_result::{ResultDocument, json};
 use nandscope_suite::at_once;
 use nandscope_sweep::table::Outcome;
 use nandscope_sweep::{
-    Keep, Metric, Parts, Point, PointError, PointMaker as Maker, Range, RowFiles, Sampling, Store,
-    StoreError, pool,
+    Found, Keep, Metric, Parts, Point, PointError, PointMaker as Maker, Range, RowFiles, Sampling,
+    Store, StoreError, pool,
 };
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
@@ -149,11 +150,19 @@ impl PointStore {
         Ok(PointStore(Store::open(&folder).map_err(of_store)?))
     }
 
-    /// What a finished point measured; `None` if it is not finished.
-    fn find(&self, point: &SweepPoint) -> PyResult<Option<Measured>> {
-        let document = self.0.find(&point.point);
-        let found = document.map(|document| measured(&document, &point.metrics));
-        Ok(found.transpose()?)
+    /// What a finished point measured; `None` if it is not finished, and, with a warning, if its file is damaged.
+    fn find(&self, py: Python<'_>, point: &SweepPoint) -> PyResult<Option<Measured>> {
+        match self.0.find(&point.point) {
+            Found::Whole(document) => Ok(Some(measured(&document, &point.metrics)?)),
+            Found::Nothing => Ok(None),
+            Found::Damaged(why) => {
+                let text = format!("{why}; the point is run again").replace('\0', "");
+                // Without a zero byte it is a C string.
+                let text = std::ffi::CString::new(text).unwrap_or_default();
+                PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 1)?;
+                Ok(None)
+            }
+        }
     }
 
     /// Keeps the result document of a point.
@@ -282,8 +291,8 @@ struct Gathered {
 
 impl Keep for Gathered {
     /// The caller has looked for finished points before.
-    fn find(&self, _: &Point) -> Option<ResultDocument> {
-        None
+    fn find(&self, _: &Point) -> Found {
+        Found::Nothing
     }
 
     fn keep(&self, point: &Point, document: &ResultDocument) -> Result<(), StoreError> {

@@ -21,10 +21,10 @@ pub fn read(folder: &Path) -> Result<Author, Failure> {
         match path.file_name().and_then(|name| name.to_str()) {
             Some(name) if name.starts_with('.') => {}
             Some("introduction.md") => {
-                author.introduction = Some(input::text(&path, "the introduction")?);
+                author.introduction = Some(input::regular_text(&path, "the introduction")?);
             }
             Some("conclusion.md") => {
-                author.conclusion = Some(input::text(&path, "the conclusion")?);
+                author.conclusion = Some(input::regular_text(&path, "the conclusion")?);
             }
             _ => author.photos.push(photo(&path)?),
         }
@@ -46,19 +46,20 @@ pub fn read(folder: &Path) -> Result<Author, Failure> {
     Ok(author)
 }
 
-/// Copies texts and photos that [`read`] accepts into another folder, created if missing. Files of other names stay there.
+/// Copies texts and photos that [`read`] accepts into the folder `inside` of a shelf, created if missing. Files of other
+/// names stay there.
 ///
 /// # Errors
 /// `Exit::File` if a file cannot be read or written.
-pub fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
-    nandscope_files::create_folder(to)?;
+pub fn copy(from: &Path, shelf: &Path, inside: &Path) -> Result<(), Failure> {
+    nandscope_files::create_folder_in(shelf, inside)?;
     for path in files(from)? {
         let Some(name) = path.file_name() else {
             continue;
         };
         if !name.as_encoded_bytes().starts_with(b".") {
-            let bytes = input::bytes(&path, "a text or photo of the author")?;
-            nandscope_files::write_in(to, Path::new(name), &bytes, Access::Usual)?;
+            let bytes = input::regular(&path, "a text or photo of the author")?;
+            nandscope_files::write_in(shelf, &inside.join(name), &bytes, Access::Usual)?;
         }
     }
     Ok(())
@@ -83,7 +84,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 
 /// A photo; its caption is the name of its file.
 fn photo(path: &Path) -> Result<Photo, Failure> {
-    let bytes = input::bytes(path, "the photo")?;
+    let bytes = input::regular(path, "the photo")?;
     let Some(kind) = photo_kind(&bytes) else {
         return Err(Failure::usage(format!(
             "{} is neither introduction.md, conclusion.md nor a PNG, JPEG or WebP photo; remove it from the folder",

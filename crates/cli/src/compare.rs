@@ -1,5 +1,6 @@
 //! `nandscope compare`: the figures of stored results side by side.
 
+use crate::claims::FileClaims;
 use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
@@ -45,6 +46,11 @@ pub struct Arguments {
 /// there are fewer than two, or the baseline is none of them.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let baseline = baseline(&arguments)?;
+    let mut files = FileClaims::default();
+    files.inputs("the result", &arguments.results)?;
+    if let Some(page) = &arguments.html {
+        files.output("--html", page)?;
+    }
     Confine::default()
         .reading(&arguments.results)
         .reading(&arguments.shelf)

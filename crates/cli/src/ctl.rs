@@ -4,13 +4,16 @@ use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use clap::Args;
 use nandscope_blockio::fault::{FaultCommand, GRAMMAR};
-use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::io::{self, BufRead, BufReader, Read as _, Write};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// Longest wait for the server's answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest answer that is read, bytes.
+const LONGEST_ANSWER: u64 = 64 << 10;
 
 /// The commands, indented as examples are.
 fn help() -> String {
@@ -56,18 +59,24 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// Asks the server within [`PATIENCE`], whatever it does: it may accept no connection, say nothing, or speak for ever.
 fn ask(arguments: &Arguments, command: &str) -> io::Result<String> {
-    let mut stream = UnixStream::connect(&arguments.socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let (answered, wait) = channel();
+    let (socket, command) = (arguments.socket.clone(), command.to_string());
+    // Where the server does not answer, the thread stays until the process ends.
+    std::thread::Builder::new().spawn(move || answered.send(converse(&socket, &command)))?;
+    wait.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+        let seconds = PATIENCE.as_secs();
+        Err(io::Error::other(format!(
+            "the server does not answer within {seconds} s; check that it is running"
+        )))
+    })
+}
+
+fn converse(socket: &Path, command: &str) -> io::Result<String> {
+    let mut stream = UnixStream::connect(socket)?;
     stream.write_all(format!("{command}\n").as_bytes())?;
     let mut answer = String::new();
-    let read = BufReader::new(stream).read_line(&mut answer);
-    read.map_err(|e| match e.kind() {
-        ErrorKind::WouldBlock => {
-            io::Error::other("the server does not answer; check that it is running")
-        }
-        _ => e,
-    })?;
+    BufReader::new(stream.take(LONGEST_ANSWER)).read_line(&mut answer)?;
     Ok(answer)
 }

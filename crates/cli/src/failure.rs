@@ -4,7 +4,7 @@
 use nandscope_experiment::ErrorClass;
 use nandscope_experiment::input::InputError;
 use nandscope_experiment::memory::MemoryError;
-use nandscope_files::WriteError;
+use nandscope_files::{Collision, Refusal, WriteError};
 use std::fmt::Display;
 use std::process::ExitCode;
 
@@ -117,7 +117,20 @@ impl Failure {
 
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
-        Failure::file(error)
+        match error {
+            // Like a file with two roles in one command: another name is the remedy.
+            WriteError::Refused {
+                refusal: Refusal::Locked,
+                ..
+            } => Failure::usage(error),
+            _ => Failure::file(error),
+        }
+    }
+}
+
+impl From<Collision> for Failure {
+    fn from(error: Collision) -> Self {
+        Failure::usage(error)
     }
 }
 

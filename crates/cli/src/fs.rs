@@ -11,6 +11,7 @@ mod plan;
 mod rows;
 mod variants;
 
+use crate::claims::FileClaims;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -31,6 +32,9 @@ use options::Chosen;
 use plan::Plan;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
+
+/// File of the results of `--cuts`.
+const CUTS: &str = "cuts.json";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -161,14 +165,12 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         .iter()
         .map(|name| Subject::open(name, host, console))
         .collect::<Result<_, _>>()?;
+    let files = claim(&arguments, &subjects)?;
     let folders = arguments.output.iter().chain(&arguments.trace);
     let _made: Vec<output::Made> = folders
         .map(|folder| output::check_folder(folder))
         .collect::<Result<_, _>>()?;
-    if let Some(page) = &arguments.page {
-        output::check_file(page)?;
-        output::check_file(&output::rows_beside(page)?)?;
-    }
+    files.check()?;
     if let Some(points) = arguments.cuts {
         return cut(&arguments, points, &kernel, &subjects, &chosen, console);
     }
@@ -207,7 +209,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
         summaries.push(summary_json::of(&result));
         if let Some(folder) = arguments.folder(subject, subjects.len()) {
-            let written = keep(&result, &folder, console);
+            let written = keep(&result, &arguments, &folder, console);
             if written.is_ok() {
                 kept.finish(result.complete);
             }
@@ -226,7 +228,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             page::write(&subjects, &measured, &kernel.version, &link)
         };
         let written = output::write_or_keep(path, text.as_bytes())
-            .and_then(|()| output::write_or_keep(&rows_path, rows.into_text().as_bytes()));
+            .and_then(|()| output::write_or_keep_beside(&rows_path, rows.into_text().as_bytes()));
         if written.is_ok() {
             console.note(&format!("page: {}", path.display()));
         }
@@ -257,6 +259,28 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     } else {
         Err(Failure::new(Exit::Partial, failed.join("\n")))
     }
+}
+
+/// Claims all files of the command.
+fn claim(arguments: &Arguments, subjects: &[Subject]) -> Result<FileClaims, Failure> {
+    let mut files = FileClaims::default();
+    for target in &arguments.targets {
+        files.target(target)?;
+    }
+    files.host(arguments.host.as_deref())?;
+    files.inputs("--kernel", &arguments.kernel)?;
+    files.inputs("--script", arguments.chosen.scripts())?;
+    for subject in subjects {
+        if let Some(folder) = arguments.folder(subject, subjects.len()) {
+            files.result(&folder)?;
+            files.file("the table of power cuts", &folder.join(CUTS))?;
+        }
+    }
+    if let Some(page) = &arguments.page {
+        files.output("--page", page)?;
+        files.beside("the rows of the page,", &output::rows_beside(page)?)?;
+    }
+    Ok(files)
 }
 
 impl Arguments {
@@ -327,18 +351,14 @@ fn cut(
         false => console.print(&cuts::table(subject, &rows, console)),
     }];
     if let Some(folder) = &arguments.output {
-        kept.push(output::write_or_keep_in(
-            folder,
-            "cuts.json",
-            text.as_bytes(),
-        ));
+        kept.push(output::write_or_keep_in(folder, CUTS, text.as_bytes()));
     }
     if let Some(path) = &arguments.page {
         let rows_path = output::rows_beside(path)?;
         let link = link_to(&rows_path);
         let text = cuts::page(subject, &rows, points, &kernel.version, &link);
         kept.push(output::write_or_keep(path, text.as_bytes()));
-        kept.push(output::write_or_keep(
+        kept.push(output::write_or_keep_beside(
             &rows_path,
             cuts::csv(&rows).as_bytes(),
         ));
@@ -462,14 +482,22 @@ fn swept(group: &variants::Group, steps: &mut [StepResult]) -> Vec<Figure> {
     figures
 }
 
-fn keep(result: &ResultDocument, folder: &Path, console: &Console) -> Result<(), Failure> {
+fn keep(
+    result: &ResultDocument,
+    arguments: &Arguments,
+    folder: &Path,
+    console: &Console,
+) -> Result<(), Failure> {
     // With several targets each has a folder of its own, in one that was there at the start.
-    if folder.parent().is_some_and(Path::is_dir) {
+    if let Some(output) = &arguments.output
+        && let Ok(inside) = folder.strip_prefix(output)
+    {
         // Where it cannot be made, the writing says so, and keeps the result elsewhere.
-        let _ = std::fs::create_dir(folder);
+        let _ = nandscope_files::create_folder_in(output, inside);
     }
+    let place = output::report_folder(result, folder);
     output::write_report(result, folder)?;
-    console.note(&format!("report: {}", folder.join("report.html").display()));
+    console.note(&format!("report: {}", place.join("report.html").display()));
     Ok(())
 }
 

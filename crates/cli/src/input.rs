@@ -32,6 +32,22 @@ pub fn text(path: &Path, what: &str) -> Result<String, Failure> {
     Ok(input::text(path, what)?)
 }
 
+/// The bytes of a regular file, found in a folder or named by the user: never those of a pipe.
+///
+/// # Errors
+/// As [`bytes`], and `Exit::Usage` if it is not a regular file.
+pub fn regular(path: &Path, what: &str) -> Result<Vec<u8>, Failure> {
+    Ok(input::regular(path, what)?)
+}
+
+/// The text of a regular file.
+///
+/// # Errors
+/// As [`regular`], and `Exit::Usage` if it is not UTF-8.
+pub fn regular_text(path: &Path, what: &str) -> Result<String, Failure> {
+    Ok(input::regular_text(path, what)?)
+}
+
 /// Whether a file begins as JSON does, rather than as a job file.
 ///
 /// # Errors
@@ -49,8 +65,19 @@ pub fn is_json(path: &Path) -> Result<bool, Failure> {
 /// # Errors
 /// As [`text`], and `Exit::Usage` if it is not a result that this program reads.
 pub fn result(path: &Path) -> Result<ResultDocument, Failure> {
-    let text = text(path, "the result")?;
-    json::from_json(&text, path).or_else(|e| of_fio(path, &text)?.ok_or_else(|| Failure::usage(e)))
+    document(path, &text(path, "the result")?)
+}
+
+/// A stored result that was found in a folder.
+///
+/// # Errors
+/// As [`regular_text`] and [`result`].
+pub fn regular_result(path: &Path) -> Result<ResultDocument, Failure> {
+    document(path, &regular_text(path, "the result")?)
+}
+
+fn document(path: &Path, text: &str) -> Result<ResultDocument, Failure> {
+    json::from_json(text, path).or_else(|e| of_fio(path, text)?.ok_or_else(|| Failure::usage(e)))
 }
 
 /// The document of fio's output; `None` where the text is something else.

@@ -9,6 +9,7 @@
 mod advise;
 mod author;
 mod calc;
+mod claims;
 mod compare;
 mod completions;
 mod confine;

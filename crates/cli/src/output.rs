@@ -5,13 +5,20 @@
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::rescue;
-use nandscope_files::Access;
+use nandscope_files::{Access, FollowLinks, folder_of, read_regular};
 use nandscope_report::shelf::PageContext;
 use nandscope_report::{ReportError, summary_json, terminal};
 use nandscope_result::ResultDocument;
 use nandscope_result::json::to_json;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+
+/// Name of the result in the folder of a report.
+pub const RESULT: &str = "result.json";
+/// Folder of an incomplete report in a folder that has a complete one.
+pub const INCOMPLETE: &str = "incomplete";
+/// Largest result that is looked at before it would be replaced.
+const LARGEST: u64 = 16 << 30;
 
 /// Output format of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,14 +53,6 @@ pub fn rows_beside(page: &Path) -> Result<PathBuf, Failure> {
     Ok(rows)
 }
 
-/// Makes sure that `path` can be written later.
-///
-/// # Errors
-/// `Exit::File` if it cannot be written now.
-pub fn check_file(path: &Path) -> Result<(), Failure> {
-    Ok(nandscope_files::check(path)?)
-}
-
 /// Folders that were made for results. If they are empty when this is dropped, they are removed,
 /// so that a refused command leaves nothing behind.
 #[derive(Debug)]
@@ -71,17 +70,33 @@ impl Drop for Made {
     }
 }
 
-/// Makes sure that files can be written into `folder` later, which is made where it is missing, and
-/// goes with what is given back if it is empty then.
+/// Makes sure that files can be written into `folder` later, which is created if missing. Dropping the returned value
+/// removes a created folder that is still empty.
 ///
 /// # Errors
 /// `Exit::File` if it cannot be created, or no file can be written into it.
 pub fn check_folder(folder: &Path) -> Result<Made, Failure> {
+    check_folder_in(folder, Path::new(""))
+}
+
+/// As [`check_folder`], for a folder in the one that the user named: links to other folders are refused.
+///
+/// # Errors
+/// As [`check_folder`].
+pub fn check_folder_in(folder: &Path, inside: &Path) -> Result<Made, Failure> {
+    let is_itself = inside.as_os_str().is_empty();
+    let place = match is_itself {
+        true => folder.to_path_buf(),
+        false => folder.join(inside),
+    };
     let missing = |f: &&Path| !f.as_os_str().is_empty() && !f.exists();
-    let missing = folder.ancestors().take_while(missing);
+    let missing = place.ancestors().take_while(missing);
     let made = Made(missing.map(Path::to_path_buf).collect());
     nandscope_files::create_folder(folder)?;
-    nandscope_files::check_folder(folder)?;
+    if !is_itself {
+        nandscope_files::create_folder_in(folder, inside)?;
+    }
+    nandscope_files::check_folder(&place)?;
     Ok(made)
 }
 
@@ -91,6 +106,15 @@ pub fn check_folder(folder: &Path) -> Result<Made, Failure> {
 /// `Exit::File` if the file is refused or cannot be written; an older file of that name is then unchanged.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     Ok(nandscope_files::write(path, bytes, Access::Usual)?)
+}
+
+/// Writes a file beside the one that the user named, under a name that the user did not give: no link is followed.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_beside(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    write_in(folder_of(path), &name, bytes)
 }
 
 /// Writes a file into a folder that the user named.
@@ -110,7 +134,7 @@ pub fn write_in(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Failure> 
 /// A report that could not be written.
 pub fn report_failure(error: &ReportError) -> Failure {
     match error {
-        ReportError::Write(_) | ReportError::Folder { .. } => Failure::file(error),
+        ReportError::Write(_) => Failure::file(error),
         ReportError::TooFewDocuments(_) | ReportError::NoSuchBaseline { .. } => {
             Failure::usage(error)
         }
@@ -137,13 +161,51 @@ pub fn write_or_keep_in(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), F
     written.map_err(|e| rescue::keep(&folder.join(name), bytes, &e))
 }
 
-/// Writes a result into a file, or keeps it.
+/// Writes a file beside the one that the user named, under a name that the user did not give: no link is followed.
 ///
 /// # Errors
 /// As [`write_or_keep`].
-pub fn write_result(document: &ResultDocument, path: &Path) -> Result<(), Failure> {
-    let text = to_json(document).map_err(Failure::internal)?;
-    write_or_keep(path, text.as_bytes())
+pub fn write_or_keep_beside(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    write_or_keep_in(folder_of(path), &name, bytes)
+}
+
+/// Name of an output of an incomplete run beside a complete one: `r.json` becomes `r.incomplete.json`.
+pub fn apart(path: &Path) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_os_string();
+    name.push(".");
+    name.push(INCOMPLETE);
+    if let Some(ending) = path.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    path.with_file_name(name)
+}
+
+/// The folder for the report of a result: `folder`, or a folder in it if this result is incomplete and the one in
+/// `folder` is complete. A complete result is replaced by a complete one only.
+pub fn report_folder(document: &ResultDocument, folder: &Path) -> PathBuf {
+    match replaces_complete(document, &folder.join(RESULT)) {
+        true => folder.join(INCOMPLETE),
+        false => folder.to_path_buf(),
+    }
+}
+
+/// Whether an incomplete result would replace a complete one.
+pub fn replaces_complete(document: &ResultDocument, path: &Path) -> bool {
+    !document.complete && is_complete(path)
+}
+
+/// Whether a file holds a complete result.
+pub fn is_complete(path: &Path) -> bool {
+    #[derive(Deserialize)]
+    struct Head {
+        format: String,
+        complete: bool,
+    }
+    let bytes = read_regular(path, FollowLinks::Yes, LARGEST).unwrap_or_default();
+    serde_json::from_slice::<Head>(&bytes)
+        .is_ok_and(|head| head.format == nandscope_result::FORMAT && head.complete)
 }
 
 /// Combines the results of several outputs, all of which were attempted.
@@ -161,7 +223,7 @@ pub fn all(outputs: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(),
     Err(first)
 }
 
-/// Writes a result and its report into a folder; gives the files of the report, its page first.
+/// Writes a result and its report into a folder (or [`report_folder`]); gives the files of the report, its page first.
 ///
 /// # Errors
 /// `Exit::File` if the folder cannot be written; the message names the place of the result.
@@ -179,13 +241,20 @@ pub fn write_report_in_context(
     context: &PageContext,
 ) -> Result<Vec<PathBuf>, Failure> {
     let text = to_json(document).map_err(Failure::internal)?;
+    let place = report_folder(document, folder);
+    if place != folder
+        && let Err(e) = nandscope_files::create_folder_in(folder, Path::new(INCOMPLETE))
+    {
+        return Err(rescue::keep(&place.join(RESULT), text.as_bytes(), &e));
+    }
+    let folder = &place;
     // First the result: it cannot be made again from anything else.
-    write_or_keep_in(folder, "result.json", text.as_bytes())?;
+    write_or_keep_in(folder, RESULT, text.as_bytes())?;
     nandscope_report::write_among(document, context, folder).map_err(|e| {
         let mut failure = report_failure(&e);
         failure.text.push_str(&format!(
             "\nthe result is complete: make its report with `nandscope report {} -o DIR`",
-            folder.join("result.json").display()
+            folder.join(RESULT).display()
         ));
         failure.but_saved()
     })
@@ -222,8 +291,9 @@ pub fn present(
     form: Form,
     console: &Console,
 ) -> Result<(), Failure> {
+    let place = report_folder(document, folder);
     let written = write_report(document, folder).map(drop);
-    show(document, folder, written, form, console)
+    show(document, &place, written, form, console)
 }
 
 /// Prints the summary of a result, also where its report could not be written, and says where the page is.

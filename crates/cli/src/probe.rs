@@ -1,6 +1,7 @@
 //! `nandscope probe`: what is inside a device, from times of operations alone. How it is measured and
 //! what it means is in the infer crate; the blind test of it is in the suite.
 
+use crate::claims::FileClaims;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::inspect::card_environment;
@@ -112,6 +113,7 @@ struct Output<'a> {
 /// goes away or the user stops before the first answer.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let folder = arguments.output.as_deref();
+    claim(&arguments)?;
     let _made = folder.map(output::check_folder).transpose()?;
     if arguments.self_test {
         return self_test(&arguments, console);
@@ -137,6 +139,21 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         }
     };
     finish(&arguments, &report, &document, console)
+}
+
+/// Claims all files of the command.
+fn claim(arguments: &Arguments) -> Result<(), Failure> {
+    let mut files = FileClaims::default();
+    files.inputs("--from-flashbench", &arguments.from_flashbench)?;
+    if let Some(target) = &arguments.target {
+        files.target(target)?;
+    }
+    files.host(arguments.how.host.as_deref())?;
+    arguments.how.real.claim(&mut files)?;
+    match &arguments.output {
+        Some(folder) => files.result(folder),
+        None => Ok(()),
+    }
 }
 
 /// Probes a simulated or a real target, and gives what came out.

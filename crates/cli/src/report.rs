@@ -1,6 +1,7 @@
 //! `nandscope report`: a stored result, or what a journal of steps holds, as a page, plots and tables.
 
 use crate::author;
+use crate::claims::FileClaims;
 use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
@@ -63,6 +64,15 @@ pub struct Arguments {
 /// `Exit::File` if the result cannot be read or the folder cannot be written; `Exit::Usage` if the file is not a
 /// result.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    if let Some(folder) = &arguments.output {
+        let mut files = FileClaims::default();
+        files.inputs("the result", &arguments.result)?;
+        if let Some(journal) = &arguments.recover {
+            files.input("the journal", journal)?;
+            files.file("the recovered result", &folder.join(output::RESULT))?;
+        }
+        files.report(folder)?;
+    }
     let confine = Confine::default()
         .reading(&arguments.result)
         .reading(&arguments.shelf)

@@ -1,6 +1,7 @@
 //! `nandscope review`: a whole review of a device, from the check of everything that can be wrong
 //! to the report. The procedure itself is the suite crate's.
 
+use crate::claims::FileClaims;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -125,7 +126,7 @@ pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure>
     let folder = folder.unwrap_or_else(|| PathBuf::from("review-comparison"));
     let mut folders: Vec<PathBuf> = Vec::new();
     for target in &targets {
-        let inside = folder.join(folder_name(target));
+        let inside = PathBuf::from(folder_name(target));
         if folders.contains(&inside) {
             return Err(Failure::usage(format!(
                 "{target} is named twice; name each target once"
@@ -135,14 +136,24 @@ pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure>
     }
     arguments.among_others = true;
     let mut exit = Exit::Done;
+    let mut results: Vec<PathBuf> = Vec::new();
     for (target, inside) in targets.into_iter().zip(&folders) {
         arguments.target = target;
-        arguments.output = Some(inside.clone());
-        if one(&arguments, console)? != Exit::Done {
+        arguments.output = Some(folder.join(inside));
+        let _made = output::check_folder_in(&folder, inside)?;
+        let place = folder.join(inside);
+        let before = output::is_complete(&place.join(output::RESULT));
+        let ended = one(&arguments, console)?;
+        // An incomplete result does not replace a complete one.
+        let apart = before && ended != Exit::Done;
+        results.push(match apart {
+            true => place.join(output::INCOMPLETE).join(output::RESULT),
+            false => place.join(output::RESULT),
+        });
+        if ended != Exit::Done {
             exit = Exit::Partial;
         }
     }
-    let results: Vec<PathBuf> = folders.iter().map(|f| f.join("result.json")).collect();
     let documents = results.iter().map(|path| input::result(path));
     let documents = documents.collect::<Result<Vec<_>, _>>()?;
     let documents: Vec<&ResultDocument> = documents.iter().collect();
@@ -190,6 +201,7 @@ fn one(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
         .output
         .clone()
         .unwrap_or_else(|| default_folder(&spec.profile.device.name));
+    arguments.claim(&folder)?;
     let _made = output::check_folder(&folder)?;
     let place = Place::look(
         Some(folder.join(steps::IN_FOLDER)),
@@ -224,6 +236,19 @@ impl Arguments {
             (true, true) => Form::Silent,
             (json, _) => Form::of(json),
         }
+    }
+
+    /// Claims all files of the review of one target into this folder.
+    fn claim(&self, folder: &Path) -> Result<(), Failure> {
+        let mut files = FileClaims::default();
+        files.target(&self.target)?;
+        files.host(self.host.as_deref())?;
+        self.real.claim(&mut files)?;
+        if let Some(texts) = &self.author {
+            let names = ["introduction.md", "conclusion.md"];
+            files.inputs("the author's", &names.map(|name| texts.join(name)))?;
+        }
+        files.result(folder)
     }
 
     /// On what the result depends, besides the target.
@@ -304,6 +329,7 @@ fn carry_out(
         author: arguments.texts.clone(),
         ..nandscope_report::shelf::among(&document, &arguments.rivals)
     };
+    let place = output::report_folder(&document, folder);
     let written = output::write_report_in_context(&document, folder, &context).map(drop);
     let resumable = match written {
         Ok(()) => watch.keeper.finish(document.complete),
@@ -311,12 +337,12 @@ fn carry_out(
         Err(ref failure) if failure.saved && document.complete => watch.keeper.finish(true),
         Err(_) => None,
     };
-    output::show(&document, folder, written, arguments.form(), console)?;
+    output::show(&document, &place, written, arguments.form(), console)?;
     if interrupt.asked() {
         let resumable = resumable.map(|text| format!("; {text}"));
         let text = format!(
             "interrupted; the incomplete result is in {}{}",
-            folder.display(),
+            place.display(),
             resumable.unwrap_or_default()
         );
         return Err(Failure::new(Exit::Interrupted, text));
@@ -362,6 +388,7 @@ fn review_real(
         .output
         .clone()
         .unwrap_or_else(|| default_folder(&name));
+    arguments.claim(&folder)?;
     let _made = output::check_folder(&folder)?;
     let place = Place::look(
         Some(folder.join(steps::IN_FOLDER)),

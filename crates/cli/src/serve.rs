@@ -3,8 +3,10 @@
 //! crate; this is what is said, kept and written at the start and the end.
 
 mod keeping;
+mod watch;
 mod ways;
 
+use crate::claims::FileClaims;
 use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
@@ -28,6 +30,7 @@ use nandscope_export::service::Service;
 use nandscope_units::Nanos;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use watch::StoreWatch;
 use ways::Ways;
 
 const EXAMPLES: &str = "\
@@ -105,9 +108,7 @@ pub struct Arguments {
 /// the state or an output cannot be written at the end.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let state = arguments.store.as_deref().map(state_file);
-    for path in [&arguments.record, &state].into_iter().flatten() {
-        output::check_file(path)?;
-    }
+    claim(&arguments)?.check()?;
     if let Some(file) = &arguments.store {
         recover(file, arguments.discard_journal, console)?;
     }
@@ -117,6 +118,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         None => Store::memory(device.capacity()),
         Some(file) => Store::file(file, device.capacity()).map_err(store_failure)?,
     };
+    let watch = StoreWatch::of(arguments.store.as_deref(), &store);
     let faults = faults(&arguments)?;
     let interrupt = Interrupt::listen()?;
     let overhead = overhead(&arguments)?;
@@ -157,9 +159,45 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let title = &simulated.device_source.profile.device.title;
     console.print(&format!("serving {title} at\n  {said}\n"))?;
     server
-        .serve(&|| interrupt.asked())
+        .serve(&|| interrupt.asked() || watch.is_lost())
         .map_err(|e| Failure::file(format!("the server failed: {e}")))?;
-    finish(&arguments, &simulated, server, keeper, overhead, console)
+    let kept = Kept { keeper, watch };
+    finish(&arguments, &simulated, server, kept, overhead, console)
+}
+
+/// Claims all files of the server.
+fn claim(arguments: &Arguments) -> Result<FileClaims, Failure> {
+    let mut files = FileClaims::default();
+    files.target(&arguments.target)?;
+    files.host(arguments.host.as_deref())?;
+    files.inputs("--faults", &arguments.faults)?;
+    if let Some(store) = &arguments.store {
+        files.file("--store", store)?;
+        files.beside("the state of the device,", &state_file(store))?;
+        for journal in keeping::journals(store) {
+            files.file("the journal", &journal)?;
+        }
+        // Those that there are have a claim each, by which other names of them are known.
+        files.numbered("the journals", &keeping::journal_beginning(store))?;
+    }
+    if let Some(trace) = &arguments.record {
+        files.output("--record", trace)?;
+    }
+    let sockets = arguments.nbd.iter().map(|address| ("--nbd", address));
+    let more = arguments.control.iter().map(|a| ("--control", a));
+    let machines = arguments.vhost_user.iter().map(|a| ("--vhost-user", a));
+    for (role, address) in sockets.chain(more).chain(machines) {
+        if let Address::Unix(path) = address {
+            files.file(role, path)?;
+        }
+    }
+    Ok(files)
+}
+
+/// What outlasts the server: the state, and the contents in their file.
+struct Kept {
+    keeper: Option<Keeper>,
+    watch: StoreWatch,
 }
 
 /// The device: the one that was kept beside its contents, or the one that was named.
@@ -276,7 +314,7 @@ fn finish(
     arguments: &Arguments,
     simulated: &Simulated,
     server: Server<Device>,
-    keeper: Option<Keeper>,
+    Kept { keeper, watch }: Kept,
     overhead: Overhead,
     console: &Console,
 ) -> Result<Exit, Failure> {
@@ -292,7 +330,10 @@ fn finish(
     }
     // Where the state cannot be written, the journals have it.
     let mut kept = Vec::new();
+    let lost = watch.failure();
     match keeper {
+        // The state would be that of other contents.
+        Some(keeper) if lost.is_some() => keeper.leave(),
         // As after a kill: what is under way is in the journal.
         Some(keeper) if left > 0 => keeper.leave(),
         Some(keeper) => kept.push(keeper.end(simulated, &device)),
@@ -312,6 +353,7 @@ fn finish(
         }
         kept.push(written);
     }
+    kept.extend(lost.map(Err));
     output::all(kept)?;
     if arguments.speed == Speed::Max {
         return Ok(Exit::Done);

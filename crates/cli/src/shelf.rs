@@ -5,6 +5,7 @@ pub mod folder;
 mod http;
 mod serve;
 
+use crate::claims::FileClaims;
 use crate::confine::Confine;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
@@ -128,6 +129,7 @@ fn add_all(add: &Add, console: &Console) -> Result<Exit, Failure> {
     }
     let photo = add.about.read_photo()?;
     add.about.check_author()?;
+    claim(add, &names)?;
     for (document, (name, file)) in documents.iter().zip(&placed) {
         folder::keep(&add.shelf, name, file, document)?;
         console.note(&format!(
@@ -137,10 +139,24 @@ fn add_all(add: &Add, console: &Console) -> Result<Exit, Failure> {
         ));
     }
     match names.first() {
-        Some(name) if !add.about.is_empty() => add.about.keep(&add.shelf.join(name), photo)?,
+        Some(name) if !add.about.is_empty() => add.about.keep(&add.shelf, name, photo)?,
         _ => {}
     }
     Ok(Exit::Done)
+}
+
+/// Claims what is written beside the results. A result or photo of the shelf itself may be added again: it is read whole
+/// before.
+fn claim(add: &Add, names: &[String]) -> Result<(), Failure> {
+    let mut files = FileClaims::default();
+    files.inputs("the result", &add.results)?;
+    match names.first() {
+        Some(name) if !add.about.is_empty() => {
+            let notes = add.shelf.join(name).join(about::FILE);
+            files.file("the notes of the drive,", &notes)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The name of the drive of a result.
@@ -248,7 +264,7 @@ fn copy_photos(drives: &[Drive], site: &Site) -> Result<(), Failure> {
             continue;
         };
         let photo = folder::photo(&site.shelf.join(&drive.name), link)?;
-        nandscope_files::create_folder(&site.output.join(folder::PHOTOS))?;
+        nandscope_files::create_folder_in(&site.output, Path::new(folder::PHOTOS))?;
         output::write_in(&site.output, link, &photo)?;
     }
     Ok(())

@@ -5,6 +5,7 @@ mod cards;
 mod json;
 mod sensitivity;
 
+use crate::claims::FileClaims;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::input;
@@ -72,12 +73,15 @@ pub struct Arguments {
 /// `Exit::Usage` if a device has no facts; `Exit::Partial` if a fact is missed or the page is out of date;
 /// `Exit::File` if the page cannot be read or written; `Exit::Interrupted`.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let mut files = FileClaims::default();
+    files.inputs("--cards", &arguments.cards)?;
     if let Some(path) = &arguments.output {
-        output::check_file(path)?;
+        files.output("-o", path)?;
         if arguments.cards.is_none() {
-            output::check_file(&output::rows_beside(path)?)?;
+            files.beside("the rows of the page,", &output::rows_beside(path)?)?;
         }
     }
+    files.check()?;
     let form = Form::of(arguments.json);
     if let Some(table) = &arguments.cards {
         let interrupt = Interrupt::listen()?;
@@ -295,7 +299,7 @@ fn deliver(
     if let Some(path) = &arguments.output {
         output::write(path, page.as_bytes())?;
         return match rows {
-            Some(rows) => output::write(&output::rows_beside(path)?, rows.as_bytes()),
+            Some(rows) => output::write_beside(&output::rows_beside(path)?, rows.as_bytes()),
             None => Ok(()),
         };
     }

@@ -350,9 +350,18 @@ fn what_cannot_be_resumed_is_refused_and_stays_as_it_is() {
         ran.fails(2, &["is not a step journal", "move it"]);
         assert_eq!(folder.read(name), text);
     }
-    std::os::unix::fs::symlink("job.fio", folder.0.join("l.json.steps")).unwrap();
-    let ran = folder.run(&["run", "job.fio", &tiny(), "-o", "l.json"]);
-    ran.fails(2, &["is not a regular file"]);
+    folder.file("foreign", "foreign");
+    for (link, said) in [
+        ("foreign", "is not a regular file"),
+        ("job.fio", "are the same file"),
+    ] {
+        let place = folder.0.join("l.json.steps");
+        std::os::unix::fs::symlink(link, &place).unwrap();
+        let ran = folder.run(&["run", "job.fio", &tiny(), "-o", "l.json"]);
+        ran.fails(2, &[said]);
+        std::fs::remove_file(place).unwrap();
+    }
+    assert_eq!(folder.read("foreign"), "foreign");
     assert_eq!(folder.read("job.fio"), job(last));
 }
 
@@ -437,4 +446,63 @@ fn a_result_that_is_no_file_has_no_journal() {
         .run(&["report", "--recover", "nothing", "-o", "x"])
         .fails(3, &["nothing"]);
     assert!(!folder.0.join("x").exists());
+}
+
+/// A complete result is replaced by a complete one only: an interrupted run of the same name goes beside it.
+#[test]
+fn an_interrupted_run_does_not_replace_a_complete_result() {
+    let folder = Folder::new("resume-complete");
+    folder.file(
+        "short.fio",
+        "[a]\nrw=randread\nbs=4k\nnumber_ios=100\nwrite_bw_log\n",
+    );
+    folder.file("long.fio", "[a]\nrw=randread\nbs=4k\nnumber_ios=100\nwrite_bw_log\n[b]\nstonewall\nrw=randread\nbs=4k\nnorandommap\ntime_based\nruntime=100d\n");
+    let run = |job: &'static str| ["run", job, TARGET, "-o", "r.json", "--save", "used.dev"];
+    const TARGET: &str = concat!("sim:", env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny.toml");
+    folder.run(&run("short.fio")).succeeds();
+    let names = ["a_bw.1.log", "r.json", "used.dev"];
+    let whole = names.map(|name| std::fs::read(folder.0.join(name)).unwrap());
+    let mut child = start(&folder, &run("long.fio"));
+    wait_for(&mut child, &folder.0.join("r.json.steps"), 1);
+    interrupt(&child);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    ran.fails(130, &["r.incomplete.json", "since r.json is complete"]);
+    let now = names.map(|name| std::fs::read(folder.0.join(name)).unwrap());
+    assert!(now == whole);
+    assert!(!read(&folder, "r.incomplete.json").complete && read(&folder, "r.json").complete);
+    for name in [
+        "a_bw.1.incomplete.log",
+        "used.incomplete.dev",
+        "r.json.steps",
+    ] {
+        assert!(folder.0.join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn an_interrupted_review_does_not_replace_a_complete_report() {
+    let folder = Folder::new("resume-complete-review");
+    let fill = [
+        "review",
+        "sim:sm2708-250gb",
+        "--suite",
+        "fill",
+        "--quick",
+        "-o",
+        "out",
+    ];
+    folder.run(&fill).succeeds();
+    let files = ["report.html", "result.json", "series.csv"];
+    let bytes = || files.map(|name| std::fs::read(folder.0.join("out").join(name)).unwrap());
+    let whole = bytes();
+    let mut child = start(&folder, &fill);
+    wait_for(&mut child, &folder.0.join("out/result.steps"), 1);
+    interrupt(&child);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    ran.fails(130, &["out/incomplete"]);
+    assert!(bytes() == whole);
+    assert!(!read(&folder, "out/incomplete/result.json").complete);
+    assert!(folder.0.join("out/incomplete/report.html").exists());
+    folder.run(&[&fill[..], &["--resume"]].concat()).succeeds();
+    assert!(read(&folder, "out/result.json").complete);
 }

@@ -3,6 +3,7 @@
 
 use crate::support::{Folder, Ran, signals, tiny};
 use nandscope_result::json;
+use nandscope_sweep::store::sealed;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -148,7 +149,7 @@ fn a_point_is_the_run_of_its_job_and_overrides() {
         folder.run(&run).succeeds();
         let mut document = json::read(&folder.0.join("r.json")).unwrap();
         document.wall = Default::default();
-        let text = json::to_json(&document).unwrap();
+        let text = sealed(&json::to_json(&document).unwrap());
         assert!(
             known.values().any(|(bytes, _)| text.as_bytes() == bytes),
             "{cores} {seed}"

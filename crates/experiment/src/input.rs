@@ -2,10 +2,13 @@
 
 use crate::error::ErrorClass;
 use crate::memory;
+use nandscope_files::{FollowLinks, ReadError, open_regular};
 use nandscope_units::Bytes;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 use thiserror::Error;
 
 /// Files larger than this are none of ours; reading on would only fill the memory.
@@ -16,6 +19,9 @@ const MOST_OF_STREAM: u64 = 1 << 30;
 const MEMORY_OF_TEXT: u64 = 4;
 /// The same of a saved device or its journal, which is in memory as it is in the file.
 const MEMORY_OF_DEVICE: u64 = 2;
+
+/// Longest wait for a program that opens a FIFO for writing.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// A file cannot be read.
 #[derive(Debug, Error)]
@@ -40,6 +46,14 @@ pub enum InputError {
         /// Bytes that are read at most.
         limit: Bytes,
     },
+    /// It was found in a folder, or must be kept, and is a FIFO, a device or the like.
+    #[error("{what} {} is not a regular file; put a regular file there", path.display())]
+    NotRegular {
+        /// What the file holds, with its article.
+        what: String,
+        /// File that was to be read.
+        path: PathBuf,
+    },
     /// It should be a text and is not.
     #[error("{what} {} is not UTF-8 text: byte {offset} is invalid; save it as UTF-8", path.display())]
     NotText {
@@ -57,7 +71,9 @@ impl InputError {
     pub fn class(&self) -> ErrorClass {
         match self {
             InputError::Io { .. } => ErrorClass::System,
-            InputError::TooLarge { .. } | InputError::NotText { .. } => ErrorClass::Usage,
+            InputError::TooLarge { .. }
+            | InputError::NotRegular { .. }
+            | InputError::NotText { .. } => ErrorClass::Usage,
         }
     }
 }
@@ -71,12 +87,29 @@ fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
-/// The bytes of a file; `what` says in messages what it should hold, such as `the trace`.
+/// The bytes of a file; `what` says in messages what it should hold, such as `the trace`. A FIFO needs a writer
+/// within 10 s.
 ///
 /// # Errors
 /// Returns [`InputError`] if there is none, it cannot be read, or it is too large.
 pub fn bytes(path: &Path, what: &str) -> Result<Vec<u8>, InputError> {
     read(path, what, MEMORY_OF_TEXT)
+}
+
+/// The bytes of a regular file: of one that was found in a folder, and of one that a pipe cannot be.
+///
+/// # Errors
+/// As [`bytes`]; [`InputError::NotRegular`] for anything else. Never waits for another process.
+pub fn regular(path: &Path, what: &str) -> Result<Vec<u8>, InputError> {
+    let file = open_regular(path, FollowLinks::Yes).map_err(|error| match error {
+        ReadError::Io(error) => io_error(path, what)(error),
+        _ => InputError::NotRegular {
+            what: what.to_string(),
+            path: path.to_path_buf(),
+        },
+    })?;
+    let about = file.metadata().map_err(io_error(path, what))?;
+    read_open(file, &about, path, what, MEMORY_OF_TEXT)
 }
 
 /// The bytes of a saved device or its journal, of which a device as large as the file is made.
@@ -92,29 +125,58 @@ pub fn device(path: &Path, what: &str) -> Result<Vec<u8>, InputError> {
 /// # Errors
 /// As [`bytes`], and [`InputError::NotText`] if it is not UTF-8.
 pub fn text(path: &Path, what: &str) -> Result<String, InputError> {
-    String::from_utf8(bytes(path, what)?).map_err(|e| InputError::NotText {
+    as_text(bytes(path, what)?, path, what)
+}
+
+/// The text of a regular file.
+///
+/// # Errors
+/// As [`regular`], and [`InputError::NotText`] if it is not UTF-8.
+pub fn regular_text(path: &Path, what: &str) -> Result<String, InputError> {
+    as_text(regular(path, what)?, path, what)
+}
+
+fn as_text(bytes: Vec<u8>, path: &Path, what: &str) -> Result<String, InputError> {
+    String::from_utf8(bytes).map_err(|e| InputError::NotText {
         what: what.to_string(),
         path: path.to_path_buf(),
         offset: e.utf8_error().valid_up_to(),
     })
 }
 
-fn read(path: &Path, what: &str, memory_per_byte: u64) -> Result<Vec<u8>, InputError> {
-    let refuse = |error| InputError::Io {
+fn io_error(path: &Path, what: &str) -> impl Fn(io::Error) -> InputError {
+    move |error| InputError::Io {
         what: what.to_string(),
         path: path.to_path_buf(),
         error,
+    }
+}
+
+fn read(path: &Path, what: &str, memory_per_byte: u64) -> Result<Vec<u8>, InputError> {
+    let refuse = io_error(path, what);
+    let about = std::fs::metadata(path).map_err(&refuse)?;
+    let file = match is_fifo(&about) {
+        true => open_fifo(path),
+        false => File::open(path),
     };
-    let about = std::fs::metadata(path).map_err(refuse)?;
+    read_open(file.map_err(&refuse)?, &about, path, what, memory_per_byte)
+}
+
+fn read_open(
+    file: File,
+    about: &Metadata,
+    path: &Path,
+    what: &str,
+    memory_per_byte: u64,
+) -> Result<Vec<u8>, InputError> {
     let most = most_bytes(about.is_file(), memory::left(), memory_per_byte);
     let mut bytes = Vec::new();
     if about.len() <= most {
-        let file = File::open(path).map_err(refuse)?;
         // To grow step by step would take twice the memory. Where there is not so much, reading will say so.
         let _ =
             bytes.try_reserve_exact(usize::try_from(about.len()).unwrap_or(0).saturating_add(1));
         let read = file.take(most + 1).read_to_end(&mut bytes);
-        read.map_err(refuse)?;
+        read.map_err(io_error(path, what))?;
     }
     if about.len().max(bytes.len() as u64) > most {
         return Err(InputError::TooLarge {
@@ -124,6 +186,31 @@ fn read(path: &Path, what: &str, memory_per_byte: u64) -> Result<Vec<u8>, InputE
         });
     }
     Ok(bytes)
+}
+
+#[cfg(unix)]
+pub(crate) fn is_fifo(about: &Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    about.file_type().is_fifo()
+}
+
+#[cfg(not(unix))]
+fn is_fifo(_: &Metadata) -> bool {
+    false
+}
+
+/// Opens a FIFO, which waits for a program that writes to it.
+fn open_fifo(path: &Path) -> io::Result<File> {
+    let (opened, wait) = channel();
+    let place = path.to_path_buf();
+    // Where nobody comes, the thread stays until the process ends.
+    std::thread::Builder::new().spawn(move || opened.send(File::open(place)))?;
+    wait.recv_timeout(LONGEST_WAIT).unwrap_or_else(|_| {
+        let seconds = LONGEST_WAIT.as_secs();
+        Err(io::Error::other(format!(
+            "it is a FIFO, and no program opened it for writing within {seconds} s; start that program first"
+        )))
+    })
 }
 
 fn most_bytes(regular: bool, left: Option<u64>, memory_per_byte: u64) -> u64 {

@@ -38,7 +38,12 @@ impl Surroundings for ThisMachine {
     }
 
     fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, FileError> {
-        let file = File::open(name).map_err(unreadable)?;
+        let path = Path::new(name);
+        if input::is_fifo(&std::fs::metadata(path).map_err(unreadable)?) {
+            let error = std::io::Error::other("it is a FIFO; name a regular file");
+            return Err(unreadable(error));
+        }
+        let file = File::open(path).map_err(unreadable)?;
         let mut bytes = Vec::new();
         file.take(most as u64)
             .read_to_end(&mut bytes)

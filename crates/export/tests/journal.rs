@@ -15,6 +15,8 @@ use nandscope_units::{Bytes, Nanos};
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// Bytes before the first entry.
+const HEAD: usize = 32;
 /// Part of a device that is used at most.
 const USED: u64 = 256 << 20;
 
@@ -247,7 +249,7 @@ fn discards_under_way_are_known() {
 }
 
 #[test]
-fn what_is_cut_off_is_left_out_and_what_does_not_fit_is_refused() {
+fn what_is_cut_off_or_does_not_fit_is_refused() {
     let folder = Folder::new("cut");
     let mut service = Service::new(
         device("kingston-8gb"),
@@ -270,26 +272,34 @@ fn what_is_cut_off_is_left_out_and_what_does_not_fit_is_refused() {
     let bytes = std::fs::read(file(&folder.0, 0)).unwrap();
     let whole = CommandJournal::read(&bytes).unwrap();
     for cut in 0..bytes.len() {
-        match CommandJournal::read(&bytes[..cut]) {
-            Err(error) => assert!(cut < 20 && error == CommandJournalError::NotAJournal),
-            Ok(journal) => assert_eq!(
-                journal.entries,
-                whole.entries[..(cut - 20) / 32],
-                "cut at {cut}"
+        match cut {
+            0..20 => assert_eq!(
+                CommandJournal::read(&bytes[..cut]),
+                Err(CommandJournalError::NotAJournal)
             ),
+            20..HEAD => assert_eq!(
+                CommandJournal::read(&bytes[..cut]),
+                Err(CommandJournalError::Head)
+            ),
+            cut => damages(&bytes[..cut], &whole, (cut - HEAD) / 32),
         }
+    }
+    // What a kill in the middle of a commit leaves: entries that nobody was answered for.
+    for more in 1..bytes.len() - HEAD {
+        let torn = [&bytes[..], &bytes[HEAD..HEAD + more]].concat();
+        assert_eq!(CommandJournal::read(&torn).unwrap(), whole);
     }
     // A bit of an entry, an entry that is missing, doubled or at another place: whatever comes after
     // it was acknowledged.
     for number in [0, 7, whole.entries.len() - 1] {
-        let at = 20 + 32 * number;
+        let at = HEAD + 32 * number;
         for bit in 0..256 {
             let mut damaged = bytes.clone();
             damaged[at + bit / 8] ^= 1 << (bit % 8);
             damages(&damaged, &whole, number);
         }
     }
-    let at = |number: usize| 20 + 32 * number;
+    let at = |number: usize| HEAD + 32 * number;
     damages(&[&bytes[..at(7)], &bytes[at(8)..]].concat(), &whole, 7);
     damages(&[&bytes[..at(8)], &bytes[at(7)..]].concat(), &whole, 8);
     let swapped = [&bytes[at(8)..at(9)], &bytes[at(7)..at(8)]].concat();
@@ -299,7 +309,7 @@ fn what_is_cut_off_is_left_out_and_what_does_not_fit_is_refused() {
         7,
     );
     damages(&[&bytes[..at(9)], &[0; 64]].concat(), &whole, 9);
-    for bit in 0..20 * 8 {
+    for bit in 0..HEAD * 8 {
         let mut damaged = bytes.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
         assert!(
@@ -327,7 +337,7 @@ fn damages(bytes: &[u8], whole: &CommandJournal, entry: usize) {
         panic!("damage at entry {entry} was not seen");
     };
     assert_eq!(damage.entry, entry as u64);
-    assert_eq!(damage.offset, 20 + 32 * entry as u64);
+    assert_eq!(damage.offset, (HEAD + 32 * entry) as u64);
     let (salvaged, found) = CommandJournal::salvage(bytes).unwrap();
     assert_eq!(found, Some(damage));
     assert_eq!(salvaged.entries, whole.entries[..entry]);

@@ -37,6 +37,11 @@ pub enum Refusal {
     /// A name that leads out of its folder.
     #[error("it leads out of its folder; use a name without `..` and links")]
     Outside,
+    /// A file that another program has locked.
+    #[error(
+        "another program has it locked, as a running server locks its files; end that program, or name another file"
+    )]
+    Locked,
     /// A device or FIFO that another kind of file took the place of.
     #[error("the device or FIFO was replaced; try again")]
     NotStream,

@@ -12,6 +12,7 @@
 //! | a symbolic link | followed; its target is created or replaced, the link stays |
 //! | a character device, a FIFO | written to |
 //! | a directory, a block device, a socket | refused |
+//! | a file that another program has locked (`flock`), such as the store of a running server | refused |
 //!
 //! In a folder that everyone may write to (sticky, such as `/tmp`), entries of other users are refused,
 //! as Linux does with `fs.protected_symlinks`, `protected_fifos` and `protected_regular`.
@@ -20,8 +21,10 @@
 //!
 //! The folder is opened once; everything is done relative to it.
 //!
-//! [`parquet`] has the bytes of tables in that format.
+//! [`Claims`] compares all files of a command before the first one is written. [`read_regular`] reads files whose
+//! names the user did not give. [`parquet`] has the bytes of tables in that format.
 
+mod claims;
 mod error;
 pub mod parquet;
 #[cfg(unix)]
@@ -30,14 +33,18 @@ mod partial;
 mod place;
 #[cfg(not(unix))]
 mod plain;
+mod regular;
+mod spot;
 #[cfg(unix)]
 mod stream;
 #[cfg(unix)]
 mod unix;
 
+pub use claims::{Claims, Collision};
 pub use error::{Refusal, WriteError};
 #[cfg(not(unix))]
 use plain as system;
+pub use regular::{FollowLinks, ReadError, open_regular, read_regular};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -130,6 +137,15 @@ pub fn begin_new(path: &Path, head: &[u8], access: Access) -> Result<File, Write
     system::begin_new(path, head, access)
 }
 
+/// As [`begin_new`], without waiting for the disk: it appears with `head` in it to other processes, and survives the
+/// end of this one, but not of the machine.
+///
+/// # Errors
+/// As [`begin_new`].
+pub fn begin_unsynced(path: &Path, head: &[u8], access: Access) -> Result<File, WriteError> {
+    system::begin_unsynced(path, head, access)
+}
+
 /// Creates an empty file that did not exist, for reading and writing.
 ///
 /// # Errors
@@ -147,12 +163,27 @@ pub fn create_folder(folder: &Path) -> Result<(), WriteError> {
     system::create_folder(folder)
 }
 
+/// Creates the folder `inside` of a folder given by the user, and those above it that are missing. `inside` is an
+/// untrusted relative path. Links are not followed.
+///
+/// # Errors
+/// `WriteError::Refused` if `inside` leads out of the folder; `WriteError::Io` if a folder cannot be created.
+pub fn create_folder_in(folder: &Path, inside: &Path) -> Result<(), WriteError> {
+    system::create_folder_in(folder, inside)
+}
+
 /// Makes it durable that the file of this name was created or removed, where the file system can.
 ///
 /// # Errors
 /// The [`io::Error`](std::io::Error) of the system if the folder of the file cannot be opened or synced.
 pub fn sync_folder_of(path: &Path) -> std::io::Result<()> {
     system::sync_folder_of(path)
+}
+
+/// Locks a file that its program keeps open, so that [`write()`] and [`check()`] of other programs refuse to replace it.
+/// Not every file system has locks.
+pub fn lock(file: &File) {
+    system::lock(file);
 }
 
 /// Partial files of `path` left by killed processes, without those that a process is still writing.

@@ -3,7 +3,7 @@
 use crate::{ATTEMPTS, partial_name};
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, fsync, linkat, openat,
-    renameat, unlinkat,
+    renameat, statat, unlinkat,
 };
 #[cfg(target_os = "linux")]
 use rustix::fs::{RenameFlags, renameat_with};
@@ -53,6 +53,12 @@ impl<'a> Partial<'a> {
             }
         }
         Err(Errno::EXIST)
+    }
+
+    /// Whether the file is found by its name in capitals as well.
+    pub fn is_found_in_capitals(&self) -> bool {
+        let capitals = self.name.to_string_lossy().to_uppercase();
+        statat(self.folder, capitals, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
     /// Gives the file its final name, in place of the file that has it.
@@ -105,8 +111,13 @@ impl Drop for Partial<'_> {
 /// # Errors
 /// The `Errno` of the system if the folder cannot be synced.
 pub fn settle(folder: &OwnedFd, file: &File) -> Result<(), Errno> {
-    let _ = flock(file, FlockOperation::Unlock);
+    unlock(file);
     sync_folder(folder)
+}
+
+/// Unlocks a file that has its final name.
+pub fn unlock(file: &File) {
+    let _ = flock(file, FlockOperation::Unlock);
 }
 
 /// True if no process is writing the partial file.

@@ -1,8 +1,10 @@
 //! Resolves a path to an open folder, the name in it, and the file type of that name.
 
+use crate::partial::sync_folder;
 use crate::{Refusal, WriteError, folder_of, name_of};
 use rustix::fs::{
-    Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fstat, openat, readlinkat, statat,
+    Access, AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, Stat, accessat, flock, fstat,
+    mkdirat, openat, readlinkat, statat,
 };
 use rustix::io::Errno;
 use rustix::process::geteuid;
@@ -70,25 +72,68 @@ impl Place {
     /// a system call fails.
     pub fn find_in(folder: &Path, inside: &Path) -> Result<Place, WriteError> {
         let path = &folder.join(inside);
-        let io = |action| WriteError::io::<Errno>(path, action);
         let name = name_of(inside).map_err(WriteError::refused(path))?;
-        let mut open = open_folder(CWD, folder, OFlags::empty()).map_err(io("open its folder"))?;
-        for part in folder_of(inside).components() {
-            let part = match part {
-                Component::Normal(part) => part,
-                Component::CurDir => continue,
-                _ => return Err(WriteError::refused(path)(Refusal::Outside)),
-            };
-            open = match open_folder(open.as_fd(), Path::new(part), OFlags::NOFOLLOW) {
-                Err(Errno::LOOP | Errno::NOTDIR) if is_link(&open, part) => {
-                    return Err(WriteError::refused(path)(Refusal::Outside));
-                }
-                opened => opened.map_err(io("open its folder"))?,
-            };
-        }
+        let open = descend(folder, folder_of(inside), false)?;
         let links = Links::Refuse;
         Search { path, links }.from(open, name)
     }
+
+    /// Refuses a file that another open file has locked exclusively: it belongs to a running program.
+    ///
+    /// # Errors
+    /// `WriteError::Refused` if it is locked.
+    pub fn refuse_locked(&self, path: &Path) -> Result<(), WriteError> {
+        let Found::File(_) = self.found else {
+            return Ok(());
+        };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        // What cannot be read cannot be asked; not every file system has locks.
+        let Ok(file) = openat(&self.folder, &self.name, flags, Mode::empty()) else {
+            return Ok(());
+        };
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            Err(Errno::WOULDBLOCK) => Err(WriteError::refused(path)(Refusal::Locked)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Opens `folder` and the folder `inside` of it, without following links in `inside`. With `create` missing folders are
+/// made.
+///
+/// # Errors
+/// `WriteError::Refused` if `inside` leads out of the folder; `WriteError::Io` if a system call fails.
+pub fn descend(folder: &Path, inside: &Path, create: bool) -> Result<OwnedFd, WriteError> {
+    let path = &folder.join(inside);
+    let io = |action| WriteError::io::<Errno>(path, action);
+    let mut open = open_folder(CWD, folder, OFlags::empty()).map_err(io("open its folder"))?;
+    for part in inside.components() {
+        let part = match part {
+            Component::Normal(part) => part,
+            Component::CurDir => continue,
+            _ => return Err(WriteError::refused(path)(Refusal::Outside)),
+        };
+        let step = || open_folder(open.as_fd(), Path::new(part), OFlags::NOFOLLOW);
+        let opened = match step() {
+            Err(Errno::NOENT) if create => {
+                match mkdirat(&open, part, Mode::from_bits_retain(0o777)) {
+                    // Another process was faster.
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(io("make its folder")(error)),
+                }
+                sync_folder(&open).map_err(io("put the name of its folder on the disk"))?;
+                step()
+            }
+            opened => opened,
+        };
+        open = match opened {
+            Err(Errno::LOOP | Errno::NOTDIR) if is_link(&open, part) => {
+                return Err(WriteError::refused(path)(Refusal::Outside));
+            }
+            opened => opened.map_err(io("open its folder"))?,
+        };
+    }
+    Ok(open)
 }
 
 /// The path as given by the user, for messages.

@@ -40,6 +40,19 @@ pub fn create_folder(folder: &Path) -> Result<(), WriteError> {
     fs::create_dir_all(folder).map_err(WriteError::io(folder, "make this folder"))
 }
 
+pub fn create_folder_in(folder: &Path, inside: &Path) -> Result<(), WriteError> {
+    create_folder(&join(folder, inside)?)
+}
+
+/// Names that differ in case only are one name on the usual file systems here.
+pub fn ignores_case(_: &Path) -> bool {
+    true
+}
+
+pub fn begin_unsynced(path: &Path, head: &[u8], access: Access) -> Result<File, WriteError> {
+    begin_new(path, head, access)
+}
+
 pub fn begin(path: &Path, head: &[u8], _access: Access) -> Result<File, WriteError> {
     replace(path, head)
 }
@@ -91,6 +104,9 @@ pub fn create_new(path: &Path, _access: Access) -> Result<File, WriteError> {
         .open(path)
         .map_err(WriteError::io(path, "make it"))
 }
+
+/// Files that are open cannot be replaced on the usual systems here.
+pub fn lock(_: &File) {}
 
 /// Elsewhere than on Unix a folder cannot be opened.
 pub fn sync_folder_of(_path: &Path) -> io::Result<()> {

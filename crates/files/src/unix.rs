@@ -1,15 +1,16 @@
 //! Writing on Unix, relative to an open folder.
 
 pub use crate::partial::is_abandoned;
-use crate::partial::{Partial, settle, sync_folder};
-use crate::place::{Found, Links, Place, open_folder};
+use crate::partial::{Partial, settle, sync_folder, unlock};
+use crate::place::{Found, Links, Place, descend, open_folder};
 use crate::{Access, WriteError, abandoned, folder_of, name_of, stream};
-use rustix::fs::{CWD, Mode, OFlags, Stat, fchmod, fchown, fstat, openat};
+use rustix::fs::{CWD, FlockOperation, Mode, OFlags, Stat, fchmod, fchown, flock, fstat, openat};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// Mode for access by the owner only.
@@ -21,6 +22,7 @@ const TRIAL: [u8; 512] = [0; 512];
 
 pub fn write(path: &Path, bytes: &[u8], access: Access) -> Result<(), WriteError> {
     let place = Place::find(path, Links::Follow)?;
+    place.refuse_locked(path)?;
     match place.found {
         Found::Stream { linked } => stream::write(path, &place, linked, bytes),
         Found::Nothing | Found::File(_) => replace(path, &place, bytes, access).map(drop),
@@ -33,8 +35,9 @@ pub fn write_in(
     bytes: &[u8],
     access: Access,
 ) -> Result<(), WriteError> {
-    let place = Place::find_in(folder, inside)?;
-    replace(&folder.join(inside), &place, bytes, access).map(drop)
+    let (place, path) = (Place::find_in(folder, inside)?, folder.join(inside));
+    place.refuse_locked(&path)?;
+    replace(&path, &place, bytes, access).map(drop)
 }
 
 pub fn begin(path: &Path, head: &[u8], access: Access) -> Result<File, WriteError> {
@@ -43,6 +46,24 @@ pub fn begin(path: &Path, head: &[u8], access: Access) -> Result<File, WriteErro
 }
 
 pub fn begin_new(path: &Path, head: &[u8], access: Access) -> Result<File, WriteError> {
+    let (folder, file) = appear(path, head, access, true)?;
+    settle(&folder, &file).map_err(WriteError::io(path, "put its name on the disk"))?;
+    Ok(file)
+}
+
+pub fn begin_unsynced(path: &Path, head: &[u8], access: Access) -> Result<File, WriteError> {
+    let (_, file) = appear(path, head, access, false)?;
+    unlock(&file);
+    Ok(file)
+}
+
+/// Makes a new file that appears with `head` in it; it is locked still.
+fn appear(
+    path: &Path,
+    head: &[u8],
+    access: Access,
+    synced: bool,
+) -> Result<(OwnedFd, File), WriteError> {
     let name = name_of(path).map_err(WriteError::refused(path))?;
     let folder =
         open_folder(CWD, folder_of(path), OFlags::empty())
@@ -56,13 +77,14 @@ pub fn begin_new(path: &Path, head: &[u8], access: Access) -> Result<File, Write
         .map_err(WriteError::io(path, "make a file beside it"))?;
     file.write_all(head)
         .map_err(WriteError::io(path, "write its contents"))?;
-    file.sync_all()
-        .map_err(WriteError::io(path, "put its contents on the disk"))?;
+    if synced {
+        file.sync_all()
+            .map_err(WriteError::io(path, "put its contents on the disk"))?;
+    }
     partial
         .claim(name)
         .map_err(WriteError::io(path, "give it its name"))?;
-    settle(&folder, &file).map_err(WriteError::io(path, "put its name on the disk"))?;
-    Ok(file)
+    Ok((folder, file))
 }
 
 fn replace(path: &Path, place: &Place, bytes: &[u8], access: Access) -> Result<File, WriteError> {
@@ -134,6 +156,7 @@ pub fn create_new(path: &Path, access: Access) -> Result<File, WriteError> {
 
 pub fn check(path: &Path) -> Result<(), WriteError> {
     let place = Place::find(path, Links::Follow)?;
+    place.refuse_locked(path)?;
     match place.found {
         Found::Stream { .. } => Ok(()),
         Found::Nothing | Found::File(_) => {
@@ -143,7 +166,7 @@ pub fn check(path: &Path) -> Result<(), WriteError> {
 }
 
 pub fn check_in(folder: &Path, inside: &Path) -> Result<(), WriteError> {
-    Place::find_in(folder, inside).map(drop)
+    Place::find_in(folder, inside)?.refuse_locked(&folder.join(inside))
 }
 
 pub fn check_folder(folder: &Path) -> Result<(), WriteError> {
@@ -169,6 +192,23 @@ pub fn create_folder(folder: &Path) -> Result<(), WriteError> {
         sync_folder_of(missing).map_err(WriteError::io(folder, "put its name on the disk"))?;
     }
     Ok(())
+}
+
+pub fn create_folder_in(folder: &Path, inside: &Path) -> Result<(), WriteError> {
+    descend(folder, inside, true).map(drop)
+}
+
+/// Whether names in this folder that differ in case only are one name, found out by a trial.
+pub fn ignores_case(folder: &Path) -> bool {
+    let Ok(folder) = open_folder(CWD, folder, OFlags::empty()) else {
+        return false;
+    };
+    Partial::create(&folder, OsStr::new("nandscope"), OWNER_ONLY)
+        .is_ok_and(|(partial, _)| partial.is_found_in_capitals())
+}
+
+pub fn lock(file: &File) {
+    let _ = flock(file, FlockOperation::NonBlockingLockExclusive);
 }
 
 pub fn sync_folder_of(path: &Path) -> io::Result<()> {

@@ -2,7 +2,6 @@
 //! the message.
 
 use nandscope_files::WriteError;
-use std::path::PathBuf;
 use thiserror::Error;
 
 /// Why a report could not be made.
@@ -30,14 +29,6 @@ pub enum ReportError {
     /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A folder could not be made.
-    #[error("cannot write {}: cannot make this folder: {source}; name another one", path.display())]
-    Folder {
-        /// Which.
-        path: PathBuf,
-        /// Error of the system.
-        source: std::io::Error,
-    },
     /// A comparison was asked for with fewer than two documents.
     #[error("a comparison needs at least two result documents, {0} given")]
     TooFewDocuments(usize),

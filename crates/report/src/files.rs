@@ -2,13 +2,12 @@
 //! appears whole or not at all. The result document itself is written by whoever measured.
 
 use crate::drawings;
-use crate::error::{ReportError, Result};
+use crate::error::Result;
 use crate::shelf::among;
 use crate::view::page_context::PageContext;
 use crate::{columns, csv, html};
-use nandscope_files::{Access, write_in};
+use nandscope_files::{Access, create_folder, create_folder_in, write_in};
 use nandscope_result::ResultDocument;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Writes `report.html`, `plots/<step>-<name>.svg`, `series.csv`, `series-index.csv` and `series.parquet` into
@@ -68,13 +67,6 @@ pub fn write_pictures(document: &ResultDocument, dir: &Path) -> Result<Vec<PathB
     Ok(report.written)
 }
 
-fn make(dir: &Path) -> Result<()> {
-    fs::create_dir_all(dir).map_err(|source| ReportError::Folder {
-        path: dir.to_path_buf(),
-        source,
-    })
-}
-
 /// A report that is being written.
 struct Writer<'a> {
     dir: &'a Path,
@@ -91,7 +83,8 @@ impl Writer<'_> {
     }
 
     fn write_bytes(&mut self, kind: &str, name: &str, bytes: &[u8]) -> Result<()> {
-        make(&self.dir.join(kind))?;
+        create_folder(self.dir)?;
+        create_folder_in(self.dir, Path::new(kind))?;
         let inside = Path::new(kind).join(name);
         write_in(self.dir, &inside, bytes, Access::Usual)?;
         self.written.push(self.dir.join(inside));

@@ -70,6 +70,7 @@ fn keep_all(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Found;
     use crate::{Plan, Sampling, SweepSpec};
     use nandscope_result::TargetInfo;
     use std::path::Path;
@@ -110,8 +111,8 @@ mod tests {
     }
 
     impl Keep for Closed {
-        fn find(&self, _: &Point) -> Option<ResultDocument> {
-            None
+        fn find(&self, _: &Point) -> Found {
+            Found::Nothing
         }
 
         fn keep(&self, _: &Point, _: &ResultDocument) -> Result<(), StoreError> {
@@ -151,8 +152,8 @@ mod tests {
     struct Full(AtomicUsize);
 
     impl Keep for Full {
-        fn find(&self, _: &Point) -> Option<ResultDocument> {
-            None
+        fn find(&self, _: &Point) -> Found {
+            Found::Nothing
         }
 
         fn keep(&self, point: &Point, document: &ResultDocument) -> Result<(), StoreError> {

@@ -4,7 +4,11 @@
 use nandscope_experiment::Simulated;
 use nandscope_experiment::jobs::Jobs;
 use nandscope_experiment::run::{RunOptions, trace_file};
+use nandscope_files::{FollowLinks, read_regular};
 use sha2::{Digest, Sha256};
+
+/// Largest trace that is read, bytes; a larger one is refused when its job is run.
+const LARGEST_TRACE: u64 = 16 << 30;
 
 /// The key of a conditioned device: its profiles, its state before the run, the seed.
 pub fn of_device(about: &Simulated, options: &RunOptions) -> String {
@@ -22,10 +26,18 @@ pub fn of_point(about: &Simulated, jobs: &Jobs, options: &RunOptions) -> String 
     hash.field(jobs.file.to_fio().as_bytes());
     for job in &jobs.file.jobs {
         let file = job.trace.as_ref().and_then(|trace| trace_file(job, trace));
-        if let Some(bytes) = file.and_then(|file| std::fs::read(file).ok()) {
+        let bytes = file.map(|file| read_regular(&file, FollowLinks::Yes, LARGEST_TRACE));
+        if let Some(Ok(bytes)) = bytes {
             hash.field(&bytes);
         }
     }
+    hash.hex()
+}
+
+/// SHA-256 of bytes, in hexadecimal.
+pub fn sum_of(bytes: &[u8]) -> String {
+    let mut hash = Hash::default();
+    hash.0.update(bytes);
     hash.hex()
 }
 

@@ -29,5 +29,5 @@ pub use point::{Point, PointError};
 pub use rows::RowFiles;
 pub use sample::Sampling;
 pub use space::{Parameter, Range, SpaceError};
-pub use store::{Keep, Store, StoreError};
+pub use store::{Found, Keep, Store, StoreError};
 pub use table::SweepTable;

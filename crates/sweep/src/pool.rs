@@ -5,7 +5,7 @@
 use crate::Metric;
 use crate::keepers::beside_keepers;
 use crate::point::{Point, PointError};
-use crate::store::{Keep, StoreError};
+use crate::store::{Found, Keep, StoreError};
 use crate::table::Outcome;
 use nandscope_experiment::ErrorClass;
 use nandscope_experiment::run::{Observer, Phase, Progress, RunObserver};
@@ -65,6 +65,8 @@ pub struct PoolRun {
     pub found: usize,
     /// Devices that were made.
     pub conditioned: usize,
+    /// Files of points that could not be used, with the reason; their points were run again.
+    pub damaged: Vec<String>,
 }
 
 /// Runs the points without a result in the store, on `threads` threads. The outcomes are the same for any
@@ -80,14 +82,22 @@ pub fn run(
     stop: &(dyn Fn() -> bool + Sync),
     progress: &mut dyn FnMut(SweepProgress),
 ) -> Result<PoolRun, PoolError> {
-    let find = |point| match stop() {
+    let mut damaged = Vec::new();
+    let mut find = |point| match stop() {
         true => None,
-        false => store.find(point),
+        false => match store.find(point) {
+            Found::Whole(document) => Some(Outcome::of(&document, metrics)),
+            Found::Nothing => None,
+            Found::Damaged(why) => {
+                damaged.push(why);
+                None
+            }
+        },
     };
-    let known = points.iter().map(find);
-    let mut outcomes: Vec<Option<Outcome>> = known
-        .map(|document| Some(Outcome::of(&document?, metrics)))
-        .collect();
+    let mut outcomes: Vec<Option<Outcome>> = points.iter().map(&mut find).collect();
+    // Points with one key have one file.
+    damaged.sort();
+    damaged.dedup();
     let found = outcomes.iter().flatten().count();
     let firsts = firsts(points);
     let is_open = |n: usize| outcomes[n].is_none() && firsts[n] == n;
@@ -139,6 +149,7 @@ pub fn run(
         outcomes,
         found,
         conditioned,
+        damaged,
     })
 }
 

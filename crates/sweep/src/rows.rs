@@ -10,7 +10,9 @@ use crate::plan::Plan;
 use crate::point::Point;
 use crate::table::Outcome;
 use nandscope_files::parquet::{Column, Table};
-use nandscope_files::{Access, WriteError};
+use nandscope_files::{
+    Access, FollowLinks, WriteError, create_folder, create_folder_in, read_regular, write_in,
+};
 use nandscope_suite::at_once;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -102,16 +104,22 @@ impl RowFiles {
         metrics: &[(&str, Option<f64>)],
         is_complete: bool,
     ) -> Result<(), WriteError> {
-        let folder = self.folder.join(format!("version={VERSION}"));
-        let folder = folder.join(format!("device={}", short(&point.device_key)));
-        let folder = folder.join(format!("seed={}", point.seed()));
-        let file = folder.join(format!("{}.parquet", point.key));
+        let device = format!("device={}", short(&point.device_key));
+        let inside = Path::new(&format!("version={VERSION}")).join(device);
+        let inside = inside.join(format!("seed={}", point.seed()));
+        let file = inside.join(format!("{}.parquet", point.key));
         let bytes = self.parquet(point, values, metrics, is_complete);
-        if std::fs::read(&file).is_ok_and(|known| known == bytes) {
+        let known = read_regular(
+            &self.folder.join(&file),
+            FollowLinks::No,
+            bytes.len() as u64,
+        );
+        if known.is_ok_and(|known| known == bytes) {
             return Ok(());
         }
-        nandscope_files::create_folder(&folder)?;
-        nandscope_files::write(&file, &bytes, Access::Usual)
+        create_folder(&self.folder)?;
+        create_folder_in(&self.folder, &inside)?;
+        write_in(&self.folder, &file, &bytes, Access::Usual)
     }
 
     fn parquet(

@@ -5,6 +5,7 @@ use nandscope_experiment::ErrorClass;
 use nandscope_experiment::run::Unobserved;
 use nandscope_result::json::to_json;
 use nandscope_sweep::pool::{self, PoolRun};
+use nandscope_sweep::store::sealed;
 use nandscope_sweep::table::{csv, json};
 use nandscope_sweep::{Plan, Sampling, Store, SweepSpec, SweepTable};
 use std::collections::BTreeSet;
@@ -111,7 +112,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
         let document = point.run(&mut Unobserved, &|| false).unwrap().unwrap();
         let name = format!("{}.json", point.key);
         let (_, bytes) = files.iter().find(|f| f.0 == name).unwrap();
-        assert_eq!(to_json(&document).unwrap().as_bytes(), bytes);
+        assert_eq!(sealed(&to_json(&document).unwrap()).as_bytes(), bytes);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::memory_len;
 use rustix::fs::FlockOperation;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Zeroes for file systems without holes.
@@ -55,6 +55,12 @@ impl FileStore {
             }
         }
         Ok(FileStore(file))
+    }
+
+    /// Device and inode number.
+    pub fn id(&self) -> Option<(u64, u64)> {
+        let about = self.0.metadata().ok()?;
+        Some((about.dev(), about.ino()))
     }
 
     pub fn read(&self, offset: u64, to: &mut [u8]) -> io::Result<()> {

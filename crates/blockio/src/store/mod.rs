@@ -75,6 +75,14 @@ impl Store {
         })
     }
 
+    /// Device and inode number of the file; `None` for contents in memory, or if the system does not say.
+    pub fn file_id(&self) -> Option<(u64, u64)> {
+        match &self.backing {
+            Backing::Memory(_) | Backing::Bounded(_) => None,
+            Backing::File(file) => file.id(),
+        }
+    }
+
     /// Size of the contents.
     pub const fn capacity(&self) -> Bytes {
         Bytes(self.capacity)

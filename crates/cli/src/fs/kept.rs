@@ -14,7 +14,7 @@ use nandscope_uml::cell::Cell;
 use nandscope_uml::document;
 use nandscope_uml::job::Settings;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The cells of a target that are kept.
 pub struct Kept {
@@ -67,7 +67,12 @@ impl Kept {
         console: &Console,
     ) -> Result<Kept, Failure> {
         let folder = arguments.folder(subject, subjects);
-        let made = folder.as_deref().map(output::check_folder).transpose()?;
+        let made = arguments.output.as_deref().zip(folder.as_deref());
+        let made = made.map(|(output, folder)| {
+            let inside = folder.strip_prefix(output).unwrap_or(Path::new(""));
+            output::check_folder_in(output, inside)
+        });
+        let made = made.transpose()?;
         let path: Option<PathBuf> = folder.as_deref().map(|f| f.join(steps::IN_FOLDER));
         // Of several targets only those have a journal that were begun.
         let there = path.as_ref().is_some_and(|path| path.exists());

@@ -89,6 +89,13 @@ pub struct Options {
     time_limit: u64,
 }
 
+impl Options {
+    /// The scripts of `--script`.
+    pub fn scripts(&self) -> &[PathBuf] {
+        &self.script
+    }
+}
+
 /// The checked options.
 #[derive(Clone, Debug)]
 pub struct Chosen {

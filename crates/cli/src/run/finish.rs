@@ -9,6 +9,8 @@ use crate::steps::Keeper;
 use nandscope_experiment::run::{Ending, Run};
 use nandscope_report::fio::Format;
 use nandscope_result::ResultDocument;
+use nandscope_result::json::to_json;
+use std::path::{Path, PathBuf};
 
 /// Keeps what is to be kept, prints the summary, and says how it ended.
 ///
@@ -22,7 +24,11 @@ pub fn finish<T: CommandTarget>(
     console: &Console,
 ) -> Result<Exit, Failure> {
     // The summary comes last: a reader that goes away early must not cost the result.
-    let kept = write(arguments, &run, target);
+    let is_apart = arguments
+        .output
+        .as_deref()
+        .is_some_and(|path| output::replaces_complete(&run.document, path));
+    let kept = write(arguments, &run, target, is_apart);
     let is_written = kept.iter().all(|(_, written)| written.is_ok());
     let is_saved = kept.iter().all(|(_, written)| match written {
         Ok(()) => true,
@@ -46,6 +52,11 @@ pub fn finish<T: CommandTarget>(
         Ending::Failed(why) => Err(Failure::new(Exit::Partial, why)),
         Ending::Interrupted => {
             let what = match &arguments.output {
+                Some(path) if is_apart => format!(
+                    "the partial result is kept in {}, since {} is complete",
+                    output::apart(path).display(),
+                    path.display()
+                ),
                 Some(path) => format!("the partial result is kept in {}", path.display()),
                 None => "the partial result is printed above; with -o FILE it is kept".into(),
             };
@@ -59,32 +70,51 @@ pub fn finish<T: CommandTarget>(
     }
 }
 
+/// Name of an output of this run: another one if an incomplete result would replace a complete one.
+fn place(path: &Path, is_apart: bool) -> PathBuf {
+    match is_apart {
+        true => output::apart(path),
+        false => path.to_path_buf(),
+    }
+}
+
 /// Writes result, logs and device, each even if another failed; gives what each is, for people,
 /// and how it went.
 fn write<T: CommandTarget>(
     arguments: &Arguments,
     run: &Run,
     target: &T,
+    is_apart: bool,
 ) -> Vec<(String, Result<(), Failure>)> {
     let mut kept = Vec::new();
+    let put = |path: &Path, bytes: &[u8]| match is_apart {
+        true => output::write_or_keep_beside(&output::apart(path), bytes),
+        false => output::write_or_keep(path, bytes),
+    };
     if let Some(path) = &arguments.output {
-        let written = output::write_result(&run.document, path);
-        kept.push((format!("result: {}", path.display()), written));
+        let text = to_json(&run.document).map_err(Failure::internal);
+        let written = text.and_then(|text| put(path, text.as_bytes()));
+        kept.push((
+            format!("result: {}", place(path, is_apart).display()),
+            written,
+        ));
     }
-    for (name, text) in &run.logs {
-        let path = arguments.log_dir.join(name);
-        let written = output::write_or_keep_in(&arguments.log_dir, name, text.as_bytes());
-        kept.push((format!("log: {}", path.display()), written));
-    }
-    for dump in &run.dumps {
-        let path = arguments.log_dir.join(&dump.name);
-        let written = output::write_or_keep_in(&arguments.log_dir, &dump.name, &dump.bytes);
-        kept.push((format!("data: {}", path.display()), written));
+    let logs = run.logs.iter();
+    let logs = logs.map(|(name, text)| ("log", name, text.as_bytes()));
+    let dumps = run.dumps.iter();
+    let dumps = dumps.map(|dump| ("data", &dump.name, &dump.bytes[..]));
+    for (what, name, bytes) in logs.chain(dumps) {
+        let name = place(Path::new(name), is_apart);
+        let path = arguments.log_dir.join(&name);
+        let written = output::write_or_keep_in(&arguments.log_dir, &name.to_string_lossy(), bytes);
+        kept.push((format!("{what}: {}", path.display()), written));
     }
     if let Some(path) = &arguments.save {
-        let bytes = target.save();
-        let written = bytes.and_then(|bytes| output::write_or_keep(path, &bytes));
-        kept.push((format!("device: {}", path.display()), written));
+        let written = target.save().and_then(|bytes| put(path, &bytes));
+        kept.push((
+            format!("device: {}", place(path, is_apart).display()),
+            written,
+        ));
     }
     kept
 }

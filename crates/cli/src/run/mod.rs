@@ -5,6 +5,7 @@ mod finish;
 pub mod progress;
 mod target;
 
+use crate::claims::FileClaims;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -302,15 +303,36 @@ fn run_failure(error: &RunError, text: &str, console: &Console) -> Failure {
     }
 }
 
+/// Claims all files of the run.
+fn claim(arguments: &Arguments, jobs: &Jobs) -> Result<FileClaims, Failure> {
+    let mut files = FileClaims::default();
+    if let Some(job) = arguments.job() {
+        files.input("the job file", job)?;
+    }
+    files.target(arguments.target())?;
+    files.host(arguments.host.as_deref())?;
+    files.traces(&jobs.file)?;
+    arguments.real.claim(&mut files)?;
+    if let Some(path) = &arguments.output {
+        files.output("-o", path)?;
+        if let Some(journal) = steps::beside(path) {
+            files.file("the journal", &journal)?;
+        }
+    }
+    if let Some(path) = &arguments.save {
+        files.output("--save", path)?;
+    }
+    files.logs(&jobs.file, &arguments.log_dir)?;
+    Ok(files)
+}
+
 /// Whether everything can be written; gives the folder that was made for logs.
 fn check_outputs(
     arguments: &Arguments,
     jobs: &Jobs,
     console: &Console,
 ) -> Result<Option<output::Made>, Failure> {
-    for path in [&arguments.output, &arguments.save].into_iter().flatten() {
-        output::check_file(path)?;
-    }
+    claim(arguments, jobs)?.check()?;
     if !jobs.file.jobs.iter().any(wants_files) {
         return Ok(None);
     }

@@ -15,12 +15,13 @@ use nandscope_device::Device;
 use nandscope_export::command_journal::{
     CommandJournal, CommandJournalError, CommandJournals, JournalFile, Replay,
 };
-use nandscope_files::{Access, folder_of};
+use nandscope_files::{Access, FollowLinks, folder_of, lock, open_regular};
 use nandscope_units::Nanos;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// File with the state of the device, beside its contents.
@@ -32,6 +33,11 @@ fn beside(store: &Path, ending: &str) -> PathBuf {
     let mut name = store.as_os_str().to_os_string();
     name.push(ending);
     name.into()
+}
+
+/// Beginning of the paths of all journals.
+pub fn journal_beginning(store: &Path) -> PathBuf {
+    beside(store, ".journal.")
 }
 
 fn journal_file(store: &Path, number: u64) -> PathBuf {
@@ -50,7 +56,7 @@ fn names_beside(store: &Path) -> (Vec<String>, String) {
 }
 
 /// The journals that are there, by their numbers.
-fn journals(store: &Path) -> Vec<PathBuf> {
+pub fn journals(store: &Path) -> Vec<PathBuf> {
     let (names, own) = names_beside(store);
     let prefix = format!("{own}.journal.");
     let number = |name: &String| name.strip_prefix(&prefix)?.parse().ok();
@@ -83,24 +89,34 @@ pub fn store_failure(error: StoreError) -> Failure {
 }
 
 fn read_state(state: &Path) -> Result<(Kept, Device), Failure> {
+    check_plain(state)?;
     let bytes = input::device(state, "the saved device")?;
     Kept::read(&bytes).map_err(|what| Failure::usage(format!("{}: {what}", state.display())))
 }
 
-fn write_state(state: &Path, kept: &Kept, device: &Device) -> Result<(), Failure> {
+/// Writes the state; the returned file is locked, so that no other command of this machine replaces it.
+fn write_state(state: &Path, kept: &Kept, device: &Device) -> Result<File, Failure> {
     let bytes = kept.with(device).map_err(Failure::internal)?;
-    Ok(nandscope_files::write(state, &bytes, Access::Owner)?)
+    let file = nandscope_files::begin(state, &bytes, Access::Owner)?;
+    lock(&file);
+    Ok(file)
+}
+
+/// Refuses a link or special file under a name that the user did not give.
+fn check_plain(file: &Path) -> Result<(), Failure> {
+    match std::fs::symlink_metadata(file) {
+        Ok(about) if !about.is_file() => Err(Failure::usage(format!(
+            "{} is not a regular file; move it, or name another --store",
+            file.display()
+        ))),
+        // What is not there is for the reading to say.
+        _ => Ok(()),
+    }
 }
 
 /// Reads a journal into memory.
 fn journal_bytes(file: &Path) -> Result<Vec<u8>, Failure> {
-    let is_plain = std::fs::symlink_metadata(file).is_ok_and(|about| about.is_file());
-    if !is_plain {
-        return Err(Failure::usage(format!(
-            "{} is not a regular file, as journals are; move it, or name another --store",
-            file.display()
-        )));
-    }
+    check_plain(file)?;
     input::device(file, "the journal")
 }
 
@@ -144,7 +160,9 @@ pub fn recover(store: &Path, discard: bool, console: &Console) -> Result<(), Fai
         )));
     }
     let replayed = replay.finish();
-    for range in &replayed.lost_discards {
+    // After the damage clients may have written to what was being discarded there.
+    let lost = replayed.lost_discards.iter().filter(|_| trouble.is_none());
+    for range in lost {
         let discarded = contents.discard(range.start, range.end - range.start);
         discarded.map_err(store_failure)?;
     }
@@ -168,10 +186,6 @@ fn play_all(
 ) -> Result<Option<(usize, CommandJournalError)>, Failure> {
     for (place, file) in files.iter().enumerate() {
         let bytes = journal_bytes(file)?;
-        // The head is written at once with the file's appearance, or there was nothing to be noted.
-        if bytes.is_empty() {
-            continue;
-        }
         let (journal, damage) = match CommandJournal::salvage(&bytes) {
             Ok(read) => read,
             Err(what) => return Ok(Some((place, what))),
@@ -210,13 +224,26 @@ fn set_aside(files: &[PathBuf], console: &Console) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The file of the state while it is served.
+#[derive(Debug, Default)]
+struct Held {
+    /// Whether the state belongs to the end already.
+    ended: bool,
+    /// The locked file.
+    state: Option<File>,
+}
+
+fn of(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Keeps the state of a device while it is served.
 #[derive(Debug)]
 pub struct Keeper {
     store: PathBuf,
     state: PathBuf,
-    /// Whether the state belongs to the end already; held while it is written.
-    ended: Arc<Mutex<bool>>,
+    /// The file of the state; held while it is written.
+    held: Arc<Mutex<Held>>,
     #[cfg_attr(not(test), expect(dead_code, reason = "nobody waits for it but tests"))]
     following: JoinHandle<Result<(), Failure>>,
 }
@@ -235,13 +262,18 @@ impl Keeper {
     ) -> Result<(Keeper, Box<dyn CommandJournals>), Failure> {
         remove(&abandoned(store))?;
         let state = state_file(store);
-        if !is_written {
-            write_state(&state, &Kept::of(simulated), device)?;
-        }
+        let file = match is_written {
+            false => Some(write_state(&state, &Kept::of(simulated), device)?),
+            true => open_regular(&state, FollowLinks::No).ok(),
+        };
+        file.iter().for_each(lock);
         let (closed, files) = channel();
         let place = state.clone();
-        let ended = Arc::<Mutex<bool>>::default();
-        let until = ended.clone();
+        let held = Arc::new(Mutex::new(Held {
+            ended: false,
+            state: file,
+        }));
+        let until = held.clone();
         let following = std::thread::Builder::new()
             .name("state".to_string())
             .spawn(move || follow(&place, &files, &until))
@@ -251,7 +283,7 @@ impl Keeper {
         let keeper = Keeper {
             store: store.to_path_buf(),
             state,
-            ended,
+            held,
             following,
         };
         let files = Files {
@@ -268,30 +300,31 @@ impl Keeper {
     /// `Exit::File` if the state cannot be written.
     pub fn end(self, simulated: &Simulated, device: &Device) -> Result<(), Failure> {
         // What went wrong while it followed does not matter any more: the whole state comes now.
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        write_state(&self.state, &Kept::of(simulated), device)?;
+        let mut held = of(&self.held);
+        held.ended = true;
+        held.state = Some(write_state(&self.state, &Kept::of(simulated), device)?);
         remove(&journals(&self.store))
     }
 
     /// Leaves state and journals to the next server, which replays the journals.
     pub fn leave(self) {
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        of(&self.held).ended = true;
     }
 }
 
 /// Brings the state in the file to the end of each journal that is closed.
-fn follow(state: &Path, closed: &Receiver<PathBuf>, ended: &Mutex<bool>) -> Result<(), Failure> {
+fn follow(state: &Path, closed: &Receiver<PathBuf>, held: &Mutex<Held>) -> Result<(), Failure> {
     for file in closed {
         let (kept, mut device) = read_state(state)?;
         let journal = CommandJournal::read(&journal_bytes(&file)?).map_err(Failure::usage)?;
         let mut replay = Replay::new(&mut device);
         replay.play(&journal).map_err(Failure::internal)?;
         drop(replay);
-        let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
-        if *ended {
+        let mut held = of(held);
+        if held.ended {
             return Ok(());
         }
-        write_state(state, &kept, &device)?;
+        held.state = Some(write_state(state, &kept, &device)?);
         remove(&[file])?;
     }
     Ok(())
@@ -393,6 +426,79 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
+    /// A journal that was cut anywhere is refused, and nothing is changed. With `discard` the device goes back to what is
+    /// left of it, and the contents stay: they may be newer than a discard that was under way at the cut.
+    #[test]
+    fn a_journal_that_was_cut_at_any_byte_costs_no_contents() {
+        let folder = std::env::temp_dir().join(format!("nandscope-cut-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let store = folder.join("card.img");
+        let (simulated, device) = target::open(TINY, None, 1, &CONSOLE).unwrap();
+        let contents = Store::file(&store, device.capacity()).unwrap();
+        let (keeper, files) = Keeper::begin(&store, &simulated, &device, false).unwrap();
+        let service = Service::new(device, contents, Speed::Times(1.0));
+        let mut service = service.with_journals(files).unwrap();
+        let mut submit = |number: u64, action, offset, length: u32| {
+            let origin = Origin {
+                connection: 0,
+                cookie: number,
+            };
+            let data = match action {
+                Action::Write => vec![number as u8 + 1; length as usize],
+                _ => Vec::new(),
+            };
+            let request = Request {
+                action,
+                offset,
+                length,
+                data,
+                durable: number % 3 == 0,
+            };
+            let wall = Nanos(number * 50_000_000);
+            service.run(wall, &mut Vec::new());
+            service.submit(origin, request, wall);
+            service.commit().unwrap();
+        };
+        // Discards, and what was written there afterwards.
+        for number in 0..6 {
+            submit(2 * number, Action::Discard, 0, 1 << 20);
+            submit(2 * number + 1, Action::Write, number * 4096, 4096);
+        }
+        service.run(Nanos(1_000_000_000), &mut Vec::new());
+        keeper.leave();
+        drop(service);
+        let (state, journal) = (state_file(&store), journal_file(&store, 0));
+        let [before, kept, whole] =
+            [&store, &state, &journal].map(|file| std::fs::read(file).unwrap());
+        assert!(before.iter().any(|byte| *byte != 0) && whole.len() > 12 * ENTRY);
+        for cut in 0..whole.len() {
+            std::fs::write(&journal, &whole[..cut]).unwrap();
+            let refused = recover(&store, false, &CONSOLE).unwrap_err();
+            assert!(
+                refused.text.contains("nothing was changed"),
+                "{}",
+                refused.text
+            );
+            assert!(std::fs::read(&journal).unwrap() == whole[..cut]);
+            if cut % ENTRY < 2 {
+                recover(&store, true, &CONSOLE).unwrap();
+                assert!(std::fs::read(&store).unwrap() == before, "cut at {cut}");
+                std::fs::write(&state, &kept).unwrap();
+            }
+        }
+        std::fs::write(&journal, &whole).unwrap();
+        for name in names_beside(&store)
+            .0
+            .iter()
+            .filter(|n| n.contains("discarded"))
+        {
+            std::fs::remove_file(folder.join(name)).unwrap();
+        }
+        recover(&store, false, &CONSOLE).unwrap();
+        assert!(std::fs::read(&store).unwrap() == before);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
     /// A folder with what a server of 400 writes left that was killed.
     fn killed(name: &str) -> (PathBuf, PathBuf) {
         let folder = std::env::temp_dir().join(format!("nandscope-{name}-{}", std::process::id()));
@@ -466,11 +572,9 @@ mod tests {
             std::fs::write(file, &changed).unwrap();
             let began = std::time::Instant::now();
             if recover(&store, false, &CONSOLE).is_ok() {
-                // Less than an entry at the end is what a kill leaves, whatever is in it.
-                let pairs = changed.iter().zip(original);
-                let same = pairs.take_while(|(a, b)| a == b).count();
-                let is_cut = which == 1 && changed.len() - same < ENTRY;
-                assert!(changed == *original || is_cut, "round {round}");
+                // Entries after the committed ones are what a kill leaves, whatever is in them.
+                let is_longer = which == 1 && changed.starts_with(original);
+                assert!(changed == *original || is_longer, "round {round}");
             } else {
                 assert!(std::fs::read(file).unwrap() == changed, "round {round}");
                 let _ = recover(&store, true, &CONSOLE);

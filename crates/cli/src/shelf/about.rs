@@ -82,7 +82,7 @@ impl Options {
         let Some(path) = &self.photo else {
             return Ok(None);
         };
-        let bytes = input::bytes(path, "the photo")?;
+        let bytes = input::regular(path, "the photo")?;
         match photo_kind(&bytes) {
             Some(ending) if bytes.len() <= MOST_PHOTO_BYTES => Ok(Some((ending, bytes))),
             Some(_) => Err(Failure::usage(format!(
@@ -102,23 +102,24 @@ impl Options {
     /// `Exit::Usage` if the present `drive.toml` has faults; `Exit::File` if a file cannot be read or written.
     pub fn keep(
         &self,
-        folder: &Path,
+        shelf: &Path,
+        drive: &str,
         photo: Option<(&'static str, Vec<u8>)>,
     ) -> Result<(), Failure> {
-        let mut file = parse(folder)?;
+        let mut file = parse(&shelf.join(drive))?;
         if let Some(texts) = &self.author {
-            author::copy(texts, &folder.join(AUTHOR))?;
+            author::copy(texts, shelf, &Path::new(drive).join(AUTHOR))?;
         }
         if let Some((ending, bytes)) = photo {
             let name = format!("photo.{ending}");
-            output::write_in(folder, &name, &bytes)?;
+            output::write_in(shelf, &format!("{drive}/{name}"), &bytes)?;
             file.photo = Some(name);
         }
         file.title = self.title.clone().or(file.title);
         file.price = self.price.or(file.price);
         file.currency = self.currency.clone().or(file.currency);
         file.notes = self.notes.clone().or(file.notes);
-        output::write_in(folder, FILE, file.text().as_bytes())
+        output::write_in(shelf, &format!("{drive}/{FILE}"), file.text().as_bytes())
     }
 }
 
@@ -166,7 +167,7 @@ fn parse(folder: &Path) -> Result<DriveFile, Failure> {
     if !path.exists() {
         return Ok(DriveFile::default());
     }
-    let text = input::text(&path, "the notes of a drive")?;
+    let text = input::regular_text(&path, "the notes of a drive")?;
     toml::from_str(&text).map_err(|e: toml::de::Error| {
         let before = e
             .span()

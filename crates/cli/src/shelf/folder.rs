@@ -36,7 +36,7 @@ fn drive(folder: &Path) -> Result<Option<Drive>, Failure> {
         if path.extension().is_none_or(|e| e != "json") {
             continue;
         }
-        let result = input::result(&path)?;
+        let result = input::regular_result(&path)?;
         if results.iter().any(|r| r.procedure == result.procedure) {
             return Err(Failure::usage(format!(
                 "{} is a second result of `{}` in its folder; remove one of them",
@@ -85,7 +85,7 @@ pub fn keeps_another(place: &Path, document: &ResultDocument) -> Result<bool, Fa
     if !place.exists() {
         return Ok(false);
     }
-    let text = input::text(place, "the result on the shelf")?;
+    let text = input::regular_text(place, "the result on the shelf")?;
     Ok(!from_json(&text, place).is_ok_and(|kept| kept == *document))
 }
 
@@ -99,10 +99,10 @@ pub fn keep(
     file: &str,
     document: &ResultDocument,
 ) -> Result<(), Failure> {
-    let folder = shelf.join(name);
-    nandscope_files::create_folder(&folder)?;
+    nandscope_files::create_folder(shelf)?;
+    nandscope_files::create_folder_in(shelf, Path::new(name))?;
     let text = to_json(document).map_err(Failure::internal)?;
-    output::write_in(&folder, file, text.as_bytes())
+    output::write_in(shelf, &format!("{name}/{file}"), text.as_bytes())
 }
 
 /// The photo in the folder of a drive that is shown under `link`.
@@ -111,5 +111,5 @@ pub fn keep(
 /// `Exit::File` if it cannot be read.
 pub fn photo(folder: &Path, link: &str) -> Result<Vec<u8>, Failure> {
     let name = about::photo_file(folder)?.unwrap_or_else(|| link.to_string());
-    input::bytes(&folder.join(name), "the photo")
+    input::regular(&folder.join(name), "the photo")
 }

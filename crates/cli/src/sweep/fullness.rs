@@ -44,10 +44,12 @@ pub fn run(arguments: FullnessArguments, console: &Console) -> Result<Exit, Fail
     let folder = arguments
         .output
         .unwrap_or_else(|| PathBuf::from(format!("fullness-{}", sweep.name())));
+    run_points::claim(None, &arguments.target, None, &folder)?;
     let began = Instant::now();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let ran = run_points::run(&plan, &folder, arguments.threads, console)?;
-    let tables = run_points::write_tables(&plan, &ran, &folder);
+    let place = run_points::table_folder(&ran, &folder);
+    let tables = run_points::write_tables(&plan, &ran, &folder, &place);
     let mut result = sweep.document(&plan, &ran.outcomes);
     result.wall.started = Some(started);
     result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());

@@ -76,19 +76,25 @@ pub fn run(arguments: &PointArguments, console: &Console) -> Result<Exit, Failur
         return Err(Failure::internal("the arguments of a sweep are incomplete"));
     };
     let spec = spec(arguments, job, target)?;
+    let mut files = run_points::claim(Some(job), target, arguments.host.as_deref(), folder)?;
     let plan = Plan::new(&spec).map_err(|error| run_points::plan_failure(&error, console))?;
+    for point in &plan.points {
+        files.traces(&point.jobs.file)?;
+    }
     let ran = run_points::run(&plan, folder, arguments.threads, console)?;
     if run_points::done(&ran) > 0 {
         let table = SweepTable::new(&plan, &ran.outcomes);
-        let json = run_points::write_tables(&plan, &ran, folder)?;
+        let place = run_points::table_folder(&ran, folder);
+        let json = run_points::write_tables(&plan, &ran, folder, &place)?;
+        let report = place.join("report.html");
         let page = page(&spec, &plan, &table)?;
-        output::write_in(folder, "report.html", page.as_bytes())?;
+        output::write_in(folder, &report.to_string_lossy(), page.as_bytes())?;
         match Form::of(arguments.json) {
             Form::Json => console.print_json(json.trim_end())?,
             Form::Text | Form::Silent => console.print(&shown(&table, console))?,
         }
         run_points::note_done(&plan, &ran, console);
-        console.note(&format!("report: {}", folder.join("report.html").display()));
+        console.note(&format!("report: {}", folder.join(report).display()));
     }
     run_points::ending(&plan, &ran, folder)
 }

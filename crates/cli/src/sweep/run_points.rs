@@ -1,5 +1,6 @@
 //! What all sweeps of the command share: the pool with its progress, the tables of the points, and how a sweep ended.
 
+use crate::claims::FileClaims;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -9,11 +10,42 @@ use crate::target::open_failure;
 use crate::threads::ThreadArguments;
 use crate::{fault, output};
 use nandscope_experiment::run::RunError;
+use nandscope_files::{FollowLinks, read_regular};
 use nandscope_sweep::plan::PlanError;
 use nandscope_sweep::pool::{self, PoolRun, SweepProgress};
 use nandscope_sweep::table::{csv, json};
 use nandscope_sweep::{Plan, PointError, Store, rows};
-use std::path::Path;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::path::{Path, PathBuf};
+
+/// The tables of the points.
+const TABLES: [&str; 2] = ["points.csv", "points.json"];
+/// Largest table that is read, bytes.
+const LARGEST_TABLE: u64 = 16 << 30;
+
+/// Claims all files of a sweep.
+///
+/// # Errors
+/// `Exit::Usage` if an input is among the outputs.
+pub fn claim(
+    job: Option<&Path>,
+    target: &str,
+    host: Option<&str>,
+    folder: &Path,
+) -> Result<FileClaims, Failure> {
+    let mut files = FileClaims::default();
+    if let Some(job) = job {
+        files.input("the job file", job)?;
+    }
+    files.target(target)?;
+    files.host(host)?;
+    for name in TABLES {
+        files.file("the table", &folder.join(name))?;
+    }
+    files.file("the report", &folder.join("report.html"))?;
+    Ok(files)
+}
 
 /// Runs the points that are not in the folder yet.
 ///
@@ -45,20 +77,54 @@ pub fn run(
         &mut tell,
     );
     line.clear();
+    for why in ran.iter().flat_map(|ran| &ran.damaged) {
+        console.note(&format!("{why}; the point was run again"));
+    }
     ran.map_err(|error| {
         let kept = format!("finished points are kept in {}", folder.display());
         Failure::of(error.class(), format!("{error}; {kept}"))
     })
 }
 
-/// Writes the tables of the points: CSV, JSON and Parquet. Returns the JSON.
+/// Folder for tables and page in that of the sweep: those of all points are not replaced by those of a part.
+pub fn table_folder(ran: &PoolRun, folder: &Path) -> PathBuf {
+    let is_apart = done(ran) < ran.outcomes.len() && has_all_points(&folder.join("points.json"));
+    PathBuf::from(if is_apart { output::INCOMPLETE } else { "" })
+}
+
+/// Whether the table in a file has a result for every point.
+fn has_all_points(table: &Path) -> bool {
+    #[derive(Deserialize)]
+    struct Table {
+        points: Vec<Point>,
+    }
+    #[derive(Deserialize)]
+    struct Point {
+        metrics: Option<IgnoredAny>,
+    }
+    let bytes = read_regular(table, FollowLinks::No, LARGEST_TABLE).unwrap_or_default();
+    let table = serde_json::from_slice::<Table>(&bytes);
+    table.is_ok_and(|table| table.points.iter().all(|point| point.metrics.is_some()))
+}
+
+/// Writes the tables of the points: CSV and JSON into the folder `place` of the sweep ([`table_folder`]), Parquet.
+/// Returns the JSON.
 ///
 /// # Errors
 /// `Exit::File` if the folder cannot be written.
-pub fn write_tables(plan: &Plan, ran: &PoolRun, folder: &Path) -> Result<String, Failure> {
+pub fn write_tables(
+    plan: &Plan,
+    ran: &PoolRun,
+    folder: &Path,
+    place: &Path,
+) -> Result<String, Failure> {
     let text = json(plan, &ran.outcomes).map_err(Failure::internal)?;
-    output::write_in(folder, "points.csv", csv(plan, &ran.outcomes).as_bytes())?;
-    output::write_in(folder, "points.json", text.as_bytes())?;
+    let table = csv(plan, &ran.outcomes);
+    nandscope_files::create_folder_in(folder, place)?;
+    for (name, text) in TABLES.into_iter().zip([&table, &text]) {
+        let name = place.join(name);
+        output::write_in(folder, &name.to_string_lossy(), text.as_bytes())?;
+    }
     rows::write(folder, plan, &ran.outcomes)?;
     Ok(text)
 }

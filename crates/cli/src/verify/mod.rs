@@ -10,6 +10,7 @@ mod target;
 mod undo_journal;
 mod written_down;
 
+use crate::claims::FileClaims;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -103,6 +104,7 @@ enum Restore {
 /// device goes away; `Exit::Unrestored` if not all of the data is back.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let folder = arguments.output.as_deref();
+    claim(&arguments)?;
     let _made = folder.map(output::check_folder).transpose()?;
     if arguments.full {
         return full::run(&arguments, console);
@@ -155,6 +157,20 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let signs = signs.map(|r| signs_of(r, &target)).unwrap_or_default();
     let told = tell(&arguments, &target, &finding, &signs, started, console);
     undo_journal::first(closed, told)
+}
+
+/// Claims all files of the command.
+fn claim(arguments: &Arguments) -> Result<(), Failure> {
+    let mut files = FileClaims::default();
+    files.target(&arguments.target)?;
+    if let Some(journal) = &arguments.journal {
+        files.file("--journal", journal)?;
+        files.file("the list of tagged blocks", &store::left_place(journal))?;
+    }
+    match &arguments.output {
+        Some(folder) => files.result(folder),
+        None => Ok(()),
+    }
 }
 
 fn signs_of(registers: &nandscope_inspect::registers::Registers, target: &Target) -> Vec<Sign> {

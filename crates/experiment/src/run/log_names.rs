@@ -5,6 +5,7 @@ use super::fault::fault_at;
 use crate::error::ErrorClass;
 use nandscope_files::{WriteError, check_in};
 use nandscope_workload::job::{Job, JobError, JobFile, Logs};
+use std::collections::BTreeSet;
 use std::path::Path;
 use thiserror::Error;
 
@@ -96,6 +97,21 @@ pub fn of_thread(logs: &Logs, name: &str, number: usize) -> Vec<LogFile> {
         value: Value::Operations,
     }));
     files
+}
+
+/// The logs of all jobs: the option that asks for each, and its name in the folder of the logs. A log that several
+/// threads share is there once.
+pub fn names(jobs: &JobFile) -> BTreeSet<(&'static str, String)> {
+    let mut names = BTreeSet::new();
+    let mut number = 1;
+    for job in &jobs.jobs {
+        for clone in 0..job.numjobs as usize {
+            let files = of_thread(&job.logs, &job.name, number + clone);
+            names.extend(files.into_iter().map(|file| (file.key, file.name)));
+        }
+        number += job.numjobs as usize;
+    }
+    names
 }
 
 /// Checks that every log can be written into `folder`, and only there.

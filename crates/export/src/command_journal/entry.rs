@@ -8,9 +8,15 @@ use nandscope_units::{Lba, Nanos};
 /// First bytes of journals of all versions.
 const NAME: &[u8; 7] = b"NSSERVE";
 /// The version, in the byte after it.
-const VERSION: u8 = b'2';
-/// Magic, time, checksum.
-pub const HEAD: usize = 20;
+const VERSION: u8 = b'3';
+/// Magic, time, checksum: what stays as it was written.
+const FIXED: usize = 20;
+/// Number of committed entries, checksum.
+const COUNT: usize = 12;
+/// Both.
+pub const HEAD: usize = FIXED + COUNT;
+/// Offset of the number of committed entries.
+pub const COUNT_AT: u64 = FIXED as u64;
 /// Time, address, sectors, tag, kind, flags, two zero bytes, checksum.
 pub const ENTRY: usize = 32;
 
@@ -217,9 +223,16 @@ impl Entry {
     }
 }
 
-/// The head of a journal that begins at the device's time `start`.
+/// The head of a journal that begins at the device's time `start` and has no entry yet.
 pub fn head(start: Nanos) -> [u8; HEAD] {
     let mut bytes = [0; HEAD];
+    bytes[..FIXED].copy_from_slice(&fixed(start));
+    bytes[FIXED..].copy_from_slice(&count(0, start));
+    bytes
+}
+
+fn fixed(start: Nanos) -> [u8; FIXED] {
+    let mut bytes = [0; FIXED];
     bytes[..7].copy_from_slice(NAME);
     bytes[7] = VERSION;
     bytes[8..16].copy_from_slice(&start.0.to_le_bytes());
@@ -228,23 +241,58 @@ pub fn head(start: Nanos) -> [u8; HEAD] {
     bytes
 }
 
-/// Splits a journal into the time in its head and its entries.
+/// The number of committed entries as it is in the head.
+pub fn count(entries: u64, start: Nanos) -> [u8; COUNT] {
+    let mut bytes = [0; COUNT];
+    bytes[..8].copy_from_slice(&entries.to_le_bytes());
+    let sum = checksum(
+        b"count",
+        Spot {
+            start,
+            number: entries,
+        },
+    );
+    bytes[8..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// A journal in its parts.
+pub struct Split<'a> {
+    /// The device's time at its beginning.
+    pub start: Nanos,
+    /// Committed entries: the writer has put as many into the file.
+    pub committed: u64,
+    /// The bytes after the head.
+    pub rest: &'a [u8],
+}
+
+/// Splits a journal into the fields of its head and its entries.
 ///
 /// # Errors
 /// `CommandJournalError::NotAJournal` if the bytes are something else, `Version` if they have another version, `Head` if the
-/// head is damaged.
-pub fn split_head(bytes: &[u8]) -> Result<(Nanos, &[u8]), CommandJournalError> {
-    let Some((found, rest)) = bytes.split_first_chunk::<HEAD>() else {
+/// head is damaged or not all there.
+pub fn split_head(bytes: &[u8]) -> Result<Split<'_>, CommandJournalError> {
+    let Some((found, rest)) = bytes.split_first_chunk::<FIXED>() else {
         return Err(CommandJournalError::NotAJournal);
     };
     let time = found[8..16].try_into().map(u64::from_le_bytes);
     let start = Nanos(time.map_err(|_| CommandJournalError::NotAJournal)?);
     match found[7] {
-        _ if *found == head(start) => Ok((start, rest)),
-        _ if found[..7] != *NAME => Err(CommandJournalError::NotAJournal),
+        _ if *found == fixed(start) => {}
+        _ if found[..7] != *NAME => return Err(CommandJournalError::NotAJournal),
         other if other != VERSION && other.is_ascii_digit() => {
-            Err(CommandJournalError::Version(other as char))
+            return Err(CommandJournalError::Version(other as char));
         }
-        _ => Err(CommandJournalError::Head),
+        _ => return Err(CommandJournalError::Head),
     }
+    let (found, rest) = rest
+        .split_first_chunk::<COUNT>()
+        .ok_or(CommandJournalError::Head)?;
+    let committed = found.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+    let committed = committed.filter(|committed| count(*committed, start) == *found);
+    Ok(Split {
+        start,
+        committed: committed.ok_or(CommandJournalError::Head)?,
+        rest,
+    })
 }

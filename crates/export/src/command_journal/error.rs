@@ -10,7 +10,7 @@ pub enum CommandJournalError {
     NotAJournal,
     /// It was written by another version of nandscope.
     #[error(
-        "the journal has version {0}, but this nandscope reads version 2; serve once with the nandscope that wrote it"
+        "the journal has version {0}, but this nandscope reads version 3; serve once with the nandscope that wrote it"
     )]
     Version(char),
     /// Its head does not have its checksum.
@@ -24,10 +24,10 @@ pub enum CommandJournalError {
     Misfit(String),
 }
 
-/// Entries of a journal that cannot be read.
+/// Entries of a journal that cannot be read, or were cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
-    "entry {entry} of {entries} (byte {offset}) is damaged, and {} acknowledged commands with it",
+    "entry {entry} of {entries} (byte {offset}) is damaged or missing, and {} acknowledged commands with it",
     entries - entry
 )]
 pub struct Damage {

@@ -1,11 +1,12 @@
 //! Journals as files: read whole, and written entry by entry.
 
-use super::entry::{self, ENTRY, Entry, HEAD, Spot, head};
+use super::entry::{self, COUNT_AT, ENTRY, Entry, HEAD, Split, Spot, head};
 use super::error::{CommandJournalError, Damage};
-use nandscope_files::{Access, WriteError, create_new};
+use nandscope_files::{Access, WriteError, begin_unsynced, lock};
 use nandscope_units::Nanos;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 /// The contents of a journal: its start time and the operations since.
@@ -34,13 +35,19 @@ impl CommandJournal {
     /// # Errors
     /// `CommandJournalError::NotAJournal`, `Version` or `Head` if the header is invalid.
     pub fn salvage(bytes: &[u8]) -> Result<(CommandJournal, Option<Damage>), CommandJournalError> {
-        let (start, rest) = entry::split_head(bytes)?;
+        let Split {
+            start,
+            committed,
+            rest,
+        } = entry::split_head(bytes)?;
+        // What follows the committed entries was not acted upon: the server was killed while it wrote them.
         let (all, _torn) = rest.as_chunks::<ENTRY>();
         let read = |(number, bytes)| Entry::read(bytes, Spot { start, number });
-        let entries: Vec<_> = (0..).zip(all).map_while(read).collect();
-        let damage = (entries.len() < all.len()).then(|| Damage {
+        let numbered = (0..committed).zip(all);
+        let entries: Vec<_> = numbered.map_while(read).collect();
+        let damage = ((entries.len() as u64) < committed).then(|| Damage {
             entry: entries.len() as u64,
-            entries: all.len() as u64,
+            entries: committed,
             offset: (HEAD + entries.len() * ENTRY) as u64,
         });
         Ok((CommandJournal { start, entries }, damage))
@@ -69,6 +76,8 @@ pub struct JournalFile {
     start: Nanos,
     waiting: Vec<u8>,
     entries: u64,
+    /// Entries that are in the file.
+    committed: u64,
 }
 
 impl JournalFile {
@@ -78,13 +87,15 @@ impl JournalFile {
     /// `io::Error` if the file exists or cannot be created.
     pub fn create(path: &Path, start: Nanos) -> io::Result<Self> {
         // Not synced: it must survive this process only, and clients are waiting.
-        let mut file = create_new(path, Access::Owner).map_err(WriteError::into_io)?;
-        file.write_all(&head(start))?;
+        let file =
+            begin_unsynced(path, &head(start), Access::Owner).map_err(WriteError::into_io)?;
+        lock(&file);
         Ok(JournalFile {
             file,
             start,
             waiting: Vec::new(),
             entries: 0,
+            committed: 0,
         })
     }
 
@@ -102,13 +113,18 @@ impl JournalFile {
         self.entries += 1;
     }
 
-    /// Writes new entries to the file; they then survive the end of this process.
+    /// Writes new entries to the file, and then their number into its head: all of them survive the end of this
+    /// process, or none. A file with fewer entries than that was cut.
     ///
     /// # Errors
     /// `io::Error` if the write fails.
     pub fn commit(&mut self) -> io::Result<()> {
         if !self.waiting.is_empty() {
-            self.file.write_all(&self.waiting)?;
+            let end = HEAD as u64 + self.committed * ENTRY as u64;
+            self.file.write_all_at(&self.waiting, end)?;
+            let count = entry::count(self.entries, self.start);
+            self.file.write_all_at(&count, COUNT_AT)?;
+            self.committed = self.entries;
             self.waiting.clear();
         }
         Ok(())

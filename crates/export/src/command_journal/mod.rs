@@ -5,9 +5,11 @@
 //! Contents are not included. After a kill, blocks of requests in flight have old or new data, except
 //! for discards and zeroes, which can be repeated ([`Replayed::lost_discards`]).
 //!
-//! Format: a header with the device's start time, then entries of 32 bytes with a checksum each. A
-//! truncated last entry was never acted upon and is ignored: the server was killed while writing it.
-//! Anything else is damage and an error, since acknowledged commands are lost.
+//! Format: a header with the device's start time and the number of committed entries, then entries of 32 bytes
+//! with a checksum each. Entries are committed together before any of their requests is answered: those after the
+//! committed ones are ignored, since the server was killed while it wrote them. A file with fewer entries than were
+//! committed was cut. That, like a wrong checksum, is damage and an error: acknowledged commands are lost, and the
+//! contents may be newer than what is left.
 
 mod entry;
 mod error;

@@ -13,7 +13,7 @@ mod unusual;
 
 use crate::error::Result;
 use crate::names::{Unique, slug};
-use nandscope_files::{Access, create_folder, write_in};
+use nandscope_files::{Access, create_folder, create_folder_in, write_in};
 use nandscope_result::ResultDocument;
 use std::path::{Path, PathBuf};
 use tests_of::TestSet;
@@ -201,7 +201,8 @@ const COMPARISON: &str = "compare.html";
 /// # Errors
 /// `ReportError` if a page cannot be rendered or written; pages written before stay.
 pub fn write_site(drives: &[Drive], dir: &Path) -> Result<Vec<PathBuf>> {
-    create_folder(&dir.join("drives"))?;
+    create_folder(dir)?;
+    create_folder_in(dir, Path::new("drives"))?;
     let site = Site::of(drives);
     let mut written = Vec::new();
     for link in site.pages() {

@@ -39,6 +39,13 @@ impl Source {
                 )),
             };
         }
+        // To open a FIFO or a device would wait, or do something to it.
+        if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+            return Err(BuildError::NoSource {
+                place: path.display().to_string(),
+                what: "it is neither a regular file nor a folder".to_string(),
+            });
+        }
         let found = Checksum::of(path)?;
         match expected {
             Some(expected) if *expected != found => Err(BuildError::Checksum {
@@ -181,8 +188,12 @@ pub(super) fn version(tree: &Path) -> Result<String, BuildError> {
         place: tree.display().to_string(),
         what: what.to_string(),
     };
-    let makefile = std::fs::read_to_string(tree.join("Makefile"))
-        .map_err(|_| no_source("it has no top-level Makefile"))?;
+    let makefile = tree.join("Makefile");
+    if !makefile.is_file() {
+        return Err(no_source("it has no top-level Makefile"));
+    }
+    let makefile =
+        std::fs::read_to_string(makefile).map_err(|_| no_source("it has no top-level Makefile"))?;
     if !tree.join("arch/um").is_dir() {
         return Err(no_source("it has no arch/um"));
     }

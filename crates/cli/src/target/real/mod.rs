@@ -11,6 +11,7 @@ mod sampler;
 
 pub use open::{confirm, refused};
 
+use crate::claims::FileClaims;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::steps::Asked;
@@ -93,6 +94,17 @@ impl RealArguments {
                 "{option} works with real targets only, and {name} is simulated; omit it"
             ))),
             None => Ok(()),
+        }
+    }
+
+    /// Claims the files that are read during a measurement.
+    ///
+    /// # Errors
+    /// `Exit::Usage` if the command writes one of them.
+    pub fn claim(&self, files: &mut FileClaims) -> Result<(), Failure> {
+        match self.power.as_deref().map(Path::new) {
+            Some(meter) if meter.exists() => files.input("--power", meter),
+            _ => Ok(()),
         }
     }
 
