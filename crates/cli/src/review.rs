@@ -420,6 +420,7 @@ fn review_real(
     let info = real.info();
     let asked = real.asked(arguments.asked());
     let mut keeper = place.begin(asked)?;
+    keeper.recognize(real.target.volume())?;
     let said = std::mem::take(&mut real.warnings)
         .into_iter()
         .map(Notice::warning)

@@ -3,6 +3,8 @@
 
 use crate::console::Console;
 use crate::failure::Failure;
+#[cfg(target_os = "linux")]
+use nandscope_measure::real::{Recognition, Sampler, Samples, Volume};
 use nandscope_measure::steps::{Attachment, Contents, Cursor, Head, StepJournal, StepJournalError};
 use nandscope_result::{Notice, ResultDocument, TargetInfo};
 use nandscope_units::Nanos;
@@ -10,6 +12,10 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+
+/// Name of the attachment with the samples of a real target.
+#[cfg(target_os = "linux")]
+const SAMPLES: &str = "samples of the target";
 
 /// Name of the journal in the folder of a report.
 pub const IN_FOLDER: &str = "result.steps";
@@ -167,6 +173,8 @@ impl Place {
             stale: None,
             cursor: Cursor::default(),
             earlier: None,
+            #[cfg(target_os = "linux")]
+            sampler: None,
         };
         match self.found {
             Some((journal, contents)) if self.resume => keeper.resume(journal, contents),
@@ -251,6 +259,9 @@ pub struct Keeper {
     stale: Option<StepJournal>,
     cursor: Cursor,
     earlier: Option<Earlier>,
+    /// Reads samples of a real target, by which a resumed run recognises it.
+    #[cfg(target_os = "linux")]
+    sampler: Option<Sampler>,
 }
 
 impl Keeper {
@@ -288,6 +299,61 @@ impl Keeper {
         self.journal = Some(journal);
     }
 
+    /// Compares a real target with the samples of the interrupted run, and keeps samples of it with every step from now
+    /// on.
+    ///
+    /// # Errors
+    /// `Exit::Usage` if the target is empty and the one of the interrupted run was not.
+    #[cfg(target_os = "linux")]
+    pub fn recognize(&mut self, volume: &Volume) -> Result<(), Failure> {
+        // Without samples, nothing is recognised, and the measurement is none the worse.
+        self.sampler = Sampler::of(volume).ok();
+        let Some(earlier) = &mut self.earlier else {
+            return Ok(());
+        };
+        let mut kept = earlier.attachments.iter().rev();
+        let then = kept.find(|attachment| attachment.name == SAMPLES);
+        let then = then.and_then(|attachment| Samples::from_bytes(&attachment.bytes));
+        let now = self
+            .sampler
+            .as_ref()
+            .and_then(|sampler| sampler.take().ok());
+        let name = volume.path().display();
+        match then.zip(now).map(|(then, now)| then.recognize(&now)) {
+            Some(Recognition::Same) => Ok(()),
+            Some(Recognition::Another) => Err(Failure::usage(format!(
+                "{name} is empty, and the target of the interrupted run held data: it is another one; insert that one, or delete {} to start again",
+                self.path
+                    .as_deref()
+                    .unwrap_or(Path::new("the journal"))
+                    .display()
+            ))),
+            Some(Recognition::Unknown) | None => {
+                let text = format!(
+                    "it cannot be seen whether {name} is the target of the interrupted run: no sampled block holds what it held then"
+                );
+                self.console.note(&format!("warning: {text}"));
+                earlier.document.notices.push(Notice::warning(text));
+                Ok(())
+            }
+        }
+    }
+
+    /// Samples of a real target as it is now.
+    #[cfg(target_os = "linux")]
+    fn samples(&self) -> Option<Attachment> {
+        let samples = self.sampler.as_ref()?.take().ok()?;
+        Some(Attachment {
+            name: SAMPLES.to_string(),
+            bytes: samples.to_bytes(),
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn samples(&self) -> Option<Attachment> {
+        None
+    }
+
     /// Point at which an interrupted run continues; `None` for the beginning.
     pub fn earlier(&mut self) -> Option<Earlier> {
         self.earlier.take()
@@ -313,9 +379,11 @@ impl Keeper {
             return;
         };
         let entry = self.cursor.advance(document, resume);
+        let mut attachments = attachments.to_vec();
+        attachments.extend(self.samples());
         let kept = self
             .journal(&path, document)
-            .and_then(|journal| journal.append(attachments, &entry));
+            .and_then(|journal| journal.append(&attachments, &entry));
         if let Err(e) = kept {
             // The measurement is worth more than its journal.
             self.console.note(&format!(

@@ -448,6 +448,98 @@ fn a_result_that_is_no_file_has_no_journal() {
     assert!(!folder.0.join("x").exists());
 }
 
+/// A card that was changed for an empty one of the same size, in the same reader: what the finished steps wrote is not
+/// there.
+#[test]
+fn another_empty_device_of_the_same_size_is_not_taken_for_the_first() {
+    let folder = Folder::new("resume-another");
+    let Some(device) = Loop::new(&folder, 16) else {
+        return;
+    };
+    folder.file("job.fio", &job("number_ios=100000\n"));
+    let (name, destroy) = (device.name(), format!("--destroy-data={}", device.name()));
+    let run = [
+        "run",
+        "job.fio",
+        &device.device,
+        &destroy,
+        "--yes-destroy",
+        name,
+    ];
+    let run = [&run[..], &["-o", "r.json"]].concat();
+    killed_after(&folder, &run, "r.json.steps", 1);
+    wait_until_free(&device.device);
+    let attach = |file: &Path| {
+        let detached = Command::new("losetup")
+            .args(["-d", &device.device])
+            .status();
+        assert!(detached.unwrap().success());
+        let mut losetup = Command::new("losetup");
+        let attached = losetup
+            .arg("--direct-io=on")
+            .arg(&device.device)
+            .arg(file)
+            .status();
+        assert!(attached.unwrap().success());
+    };
+    let other = device.mount.join("other");
+    std::fs::File::create(&other)
+        .unwrap()
+        .set_len(16 << 20)
+        .unwrap();
+    attach(&other);
+    let resume = [&run[..], &["--resume"]].concat();
+    let journal = std::fs::read(folder.0.join("r.json.steps")).unwrap();
+    run_when_free(&folder, &resume).fails(2, &["is empty", "another one"]);
+    assert_eq!(
+        std::fs::read(folder.0.join("r.json.steps")).unwrap(),
+        journal
+    );
+    assert!(std::fs::read(&other).unwrap().iter().all(|byte| *byte == 0));
+    // One with other data may be the first, all of which the interrupted step has written again: the result says so.
+    let noise: Vec<u8> = (0..16u32 << 20)
+        .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
+    std::fs::write(&other, noise).unwrap();
+    attach(&other);
+    let mut child = start(&folder, &resume);
+    let journal = folder.0.join("r.json.steps");
+    wait_for(&mut child, &journal, 2);
+    interrupt(&child);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert!(ran.err.contains("it cannot be seen whether"), "{ran:?}");
+    let told = |n: &nandscope_result::Notice| n.text.contains("it cannot be seen whether");
+    assert!(read(&folder, "r.json").notices.iter().any(told));
+    // The first one again.
+    std::fs::remove_file(folder.0.join("r.json")).unwrap();
+    std::fs::remove_file(&journal).unwrap();
+    attach(&device.backing());
+    killed_after(&folder, &run, "r.json.steps", 1);
+    wait_until_free(&device.device);
+    let mut child = start(&folder, &resume);
+    wait_for(&mut child, &journal, 2);
+    interrupt(&child);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert!(!ran.err.contains("it cannot be seen"), "{ran:?}");
+}
+
+/// The same with a file in place of another one.
+#[test]
+fn another_file_of_the_same_size_is_not_taken_for_the_first() {
+    let folder = Folder::new("resume-another-file");
+    folder.file("job.fio", &job("number_ios=100000\n"));
+    folder.file("read.fio", "[a]\nrw=read\nbs=4k\nsize=4k\n");
+    let run = ["run", "job.fio", "./t.img", "--size", "8m", "-o", "r.json"];
+    killed_after(&folder, &run, "r.json.steps", 1);
+    folder
+        .run(&["run", "read.fio", "./other.img", "--size", "8m"])
+        .succeeds();
+    std::fs::rename(folder.0.join("other.img"), folder.0.join("t.img")).unwrap();
+    let resume = [&run[..], &["--resume"]].concat();
+    let ran = run_when_free(&folder, &resume);
+    ran.fails(2, &["belongs to another measurement", "file: was `inode"]);
+}
+
 /// A complete result is replaced by a complete one only: an interrupted run of the same name goes beside it.
 #[test]
 fn an_interrupted_run_does_not_replace_a_complete_result() {

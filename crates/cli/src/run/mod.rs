@@ -283,6 +283,7 @@ fn execute<T: CommandTarget>(
     let failed = |error: RunError| run_failure(&error, &jobs.text, console);
     let prepared = Prepared::new(jobs, &options, &mut target).map_err(failed)?;
     let mut keeper = place.begin(target.asked(arguments.asked(jobs)))?;
+    target.recognize(&mut keeper)?;
     let earlier = target.resume(&mut keeper);
     let mut observer = CommandObserver::new(keeper, T::IN_REAL_TIME);
     let stop = || interrupt.asked();

@@ -21,6 +21,15 @@ pub trait CommandTarget: RunTarget {
     /// On what of it the result depends.
     fn asked(&self, asked: Asked) -> Asked;
 
+    /// Makes sure that it is the target of the run that continues.
+    ///
+    /// # Errors
+    /// `Exit::Usage` if it is another one.
+    fn recognize(&self, keeper: &mut Keeper) -> Result<(), Failure> {
+        let _ = keeper;
+        Ok(())
+    }
+
     /// Continues an interrupted run: from its beginning, unless the target keeps its state.
     fn resume(&mut self, keeper: &mut Keeper) -> Option<EarlierRun> {
         let _ = keeper;
@@ -248,6 +257,10 @@ mod real {
 
         fn asked(&self, asked: Asked) -> Asked {
             self.real.asked(asked)
+        }
+
+        fn recognize(&self, keeper: &mut Keeper) -> Result<(), Failure> {
+            keeper.recognize(self.real.target.volume())
         }
 
         fn resume(&mut self, keeper: &mut Keeper) -> Option<EarlierRun> {

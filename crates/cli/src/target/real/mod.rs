@@ -219,12 +219,23 @@ impl Real {
     /// On what of it the result of a measurement depends.
     pub fn asked(&self, asked: Asked) -> Asked {
         let serial = self.identity.as_ref().and_then(|i| i.serial.clone());
+        let asked = match self.file_number() {
+            Some(number) => asked.and("file", format!("inode {number}")),
+            None => asked,
+        };
         asked
             .here()
             .on(&self.info())
             .and("capacity", self.target.capacity().0)
             .and("serial number", serial.unwrap_or_default())
             .and("engine", self.target.describe_engine())
+    }
+
+    /// Inode number of a file, which another file of the same name and size does not have.
+    fn file_number(&self) -> Option<u64> {
+        use std::os::unix::fs::MetadataExt as _;
+        let about = std::fs::metadata(self.target.volume().path()).ok()?;
+        about.is_file().then(|| about.ino())
     }
 
     /// The circumstances of the measurement.
