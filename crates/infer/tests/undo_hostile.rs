@@ -182,6 +182,31 @@ fn lost_blocks_that_look_like_those_of_somebody_else_come_back_if_the_user_says_
     }
 }
 
+/// A copy of the device as it was before the run holds no tag: whatever is put on it, the journal of the device that is
+/// tagged stays, and restores that one.
+#[test]
+fn a_copy_of_the_device_does_not_cost_the_journal() {
+    for since in [Since::LeftBehind, Since::LeftBehindOverwrite] {
+        let folder = Folder::new();
+        let mut device = interrupted(&folder);
+        let mut copy = Device::new(CLAIMS, Fault::None, 1);
+        let before = copy.snapshot();
+        let mut journal = open(&folder);
+        let restored = restore(&mut copy, &mut journal, since).unwrap();
+        assert!(!restored.is_complete(), "{restored:?}");
+        assert!(journal.close(&restored).unwrap().is_some());
+        assert!(journal_path(&folder).exists());
+        let mut journal = open(&folder);
+        let restored = restore(&mut device, &mut journal, Since::LeftBehind).unwrap();
+        assert!(
+            restored.is_complete() && restored.written > 0,
+            "{restored:?}"
+        );
+        assert!(journal.close(&restored).unwrap().is_none());
+        device.same_as(&before);
+    }
+}
+
 #[test]
 fn another_device_is_not_overwritten_whatever_the_user_says() {
     let folder = Folder::new();

@@ -231,6 +231,11 @@ fn missing(restored: &Restored) -> String {
         return format!("nothing was restored: {evidence}");
     }
     let mut parts = Vec::new();
+    if restored.unseen.is_some() {
+        parts.push(
+            "every block holds its old contents, and none held a tag of the journal: this may be a copy of the device, which is tagged still; delete the journal only if this is the device itself".to_string(),
+        );
+    }
     let mut add = |blocks: &[u64], what: &str| {
         if !blocks.is_empty() {
             parts.push(format!("{} {what}: {}", blocks.len(), ranges(blocks)));

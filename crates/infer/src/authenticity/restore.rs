@@ -65,6 +65,7 @@ pub(super) fn restore_below<M: Medium>(
         back.restored.finished = true;
         return Ok(back.restored);
     }
+    let mut saw_tags = false;
     if since != Since::Held {
         let evidence = Evidence::gather(back.medium, journal)?;
         let overwrites = since == Since::LeftBehindOverwrite && evidence.nearly_all_agrees();
@@ -72,6 +73,10 @@ pub(super) fn restore_below<M: Medium>(
         if !fits || !overwrites && !evidence.proves(journal) {
             back.restored.unrecognized = Some(evidence);
             return Ok(back.restored);
+        }
+        saw_tags = evidence.tags > 0;
+        if !saw_tags && evidence.blocks > 0 && !journal.tags_put_back() {
+            back.restored.unseen = Some(evidence);
         }
     }
     let batches = journal.batches().len();
@@ -84,7 +89,8 @@ pub(super) fn restore_below<M: Medium>(
         let unrecorded = &places - &journal.places();
         back.restored.unrecorded = tagged(back.medium, unrecorded, journal.salt())?;
     }
-    if back.restored.is_back_so_far() && batches > 1 {
+    let is_known = back.restored.unseen.is_none();
+    if back.restored.is_back_so_far() && is_known && batches > 1 {
         // On a full disk it cannot be noted, which costs nothing but a proof.
         let _ = journal.note(Progress::FirstBatchLeft);
     }
@@ -98,6 +104,10 @@ pub(super) fn restore_below<M: Medium>(
     }
     back.tags_put_back(journal)?;
     let mut restored = back.restored;
+    if saw_tags && restored.lacks_foreign_only() {
+        // On a full disk it cannot be noted, which costs nothing but a proof.
+        let _ = journal.note_tags_put_back();
+    }
     for list in [&mut restored.lost, &mut restored.foreign] {
         list.sort_unstable();
         list.dedup();

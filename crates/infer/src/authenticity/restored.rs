@@ -25,6 +25,9 @@ pub struct Restored {
     pub unrecorded: Vec<u64>,
     /// Why nothing was put back: the device is not known to be the one of the journal.
     pub unrecognized: Option<Evidence>,
+    /// Why the journal stays although every block holds its old contents: no block held a tag, so it may be a copy of
+    /// the device, and the device itself may be tagged still.
+    pub unseen: Option<Evidence>,
     /// Operations that failed, those included that were repeated and then succeeded.
     pub errors: IoErrors,
     /// The device did not confirm that it has what was written.
@@ -34,14 +37,21 @@ pub struct Restored {
 }
 
 impl Restored {
-    /// Whether every block was read back and is as it was, so that the journal is of no more use.
+    /// Whether every block was read back and is as it was on the device that held the tags, so that the journal is of no
+    /// more use.
     pub fn is_complete(&self) -> bool {
-        self.finished && self.is_back_so_far()
+        self.finished && self.unseen.is_none() && self.is_back_so_far()
     }
 
     /// Whether everything that was tried yet is back.
     pub(super) fn is_back_so_far(&self) -> bool {
         self.unrecognized.is_none() && !self.unsettled && self.missing() == 0
+    }
+
+    /// Whether everything is back but what somebody else has written since.
+    pub(super) fn lacks_foreign_only(&self) -> bool {
+        let known = [&self.lost, &self.damaged, &self.unrecorded];
+        !self.unsettled && self.unnamed.is_empty() && known.iter().all(|blocks| blocks.is_empty())
     }
 
     /// Known blocks whose data was not restored.

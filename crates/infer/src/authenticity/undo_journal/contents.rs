@@ -2,7 +2,9 @@
 
 use super::head::{self, Head};
 use super::record::{self, Found, Kind, Label};
-use super::{DamagedRecord, JournaledDevice, LENGTH_MAX, Original, Progress, UndoJournalError};
+use super::{
+    DamagedRecord, JournaledDevice, LENGTH_MAX, Original, Progress, TAGS_PUT_BACK, UndoJournalError,
+};
 use crate::authenticity::tag::Salt;
 use crate::authenticity::witness::Witness;
 use std::collections::{BTreeSet, HashMap};
@@ -24,6 +26,8 @@ pub struct Contents {
     damaged: Vec<DamagedRecord>,
     pub(super) witnesses: Vec<Witness>,
     pub(super) progress: Progress,
+    /// An earlier restore saw tags on the device, and put all of them back.
+    pub(super) tags_put_back: bool,
     /// The number of the next record.
     pub(super) next: u32,
 }
@@ -40,6 +44,7 @@ impl Contents {
             damaged: Vec::new(),
             witnesses: Vec::new(),
             progress: Progress::Begun,
+            tags_put_back: false,
             next: 0,
         }
     }
@@ -97,6 +102,7 @@ impl Contents {
                 self.witnesses.extend(Witness::read_all(&block, count));
             }
             Kind::Progress => {
+                self.tags_put_back |= label.place == TAGS_PUT_BACK;
                 self.progress = self.progress.max(Progress::from_number(label.place));
             }
             Kind::Block => {
@@ -190,6 +196,12 @@ impl Contents {
     /// Checksums of blocks that were not written.
     pub fn witnesses(&self) -> &[Witness] {
         &self.witnesses
+    }
+
+    /// Whether an earlier restore saw tags on the device and put all of them back: the journal lacks only what
+    /// somebody else has written since.
+    pub fn tags_put_back(&self) -> bool {
+        self.tags_put_back
     }
 
     /// Progress of restoring the data.

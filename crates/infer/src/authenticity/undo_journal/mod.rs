@@ -81,6 +81,9 @@ pub enum Progress {
     Restored,
 }
 
+/// Number of a progress record that says that all tags were seen and put back.
+const TAGS_PUT_BACK: u64 = 3;
+
 impl Progress {
     fn from_number(number: u64) -> Self {
         match number {
@@ -210,6 +213,18 @@ impl UndoJournal {
             return Ok(());
         }
         let record = (progress as u64, Vec::new());
+        self.write(Kind::Progress, 0, std::iter::once(record))
+    }
+
+    /// Writes down that tags were seen on the device, and that none is left.
+    ///
+    /// # Errors
+    /// `io::Error` if the file cannot be written.
+    pub(super) fn note_tags_put_back(&mut self) -> io::Result<()> {
+        if self.tags_put_back() {
+            return Ok(());
+        }
+        let record = (TAGS_PUT_BACK, Vec::new());
         self.write(Kind::Progress, 0, std::iter::once(record))
     }
 
