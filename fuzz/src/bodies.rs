@@ -16,7 +16,7 @@ use nandscope_workload::OpSource;
 use nandscope_workload::job::JobFile;
 use nandscope_workload::pattern::Generator;
 use nandscope_workload::trace::{
-    Fit, Format, Replay, ReplayOptions, Timing, Trace, read_nstrace, write_nstrace,
+    Fit, Format, Replay, ReplayOptions, Timing, Trace, read_nstrace, unpacked, write_nstrace,
 };
 use std::path::Path;
 
@@ -137,12 +137,15 @@ pub fn iolog(data: &[u8]) {
 /// Text of blkparse.
 pub fn blkparse(data: &[u8]) {
     trace(Format::Blkparse, data);
+    trace(Format::Blktrace, data);
 }
 
 /// The two kinds of CSV.
 pub fn csv(data: &[u8]) {
     trace(Format::MsrCambridge, data);
     trace(Format::Alibaba, data);
+    trace(Format::Spc, data);
+    trace(Format::Systor, data);
 }
 
 /// Recorded tables of flashbench: what is accepted can be judged.
@@ -176,6 +179,7 @@ pub fn flashbench(data: &[u8]) {
 /// Our own file, and the guess at a format. The bytes are tried as they are, and with a right checksum.
 pub fn nstrace(data: &[u8]) {
     let _ = Format::detect(data);
+    let _ = unpacked("fuzz", data, 1 << 20);
     trace(Format::Nstrace, data);
     let mut sealed = data.to_vec();
     if let Some((head, body)) = sealed.split_first_chunk_mut::<12>() {

@@ -16,6 +16,14 @@ pub fn bytes(path: &Path, what: &str) -> Result<Vec<u8>, Failure> {
     Ok(input::bytes(path, what)?)
 }
 
+/// The bytes of a trace, unpacked if gzip has packed it.
+///
+/// # Errors
+/// As [`bytes`], and `Exit::Usage` if it cannot be unpacked.
+pub fn trace(path: &Path) -> Result<Vec<u8>, Failure> {
+    Ok(input::trace(path)?)
+}
+
 /// The bytes of a saved device or its journal, of which a device as large as the file is made.
 ///
 /// # Errors

@@ -49,10 +49,10 @@ enum Action {
 /// Options for reading a trace file.
 #[derive(Debug, Default, Args)]
 struct Reading {
-    /// Only this device: 8,0 in blkparse text, the disk number or device id in others
+    /// Only this device: 8,0 in blkparse text, the disk number or id in others
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Event of blkparse text that counts as a request
+    /// Event of blkparse or blktrace that counts as a request
     #[arg(long, value_enum, default_value_t)]
     event: Event,
     /// Sort records that are out of order by time
@@ -152,7 +152,7 @@ fn read_file(name: &str, reading: &Reading) -> Result<(Trace, Format, ParseRepor
             names.join(", ")
         )));
     }
-    let bytes = input::bytes(path, "the trace")?;
+    let bytes = input::trace(path)?;
     let format = Format::detect_or_error(name, &bytes).map_err(Failure::usage)?;
     let (trace, report) =
         Trace::parse_with(format, name, &bytes, &reading.options()).map_err(Failure::usage)?;
@@ -230,6 +230,9 @@ fn passed_over(report: &ParseReport) -> String {
     }
     for (what, count) in &report.notes {
         text.push_str(&format!("  note: {count} × {what}\n"));
+    }
+    for warning in &report.warnings {
+        text.push_str(&format!("  warning: {warning}\n"));
     }
     text
 }

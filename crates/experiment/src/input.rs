@@ -4,6 +4,8 @@ use crate::error::ErrorClass;
 use crate::memory;
 use nandscope_files::{FollowLinks, ReadError, open_regular};
 use nandscope_units::Bytes;
+use nandscope_workload::trace::TraceError;
+use std::borrow::Cow;
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -54,6 +56,9 @@ pub enum InputError {
         /// File that was to be read.
         path: PathBuf,
     },
+    /// A trace that cannot be unpacked.
+    #[error(transparent)]
+    Packed(#[from] TraceError),
     /// It should be a text and is not.
     #[error("{what} {} is not UTF-8 text: byte {offset} is invalid; save it as UTF-8", path.display())]
     NotText {
@@ -73,6 +78,7 @@ impl InputError {
             InputError::Io { .. } => ErrorClass::System,
             InputError::TooLarge { .. }
             | InputError::NotRegular { .. }
+            | InputError::Packed(_)
             | InputError::NotText { .. } => ErrorClass::Usage,
         }
     }
@@ -110,6 +116,26 @@ pub fn regular(path: &Path, what: &str) -> Result<Vec<u8>, InputError> {
     })?;
     let about = file.metadata().map_err(io_error(path, what))?;
     read_open(file, &about, path, what, MEMORY_OF_TEXT)
+}
+
+/// The bytes of a trace, unpacked if gzip has packed it.
+///
+/// # Errors
+/// As [`bytes`], and [`InputError::Packed`] if it cannot be unpacked.
+pub fn trace(path: &Path) -> Result<Vec<u8>, InputError> {
+    const WHAT: &str = "the trace";
+    let bytes = bytes(path, WHAT)?;
+    let most = most_bytes(true, memory::left(), MEMORY_OF_TEXT);
+    let contents = nandscope_workload::trace::unpacked(&path.display().to_string(), &bytes, most)?;
+    match contents {
+        Some(Cow::Borrowed(_)) => Ok(bytes),
+        Some(Cow::Owned(contents)) => Ok(contents),
+        None => Err(InputError::TooLarge {
+            what: WHAT.to_string(),
+            path: path.to_path_buf(),
+            limit: Bytes(most),
+        }),
+    }
 }
 
 /// The bytes of a saved device or its journal, of which a device as large as the file is made.

@@ -47,6 +47,7 @@ fn contents(name: &str, title: &str, trace: &Trace, report: Option<&ParseReport>
         "capacity_bytes": trace.capacity().map(|c| c.0),
         "skipped": report.map(|r| &r.passed_over),
         "notes": report.map(|r| &r.notes),
+        "warnings": report.map(|r| &r.warnings),
     })
 }
 

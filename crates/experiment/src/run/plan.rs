@@ -215,8 +215,8 @@ fn source(
     notices: &mut Vec<String>,
 ) -> Result<Box<dyn OpSource>, RunError> {
     if let Some(reference) = &job.trace {
-        let (replay, notice) = replay::of_job(job, reference, context.fit, context.capacity)?;
-        notices.extend(notice.filter(|_| clone == 0));
+        let (replay, found) = replay::of_job(job, reference, context.fit, context.capacity)?;
+        notices.extend(found.into_iter().filter(|_| clone == 0));
         return Ok(Box::new(replay));
     }
     Ok(of_job(job, clone, context.capacity, context.seed)?)

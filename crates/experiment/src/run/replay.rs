@@ -29,7 +29,9 @@ pub enum ReplayError {
     #[error(transparent)]
     Input(#[from] InputError),
     /// The job names a format that does not exist.
-    #[error("{at}: unknown trace format `{format}`; use iolog, blkparse, msr, alibaba or nstrace")]
+    #[error(
+        "{at}: unknown trace format `{format}`; use iolog, blkparse, blktrace, msr, alibaba, spc, systor or nstrace"
+    )]
     Format {
         /// File and line of the job's trace.
         at: String,
@@ -77,25 +79,26 @@ pub fn of_job(
     reference: &TraceRef,
     fit: Fit,
     capacity: Bytes,
-) -> Result<(Replay, Option<String>), ReplayError> {
-    let trace = moved(load(job, reference)?, reference);
+) -> Result<(Replay, Vec<String>), ReplayError> {
+    let (trace, mut notices) = load(job, reference)?;
+    let trace = moved(trace, reference);
     let options = ReplayOptions {
         timing: timing(&trace, reference),
         fit,
     };
-    let notice = (!trace.is_timed() && !reference.no_stall).then(|| {
+    notices.extend((!trace.is_timed() && !reference.no_stall).then(|| {
         format!(
             "the trace {} has no times: job `{}` replays it as fast as its queue depth allows",
             reference.path, job.name
         )
-    });
+    }));
     let replay = Replay::new(&trace, &options, capacity);
     let replay = replay.map_err(|error| ReplayError::Fit {
         at: at(job),
         path: reference.path.clone(),
         error,
     })?;
-    Ok((replay, notice))
+    Ok((replay, notices))
 }
 
 fn timing(trace: &Trace, reference: &TraceRef) -> Timing {
@@ -146,8 +149,8 @@ pub fn trace_file(job: &Job, reference: &TraceRef) -> Option<PathBuf> {
         .find(|p| p.is_file())
 }
 
-/// A file, or else a trace of the library.
-fn load(job: &Job, reference: &TraceRef) -> Result<Trace, ReplayError> {
+/// A file with doubts about its meaning, or else a trace of the library.
+fn load(job: &Job, reference: &TraceRef) -> Result<(Trace, Vec<String>), ReplayError> {
     let Some(file) = trace_file(job, reference) else {
         let Some(named) = library_trace(&reference.path) else {
             return Err(ReplayError::NotFound {
@@ -156,12 +159,12 @@ fn load(job: &Job, reference: &TraceRef) -> Result<Trace, ReplayError> {
             });
         };
         let loaded = named.load().map_err(ReplayError::Library)?;
-        return Ok(loaded.1);
+        return Ok((loaded.1, Vec::new()));
     };
-    let bytes = input::bytes(&file, "the trace")?;
+    let bytes = input::trace(&file)?;
     let name = file.display().to_string();
     let format = match &reference.format {
-        Some(text) => format_of(text).ok_or_else(|| ReplayError::Format {
+        Some(text) => Format::named(text).ok_or_else(|| ReplayError::Format {
             at: at(job),
             format: text.clone(),
         })?,
@@ -176,18 +179,27 @@ fn load(job: &Job, reference: &TraceRef) -> Result<Trace, ReplayError> {
             Order::Strict
         },
     };
-    let (trace, _) = Trace::parse_with(format, &name, &bytes, &options)?;
-    Ok(trace)
+    let (trace, report) = Trace::parse_with(format, &name, &bytes, &options)?;
+    let noted = report.notes.iter();
+    let noted = noted.map(|(what, count)| format!("{name}: {count} × {what}"));
+    let mut notices = report.warnings;
+    notices.extend(noted);
+    notices.extend(other_processors(&file));
+    Ok((trace, notices))
 }
 
-fn format_of(text: &str) -> Option<Format> {
-    Some(match text {
-        "iolog" | "fio" => Format::FioIolog,
-        "blkparse" => Format::Blkparse,
-        "msr" => Format::MsrCambridge,
-        "alibaba" => Format::Alibaba,
-        "nstrace" => Format::Nstrace,
-        _ => return None,
+/// A notice if blktrace has written a file for each processor, and this is one of them.
+fn other_processors(file: &Path) -> Option<String> {
+    let name = file.to_string_lossy();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let (stem, processor) = name.rsplit_once(".blktrace.")?;
+    let processor: u32 = processor.parse().ok()?;
+    let other = if processor == 0 { 1 } else { 0 };
+    let is_one_of_several = Path::new(&format!("{stem}.blktrace.{other}")).exists();
+    is_one_of_several.then(|| {
+        format!(
+            "{name}: has the requests of processor {processor} only; merge all with `blkparse -i {stem} -d {stem}.bin` and replay that file"
+        )
     })
 }
 

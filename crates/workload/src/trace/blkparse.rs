@@ -11,7 +11,7 @@ use crate::OpKind;
 use nandscope_units::{Nanos, SECTOR_BYTES};
 
 impl BlockEvent {
-    const fn letter(self) -> &'static str {
+    pub(super) const fn letter(self) -> &'static str {
         match self {
             BlockEvent::Queue => "Q",
             BlockEvent::Issue => "D",
@@ -99,10 +99,12 @@ fn parse_event(
 
 /// The meaning of the RWBS letters (`fill_rwbs` in the kernel's blktrace.c and in blkparse_fmt.c).
 #[derive(Clone, Copy)]
-struct Rwbs {
-    preflush: bool,
-    kind: Option<OpKind>,
-    fua: bool,
+pub(super) struct Rwbs {
+    /// A flush comes before it.
+    pub(super) preflush: bool,
+    pub(super) kind: Option<OpKind>,
+    /// Forced unit access.
+    pub(super) fua: bool,
 }
 
 impl Rwbs {
@@ -134,7 +136,8 @@ impl Rwbs {
     }
 }
 
-fn push(
+/// Adds a request, with the flushes that belong to it.
+pub(super) fn push(
     line: &Line<'_>,
     time: Nanos,
     what: Rwbs,
@@ -188,7 +191,7 @@ fn range(
 }
 
 /// `12.000581000`, exactly: a float would lose nanoseconds.
-fn seconds(line: &Line<'_>, field: &str) -> Result<Nanos, TraceError> {
+pub(super) fn seconds(line: &Line<'_>, field: &str) -> Result<Nanos, TraceError> {
     let wrong = || line.error(format!("the time `{}` is not in seconds", shortened(field)));
     let (whole, fraction) = field.split_once('.').unwrap_or((field, "0"));
     if !is_whole(whole) || !is_whole(fraction) || fraction.len() > 9 {

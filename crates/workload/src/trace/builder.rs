@@ -19,6 +19,7 @@ pub(super) struct Builder<'a> {
     records: Vec<Record>,
     passed_over: BTreeMap<String, u64>,
     notes: BTreeMap<String, u64>,
+    warnings: Vec<String>,
     device: Option<String>,
     latest: Nanos,
     lines: u64,
@@ -31,6 +32,7 @@ impl<'a> Builder<'a> {
             records: Vec::new(),
             passed_over: BTreeMap::new(),
             notes: BTreeMap::new(),
+            warnings: Vec::new(),
             device: None,
             latest: Nanos::ZERO,
             lines: 0,
@@ -49,6 +51,16 @@ impl<'a> Builder<'a> {
     /// Something about a request that a record cannot say.
     pub(super) fn note(&mut self, what: &str) {
         *self.notes.entry(what.to_string()).or_default() += 1;
+    }
+
+    /// A doubt about the meaning of the file.
+    pub(super) fn warn(&mut self, what: String) {
+        self.warnings.push(what);
+    }
+
+    /// Whether records are to be sorted by time.
+    pub(super) fn sorts(&self) -> bool {
+        self.options.order == Order::Sort
     }
 
     /// Whether a line of this device is to be read.
@@ -188,6 +200,7 @@ impl<'a> Builder<'a> {
             records: trace.records().len() as u64,
             passed_over: self.passed_over,
             notes: self.notes,
+            warnings: self.warnings,
         };
         Ok((trace, report))
     }

@@ -1,11 +1,13 @@
 //! Traces with a request on each line, in fields with commas between them: those of Microsoft Research
-//! Cambridge and of Alibaba Cloud. They differ in which field is where, and in how they count time.
+//! Cambridge, of Alibaba Cloud, of the Storage Performance Council and of Systor '17. They differ in which field is where,
+//! and in how they count time and place.
 
 use super::TraceError;
+use super::blkparse::seconds;
 use super::builder::Builder;
 use super::lines::{Line, lines, shortened};
 use crate::OpKind;
-use nandscope_units::Nanos;
+use nandscope_units::{Nanos, SECTOR_BYTES};
 
 /// Format of such a trace.
 pub(super) struct Form {
@@ -21,10 +23,22 @@ pub(super) struct Form {
     stamp_at: usize,
     /// Name of the length in messages.
     length: &'static str,
-    /// Nanoseconds of a unit of the timestamp.
-    tick: u64,
-    /// Whether the timestamps are too great for 64 bits of nanoseconds, and count from the first one.
-    from_first: bool,
+    clock: Clock,
+    /// Bytes of a unit of the offset.
+    unit: u64,
+    /// Whether further fields may follow.
+    has_more: bool,
+}
+
+/// Meaning of a timestamp.
+#[derive(Clone, Copy)]
+enum Clock {
+    /// A whole number of units of so many nanoseconds.
+    Ticks(u64),
+    /// The same, too great for 64 bits of nanoseconds: it counts from the first one.
+    TicksFromFirst(u64),
+    /// Seconds with decimals.
+    Seconds,
 }
 
 /// Microsoft Research Cambridge (SNIA IOTTA, "MSR Cambridge Traces"). The timestamp is a Windows file time
@@ -46,8 +60,9 @@ pub(super) const MSR: Form = Form {
     length_at: 5,
     stamp_at: 0,
     length: "the size",
-    tick: 100,
-    from_first: true,
+    clock: Clock::TicksFromFirst(100),
+    unit: 1,
+    has_more: false,
 };
 
 /// Alibaba Cloud (github.com/alibaba/block-traces). Offset and length are bytes, the time counts microseconds
@@ -61,8 +76,41 @@ pub(super) const ALIBABA: Form = Form {
     length_at: 3,
     stamp_at: 4,
     length: "the length",
-    tick: 1000,
-    from_first: false,
+    clock: Clock::Ticks(1000),
+    unit: 1,
+    has_more: false,
+};
+
+/// Storage Performance Council (SPC Trace File Format Specification 1.0.1; the UMass repository's OLTP and search traces).
+/// The address counts blocks of 512 bytes within a storage unit (ASU), the time seconds. Further fields may follow.
+pub(super) const SPC: Form = Form {
+    fields: &["ASU", "LBA", "Size", "Opcode", "Timestamp"],
+    kind: ("opcode", "R", "W"),
+    device_at: 0,
+    kind_at: 3,
+    offset_at: 1,
+    length_at: 2,
+    stamp_at: 4,
+    length: "the size",
+    clock: Clock::Seconds,
+    unit: SECTOR_BYTES,
+    has_more: true,
+};
+
+/// Systor '17 (SNIA IOTTA 4964, "Understanding Storage Traffic Characteristics on Enterprise Virtual Desktop
+/// Infrastructure"). Offset and size are bytes, the time counts seconds from 1970; the response time is not used.
+pub(super) const SYSTOR: Form = Form {
+    fields: &["Timestamp", "Response", "IOType", "LUN", "Offset", "Size"],
+    kind: ("type", "R", "W"),
+    device_at: 3,
+    kind_at: 2,
+    offset_at: 4,
+    length_at: 5,
+    stamp_at: 0,
+    length: "the size",
+    clock: Clock::Seconds,
+    unit: 1,
+    has_more: false,
 };
 
 /// Room for records that are earlier than the first one, when the file is to be sorted: a day.
@@ -71,16 +119,25 @@ const MARGIN_NS: u64 = 24 * 3600 * 1_000_000_000;
 impl Form {
     pub(super) fn is_record(&self, text: &str) -> bool {
         let fields: Vec<&str> = text.split(',').collect();
-        fields.len() == self.fields.len()
+        let stamp = |text: &str| match self.clock {
+            Clock::Seconds => text.contains('.') && text.parse::<f64>().is_ok(),
+            Clock::Ticks(_) | Clock::TicksFromFirst(_) => text.parse::<u64>().is_ok(),
+        };
+        self.has_fields(&fields)
             && self.kind(fields[self.kind_at]).is_some()
-            && fields[self.stamp_at].trim().parse::<u64>().is_ok()
+            && stamp(fields[self.stamp_at].trim())
+    }
+
+    fn has_fields(&self, fields: &[&str]) -> bool {
+        let expected = self.fields.len();
+        fields.len() == expected || (self.has_more && fields.len() > expected)
     }
 
     fn kind(&self, field: &str) -> Option<OpKind> {
         let (_, read, write) = self.kind;
         match field.trim() {
-            word if word == read => Some(OpKind::Read),
-            word if word == write => Some(OpKind::Write),
+            word if word.eq_ignore_ascii_case(read) => Some(OpKind::Read),
+            word if word.eq_ignore_ascii_case(write) => Some(OpKind::Write),
             _ => None,
         }
     }
@@ -111,7 +168,7 @@ impl Form {
         builder: &mut Builder<'_>,
     ) -> Result<(), TraceError> {
         let fields: Vec<&str> = line.text.split(',').collect();
-        if fields.len() != self.fields.len() {
+        if !self.has_fields(&fields) {
             return Err(line.error(format!(
                 "has {} fields; expected {}",
                 fields.len(),
@@ -127,14 +184,19 @@ impl Form {
             line.error(format!("{called} `{found}` is neither {read} nor {write}"))
         })?;
         let number = |at: usize, meaning: &str| line.number(fields[at], meaning);
-        let stamp = number(self.stamp_at, "the timestamp")?;
-        let start = if self.from_first {
-            *first.get_or_insert(stamp.saturating_sub(MARGIN_NS / self.tick))
-        } else {
-            0
+        let stamp = || number(self.stamp_at, "the timestamp");
+        let time = match self.clock {
+            Clock::Ticks(tick) => Nanos(stamp()?.saturating_mul(tick)),
+            Clock::TicksFromFirst(tick) => {
+                let stamp = stamp()?;
+                let start = *first.get_or_insert(stamp.saturating_sub(MARGIN_NS / tick));
+                Nanos(stamp.saturating_sub(start).saturating_mul(tick))
+            }
+            Clock::Seconds => seconds(line, fields[self.stamp_at].trim())?,
         };
-        let time = Nanos(stamp.saturating_sub(start).saturating_mul(self.tick));
         let offset = number(self.offset_at, "the offset")?;
+        let offset = offset.checked_mul(self.unit);
+        let offset = offset.ok_or_else(|| line.error("the request begins beyond 2^64 bytes"))?;
         let length = number(self.length_at, self.length)?;
         builder.push(line, time, kind, offset, length)
     }

@@ -64,7 +64,7 @@ pub enum TraceError {
     },
     /// No known format fits.
     #[error(
-        "{file}: is in no known trace format; known are fio iolog (2, 3), blkparse text, MSR Cambridge CSV, Alibaba CSV, nstrace"
+        "{file}: is in no known trace format; known are fio iolog (2, 3), blkparse text, blktrace, MSR Cambridge CSV, Alibaba CSV, SPC, Systor '17 CSV, nstrace, each also packed by gzip"
     )]
     UnknownFormat {
         /// The name of the file.

@@ -1,8 +1,9 @@
 //! fio's I/O logs, versions 2 and 3 (`man fio`, TRACE FILE FORMAT).
 //!
-//! Version 2: `file action [offset length]`; a `wait` gives microseconds since the previous wait,
+//! Version 2: `file action [offset length]`; as fio's manual says, a `wait` gives microseconds since the previous wait,
 //! so the waits add up to the time. Version 3: `timestamp file action [offset length]`, the time
-//! in microseconds from the start of the run (as fio 3.33 writes it), without `wait`.
+//! in microseconds from the start of the run (as fio 3.33 writes it), without `wait`. As in fio, a request with an
+//! earlier timestamp than the one before it follows that at once, and later ones count from it.
 //! A log may use several files. They are concatenated in the order in which they are
 //! added, each as long as the log reaches into it and starting on a whole MiB; a single file
 //! starts at zero.
@@ -61,6 +62,7 @@ pub(super) fn parse(
         parse_line(&line, &mut clock, &mut files, builder)?;
     }
     files.lay_out(name, builder)?;
+    clock.doubts(name, builder);
     Ok(clock.version == 3 || clock.waits)
 }
 
@@ -69,6 +71,58 @@ struct Clock {
     version: u32,
     now: Nanos,
     waits: bool,
+    /// The timestamp of the last line, and the largest one so far, microseconds.
+    last: u64,
+    largest: u64,
+    /// Different timestamps above zero, and how many of them are whole thousands.
+    stamps: u64,
+    thousands: u64,
+}
+
+/// Timestamps that suffice to tell nanoseconds from microseconds by their last digits.
+const ENOUGH_STAMPS: u64 = 3;
+/// Mean distance of timestamps, microseconds, above which they are hardly microseconds.
+const LONG_MEAN_US: u64 = 1_000_000;
+
+impl Clock {
+    /// Takes the timestamp of a line, microseconds.
+    fn stamp(&mut self, stamp: u64, builder: &mut Builder<'_>) {
+        if stamp != self.last && stamp > 0 {
+            self.stamps += 1;
+            self.thousands += u64::from(stamp.is_multiple_of(1000));
+        }
+        let goes_back = stamp < self.last && !builder.sorts();
+        if goes_back {
+            builder.note("timestamp that goes back: as in fio, the request follows the one before it at once");
+        }
+        self.now = match builder.sorts() {
+            true => Nanos::from_micros(stamp),
+            false => self.now + Nanos::from_micros(stamp.saturating_sub(self.last)),
+        };
+        self.last = stamp;
+        self.largest = self.largest.max(stamp);
+    }
+
+    /// Warns of times that mean something else to fio, or hardly what they say.
+    fn doubts(&self, name: &str, builder: &mut Builder<'_>) {
+        if self.waits {
+            builder.warn(format!(
+                "{name}: each `wait` of an iolog of version 2 counts as microseconds after the previous one, as fio's manual says; fio 3.33 itself takes it for milliseconds since the start of the run"
+            ));
+        }
+        let all_thousands = self.stamps >= ENOUGH_STAMPS && self.thousands == self.stamps;
+        let mean = self.largest.checked_div(self.stamps).unwrap_or(0);
+        let is_slow = self.stamps > 2 * ENOUGH_STAMPS && mean >= LONG_MEAN_US;
+        if all_thousands || is_slow {
+            let why = match all_thousands {
+                true => "all are whole thousands".to_string(),
+                false => format!("they are {} apart on average", Nanos::from_micros(mean)),
+            };
+            builder.warn(format!(
+                "{name}: the timestamps look like nanoseconds ({why}), and an iolog of version 3 has microseconds: the replay takes 1000 times as long if so; divide them by 1000, or set replay_time_scale=100000"
+            ));
+        }
+    }
 }
 
 fn parse_line(
@@ -80,7 +134,7 @@ fn parse_line(
     let mut fields = line.text.split_whitespace();
     if clock.version == 3 {
         let stamp = line.number(fields.next().unwrap_or_default(), "the timestamp")?;
-        clock.now = Nanos::from_micros(stamp);
+        clock.stamp(stamp, builder);
     }
     let fields: Vec<&str> = fields.collect();
     let (file, action, range) = match fields[..] {

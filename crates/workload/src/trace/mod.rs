@@ -1,16 +1,18 @@
 //! Recorded block traces: read them from the formats of others, keep them compactly, replay them.
 //!
-//! A [`Trace`] is a list of requests with times. It is read from fio's I/O logs, blkparse's text,
-//! the MSR Cambridge and Alibaba block traces, or our own compact file ([`nstrace`](Header)), and
+//! A [`Trace`] is a list of requests with times. It is read from fio's I/O logs, blktrace's records, blkparse's text,
+//! the MSR Cambridge, Alibaba, SPC and Systor block traces, or our own compact file ([`nstrace`](Header)), and
 //! becomes an [`OpSource`](crate::OpSource) with [`Replay`]. [`library()`] holds recordings of real
 //! programs. This module does no I/O: it is given the bytes of a file and the name to put into errors.
 
 mod blkparse;
+mod blktrace;
 mod builder;
 mod csv;
 mod error;
 mod fit;
 mod format;
+mod gzip;
 mod iolog;
 mod library;
 mod lines;
@@ -24,6 +26,7 @@ mod tests;
 pub use error::{ReplayError, TraceError};
 pub use fit::Fit;
 pub use format::{BlockEvent, Format, Order, ParseOptions, ParseReport};
+pub use gzip::unpacked;
 pub use library::{NamedTrace, find, library};
 pub use nstrace::{Header, read as read_nstrace, write as write_nstrace};
 pub use replay::{Replay, ReplayOptions, Timing};

@@ -2,7 +2,7 @@
 
 use super::builder::Builder;
 use super::format::{Format, ParseOptions, ParseReport};
-use super::{Trace, TraceError, blkparse, csv, iolog, lines, nstrace};
+use super::{Trace, TraceError, blkparse, blktrace, csv, iolog, lines, nstrace};
 use std::collections::BTreeMap;
 
 impl Format {
@@ -10,6 +10,9 @@ impl Format {
     pub fn detect(bytes: &[u8]) -> Option<Format> {
         if nstrace::is_nstrace(bytes) {
             return Some(Format::Nstrace);
+        }
+        if blktrace::is_blktrace(bytes) {
+            return Some(Format::Blktrace);
         }
         // The first lines only: blkparse may begin with a message, a CSV with its headings.
         lines::lines("", bytes)
@@ -25,6 +28,10 @@ impl Format {
                     Some(Format::MsrCambridge)
                 } else if csv::ALIBABA.is_record(text) {
                     Some(Format::Alibaba)
+                } else if csv::SPC.is_record(text) {
+                    Some(Format::Spc)
+                } else if csv::SYSTOR.is_record(text) {
+                    Some(Format::Systor)
                 } else {
                     None
                 }
@@ -52,8 +59,11 @@ pub(super) fn parse(
     let timed = match format {
         Format::FioIolog => iolog::parse(name, bytes, &mut builder)?,
         Format::Blkparse => blkparse::parse(name, bytes, options.event, &mut builder)?,
+        Format::Blktrace => blktrace::parse(name, bytes, options.event, &mut builder)?,
         Format::MsrCambridge => csv::MSR.parse(name, bytes, &mut builder)?,
         Format::Alibaba => csv::ALIBABA.parse(name, bytes, &mut builder)?,
+        Format::Spc => csv::SPC.parse(name, bytes, &mut builder)?,
+        Format::Systor => csv::SYSTOR.parse(name, bytes, &mut builder)?,
         Format::Nstrace => {
             let (_, trace) = nstrace::read(name, bytes)?;
             let report = ParseReport {
@@ -62,6 +72,7 @@ pub(super) fn parse(
                 records: trace.records().len() as u64,
                 passed_over: BTreeMap::new(),
                 notes: BTreeMap::new(),
+                warnings: Vec::new(),
             };
             return Ok((trace, report));
         }

@@ -68,6 +68,66 @@ fn iolog_2_waits_add_up() {
     assert!(!trace.is_timed());
 }
 
+/// fio 3.33 takes each wait for milliseconds since the start of the run; its manual says what is done here.
+#[test]
+fn waits_are_those_of_the_manual_with_a_warning() {
+    let text = "fio version 2 iolog\n/d add\n/d wait 400000 0\n/d read 0 4096\n/d wait 600000 0\n/d read 4096 4096\n";
+    let (trace, report) = parse(Format::FioIolog, text).unwrap();
+    assert_eq!(
+        flat(&trace),
+        [(0, 0, 4096, Read), (600_000, 4096, 4096, Read)]
+    );
+    assert!(
+        report.warnings[0].contains("milliseconds since the start"),
+        "{report:?}"
+    );
+    assert_eq!(
+        parse(Format::FioIolog, IOLOG_3).unwrap().1.warnings,
+        [""; 0]
+    );
+}
+
+/// Whole thousands, or distances of seconds.
+#[test]
+fn timestamps_that_look_like_nanoseconds_are_doubted() {
+    let log = |stamps: &[u64]| {
+        let line = |stamp: &u64| format!("{stamp} /d read 0 512\n");
+        let lines: String = stamps.iter().map(line).collect();
+        let text = format!("fio version 3 iolog\n0 /d add\n0 /d open\n{lines}");
+        parse(Format::FioIolog, &text).unwrap().1.warnings
+    };
+    let thousands = log(&[20_000, 21_000, 22_000, 1_000_001_000]);
+    assert!(
+        thousands[0].contains("look like nanoseconds"),
+        "{thousands:?}"
+    );
+    let slow: Vec<u64> = (1..20).map(|n| n * 3_000_001).collect();
+    assert!(log(&slow)[0].contains("3.00s apart"), "{:?}", log(&slow));
+    for plain in [
+        &[20, 21, 22, 23, 1_000_001][..],
+        &[1000, 1000, 2000],
+        &[5_000_003],
+    ] {
+        assert_eq!(log(plain), [""; 0], "{plain:?}");
+    }
+}
+
+/// fio 3.33 replays a log whose timestamps go back in the order of its lines, and waits for the later ones only.
+#[test]
+fn an_iolog_whose_timestamps_go_back_keeps_its_order() {
+    let text = "fio version 3 iolog\n0 /d add\n20 /d write 0 512\n1020 /d read 512 512\n1 /d read 1024 512\n31 /d read 2048 512\n";
+    let (trace, report) = parse(Format::FioIolog, text).unwrap();
+    let times: Vec<(u64, u64)> = flat(&trace).iter().map(|r| (r.0, r.1)).collect();
+    assert_eq!(times, [(0, 0), (1000, 512), (1000, 1024), (1030, 2048)]);
+    assert_eq!(report.notes.values().sum::<u64>(), 1);
+    let sorted = ParseOptions {
+        order: Order::Sort,
+        ..ParseOptions::default()
+    };
+    let (trace, _) = Trace::parse_with(Format::FioIolog, "t", text.as_bytes(), &sorted).unwrap();
+    assert_eq!(flat(&trace)[0], (0, 1024, 512, Read));
+}
+
 #[test]
 fn the_files_of_an_iolog_lie_behind_one_another() {
     let text = "fio version 2 iolog\n/a add\n/b add\n/c add\n/b read 4096 4096\n/a write 0 512\n/c read 0 512\n";
@@ -134,6 +194,140 @@ fn blkparse_queued() {
     let (trace, _) =
         Trace::parse_with(Format::Blkparse, "t", BLKPARSE.as_bytes(), &options).unwrap();
     assert_eq!(flat(&trace), [(0, 1 << 20, 4096, Write)]);
+}
+
+/// A record of blktrace: event, category, sector, bytes, and the bytes of data after it.
+fn blktrace_record(time: u64, event: u32, category: u32, place: (u64, u32), data: u16) -> Vec<u8> {
+    let mut record = Vec::new();
+    record.extend(0x6561_7407_u32.to_le_bytes());
+    record.extend(1_u32.to_le_bytes());
+    record.extend(time.to_le_bytes());
+    record.extend(place.0.to_le_bytes());
+    for number in [place.1, category << 16 | event, 100, 8 << 20 | 16, 0] {
+        record.extend(number.to_le_bytes());
+    }
+    record.extend([0, 0]);
+    record.extend(data.to_le_bytes());
+    record.extend(vec![b'x'; data.into()]);
+    record
+}
+
+/// A read, a write and a discard of which each was queued, issued and completed, a message, and a flush.
+fn blktrace_file() -> Vec<u8> {
+    const DISCARD: u32 = 1 << 13;
+    let mut file = blktrace_record(0, 2, 1 << 10, (0, 0), 5);
+    for (begin, category, place) in [
+        (1000, 1, (2048, 4096)),
+        (2_001_000, 2, (16, 8192)),
+        (3_001_000, 2 | DISCARD, (4096, 65_536)),
+    ] {
+        for (event, data) in [(1, 0), (7, 3), (8, 0)] {
+            let time = begin + 500 * u64::from(event);
+            file.extend(blktrace_record(time, event, category, place, data));
+        }
+    }
+    file.extend(blktrace_record(4_004_500, 7, 2 | 1 << 2, (0, 0), 0));
+    file
+}
+
+#[test]
+fn blktrace_has_the_requests_of_one_event() {
+    let expected = [
+        (0, 1 << 20, 4096, Read),
+        (2000, 8192, 8192, Write),
+        (3000, 2 << 20, 65_536, Trim),
+        (4000, 0, 0, Flush),
+    ];
+    let file = blktrace_file();
+    assert_eq!(Format::detect(&file), Some(Format::Blktrace));
+    let (trace, report) = Trace::parse(Format::Blktrace, "t", &file).unwrap();
+    assert_eq!(flat(&trace), expected);
+    assert_eq!(
+        (report.passed_over["event Q"], report.passed_over["message"]),
+        (3, 1)
+    );
+    let queued = ParseOptions {
+        event: BlockEvent::Queue,
+        device: Some("8,16".to_string()),
+        ..ParseOptions::default()
+    };
+    let (trace, _) = Trace::parse_with(Format::Blktrace, "t", &file, &queued).unwrap();
+    assert_eq!(flat(&trace), expected[..3]);
+    let other = ParseOptions {
+        device: Some("8,0".to_string()),
+        ..ParseOptions::default()
+    };
+    assert!(Trace::parse_with(Format::Blktrace, "t", &file, &other).is_err());
+}
+
+#[test]
+fn blktrace_of_a_machine_with_the_other_order_of_bytes() {
+    let mut file = blktrace_record(0, 7, 1, (2048, 4096), 0);
+    for field in [
+        0..4,
+        4..8,
+        8..16,
+        16..24,
+        24..28,
+        28..32,
+        32..36,
+        36..40,
+        40..44,
+        44..46,
+        46..48,
+    ] {
+        file[field].reverse();
+    }
+    let (trace, _) = Trace::parse(Format::Blktrace, "t", &file).unwrap();
+    assert_eq!(flat(&trace), [(0, 1 << 20, 4096, Read)]);
+}
+
+#[test]
+fn damaged_blktrace_files_say_where() {
+    let mut file = blktrace_file();
+    let whole = file.len();
+    file.truncate(whole - 7);
+    let (_, report) = Trace::parse(Format::Blktrace, "t", &file).unwrap();
+    assert_eq!(report.notes["record cut off at the end of the file"], 1);
+    file[53] = 0x50;
+    let error = Trace::parse(Format::Blktrace, "t", &file).unwrap_err();
+    assert!(
+        error.to_string().starts_with("t: record 2 begins with 0x"),
+        "{error}"
+    );
+}
+
+#[test]
+fn spc_counts_blocks_and_seconds() {
+    let text =
+        "0,20941264,8192,W,0.551706\n0,20939840,8192,w,0.554041,more\n0,3436288,15872,r,1.011732\n";
+    let (trace, _) = parse(Format::Spc, text).unwrap();
+    assert_eq!(
+        flat(&trace),
+        [
+            (0, 20_941_264 * 512, 8192, Write),
+            (2335, 20_939_840 * 512, 8192, Write),
+            (460_026, 3_436_288 * 512, 15_872, Read),
+        ]
+    );
+    let error = parse(Format::Spc, &format!("{text}1,8,512,R,2.0\n")).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("t:4: device 1 appears beside device 0"),
+        "{error}"
+    );
+}
+
+#[test]
+fn systor_has_bytes_and_seconds_from_1970() {
+    let text = "Timestamp,Response,IOType,LUN,Offset,Size\n1455592200.000112057,0.000345,R,0,4096,4096\n1455592200.001112057,,W,0,1048576,8192\n";
+    let (trace, report) = parse(Format::Systor, text).unwrap();
+    assert_eq!(
+        flat(&trace),
+        [(0, 4096, 4096, Read), (1000, 1 << 20, 8192, Write)]
+    );
+    assert_eq!(report.passed_over["headings"], 1);
 }
 
 const MSR: &str = "128166372003061629,hm,0,Read,383496192,32768,413
@@ -307,14 +501,6 @@ fn a_request_longer_than_a_record_becomes_several() {
     assert_eq!(trace.extent(), Bytes::gib(8));
 }
 
-const FORMATS: [Format; 5] = [
-    Format::FioIolog,
-    Format::Blkparse,
-    Format::MsrCambridge,
-    Format::Alibaba,
-    Format::Nstrace,
-];
-
 /// Checks the invariants of a trace.
 fn holds(trace: &Trace) {
     assert!(trace.records().is_sorted_by_key(|r| r.time));
@@ -329,7 +515,7 @@ proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _: Option<Format> = Format::detect(&bytes);
-        for format in FORMATS {
+        for format in Format::ALL {
             if let Ok((trace, _)) = Trace::parse(format, "t", &bytes) {
                 holds(&trace);
             }
@@ -349,7 +535,7 @@ proptest! {
                 text.push(' ');
             }
         }
-        for format in FORMATS {
+        for format in Format::ALL {
             for order in [Order::Strict, Order::Sort] {
                 let options = ParseOptions { order, ..ParseOptions::default() };
                 if let Ok((trace, _)) = Trace::parse_with(format, "t", text.as_bytes(), &options) {
