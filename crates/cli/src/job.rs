@@ -128,7 +128,7 @@ pub fn of_command_line(
     overrides: &[Override],
     console: &Console,
 ) -> Result<Jobs, Failure> {
-    let jobs = Jobs::parse("the command line", text_of(options), overrides);
+    let jobs = Jobs::of_command_line(options, overrides);
     jobs.map_err(|error| jobs_failure(&error, console))
 }
 
@@ -138,33 +138,6 @@ pub fn jobs_failure(error: &JobsError, console: &Console) -> Failure {
         JobsError::Invalid { text, error } => fault::of_job(console, text, error),
         error => Failure::of(error.class(), error),
     }
-}
-
-/// Converts a fio command line to a job file: `--name` begins a job, options before the first
-/// one apply to all, and a value may follow its option as the next word.
-fn text_of(options: &[String]) -> String {
-    let mut text = "[global]\n".to_string();
-    let mut has_job = false;
-    let mut options = options.iter().peekable();
-    while let Some(option) = options.next() {
-        let mut option = option.trim_start_matches('-').to_string();
-        if !option.contains('=')
-            && let Some(value) = options.next_if(|next| !next.starts_with("--"))
-        {
-            option = format!("{option}={value}");
-        }
-        match option.strip_prefix("name=") {
-            Some(name) => {
-                has_job |= name != "global";
-                text.push_str(&format!("[{name}]\n"));
-            }
-            None => text.push_str(&format!("{option}\n")),
-        }
-    }
-    if !has_job {
-        text.push_str("[job]\n");
-    }
-    text
 }
 
 /// Every file is looked at, so that all faults are known after one run.

@@ -31,7 +31,8 @@ fn shortened(text: &str) -> String {
             // fio 3.33 ends a job whose sequential part runs over the end of a region that is
             // smaller than the target.
             Some(("size", "256m")) => "size=100%",
-            Some(("log_avg_msec", _)) => continue,
+            // Both get the device as the file of all jobs.
+            Some(("log_avg_msec" | "filename", _)) => continue,
             _ => line,
         };
         if line == "write_bw_log" || line == "write_iops_log" {
@@ -99,6 +100,8 @@ fn by_us(folder: &Folder, text: &str, device: &Loop) -> BTreeMap<usize, Log> {
         device.name(),
         "--log-dir",
         "ours",
+        "--set",
+        "filename=all",
     ];
     folder.run(&run).succeeds();
     logs(&folder.0.join("ours"))

@@ -1,14 +1,16 @@
 //! Randomly generated jobs that name a generator of fio's, or work in order: each operation has the direction, the
 //! offset and the length that it has with fio, one after the other.
 
+use crate::support::Folder;
 use crate::support::loops::{skipped, tool};
-use crate::support::{Folder, tiny};
 use nandscope_units::random::SplitMix64;
 use std::process::Command;
 
 /// Four of five have a trace.
 const JOBS: u64 = 250;
 const REGION: u64 = 1 << 20;
+/// With room for the files of all jobs.
+const DEVICE: &str = "sim:kingston-8gb";
 
 fn pick<'a>(dice: &mut SplitMix64, of: &[&'a str]) -> &'a str {
     of[dice.below(of.len() as u64) as usize]
@@ -65,13 +67,15 @@ fn job(number: u64) -> String {
     text
 }
 
-/// Direction, offset and length of each operation of a trace.
-fn operations(trace: &str) -> Vec<(&str, u64, u64)> {
+/// Direction, offset from the start of the file and length of each operation of a trace. Here the file begins at `start`
+/// of the target.
+fn operations(trace: &str, start: u64) -> Vec<(&str, u64, u64)> {
     let mut all = Vec::new();
     for line in trace.lines() {
         let fields: Vec<&str> = line.split_whitespace().collect();
         if let [_, _, kind @ ("read" | "write"), offset, length] = fields[..] {
-            all.push((kind, offset.parse().unwrap(), length.parse().unwrap()));
+            let offset: u64 = offset.parse().unwrap();
+            all.push((kind, offset - start, length.parse().unwrap()));
         }
     }
     all
@@ -99,14 +103,16 @@ fn the_sequences_of_a_named_generator_are_those_of_fio() {
         .unwrap();
     assert!(done.status.success(), "{done:?}");
     folder
-        .run(&["run", "job.fio", &tiny(), "--log-dir", "ours"])
+        .run(&["run", "job.fio", DEVICE, "--log-dir", "ours"])
         .succeeds();
     let mut done_by_fio = 0;
     for number in (0..JOBS).filter(|number| !number.is_multiple_of(5)) {
         // A job that does nothing leaves no trace.
         let trace = |by| std::fs::read_to_string(folder.0.join(format!("{by}/j{number}")));
         let [fios, ours] = ["fio", "ours"].map(|by| trace(by).unwrap_or_default());
-        let [fios, ours] = [operations(&fios), operations(&ours)];
+        // Each clone of the jobs before has a file.
+        let start = (number + number.div_ceil(5)) * REGION;
+        let [fios, ours] = [operations(&fios, 0), operations(&ours, start)];
         done_by_fio += fios.len();
         let differs = fios.iter().zip(&ours).position(|(a, b)| a != b);
         if let Some(at) = differs {

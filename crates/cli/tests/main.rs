@@ -13,6 +13,7 @@ mod collection;
 mod documents;
 mod emit;
 mod file_claims;
+mod fio_files;
 mod fio_numbers;
 mod fio_rates;
 mod fio_sequences;

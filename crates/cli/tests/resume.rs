@@ -227,7 +227,7 @@ fn slow_a_review_of_a_real_device_goes_on_after_the_step_that_is_done() {
 
 fn job(last: &str) -> String {
     format!(
-        "[global]\nbs=4k\nsize=4m\n[a]\nrw=write\nwrite_lat_log=first\n[b]\nstonewall\nrw=randread\n[c]\nstonewall\nrw=randread\nrate_iops=100\n{last}"
+        "[global]\nbs=4k\nsize=4m\nfilename=x\n[a]\nrw=write\nwrite_lat_log=first\n[b]\nstonewall\nrw=randread\n[c]\nstonewall\nrw=randread\nrate_iops=100\n{last}"
     )
 }
 

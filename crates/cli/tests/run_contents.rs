@@ -11,6 +11,7 @@ direct=1
 bs=4k
 iodepth=4
 size=1m
+filename=x
 verify=crc32c
 continue_on_error=all
 [write]
@@ -118,7 +119,7 @@ fn what_makes_no_sense_is_refused() {
 fn written_and_read(name: &str, write: &str, read: &str) -> Vec<String> {
     let folder = Folder::new(&format!("contents-data-{name}"));
     let job = format!(
-        "[global]\nioengine=libaio\ndirect=1\nbs=4k\nsize=256k\ncontinue_on_error=all\n[w]\nrw=write\n{write}\n[r]\nstonewall\nrw=read\n{read}\n"
+        "[global]\nioengine=libaio\ndirect=1\nbs=4k\nsize=256k\nfilename=x\ncontinue_on_error=all\n[w]\nrw=write\n{write}\n[r]\nstonewall\nrw=read\n{read}\n"
     );
     folder.file("job.fio", &job);
     folder.run(&["run", "job.fio", &tiny(), "--contents", "-o", "r.json"]);

@@ -40,12 +40,13 @@ fn reads_of_what_was_never_written() {
     let filled = ["--precondition", "sequential"];
     assert_eq!(share(&notices("filled", read, &filled)), None);
     // A quarter of the region is written.
-    let part = "[w]\nrw=write\nsize=256k\n[r]\nstonewall\nrw=read\nsize=1m\n";
+    let part = "[global]\nfilename=x\n[w]\nrw=write\nsize=256k\n[r]\nstonewall\nrw=read\nsize=1m\n";
     assert_eq!(share(&notices("part", part, &[])), Some(75));
-    let trimmed = "[w]\nrw=write\nsize=1m\n[t]\nstonewall\nrw=trim\nsize=512k\n[r]\nstonewall\nrw=read\nsize=1m\n";
+    let trimmed = "[global]\nfilename=x\n[w]\nrw=write\nsize=1m\n[t]\nstonewall\nrw=trim\nsize=512k\n[r]\nstonewall\nrw=read\nsize=1m\n";
     assert_eq!(share(&notices("trimmed", trimmed, &[])), Some(50));
     // What is still in the write buffer is data as well.
-    let mixed = "[w]\nrw=write\nsize=64k\n[r]\nstonewall\nrw=read\nsize=64k\n";
+    let mixed =
+        "[global]\nfilename=x\n[w]\nrw=write\nsize=64k\n[r]\nstonewall\nrw=read\nsize=64k\n";
     assert_eq!(share(&notices("buffered", mixed, &[])), None);
 }
 
@@ -66,12 +67,16 @@ fn jobs_on_the_same_part_of_the_target() {
         "[a]\nrw=write\nsize=1m\n[b]\nrw=write\nsize=1m\noffset=1m\n"
     ));
     assert!(!overlaps(
+        "files",
+        "[a]\nrw=write\nsize=1m\n[b]\nrw=write\nsize=1m\n"
+    ));
+    assert!(!overlaps(
         "waiting",
-        "[a]\nrw=write\nsize=1m\n[b]\nwait_for=a\nrw=read\nsize=1m\n"
+        "[global]\nfilename=x\n[a]\nrw=write\nsize=1m\n[b]\nwait_for=a\nrw=read\nsize=1m\n"
     ));
     assert!(!overlaps(
         "in turn",
-        "[a]\nrw=write\nsize=1m\n[b]\nstonewall\nrw=read\nsize=1m\n"
+        "[global]\nfilename=x\n[a]\nrw=write\nsize=1m\n[b]\nstonewall\nrw=read\nsize=1m\n"
     ));
 }
 
@@ -156,8 +161,7 @@ mod real {
     #[test]
     fn reads_of_what_jobs_trimmed() {
         let text = "25 % of the region of job `r` was never written, or was trimmed";
-        let trimmed =
-            "[global]\ndirect=1\nbs=64k\n[t]\nrw=trim\nsize=1m\n[r]\nstonewall\nrw=read\nsize=4m\n";
+        let trimmed = "[global]\ndirect=1\nbs=64k\nfilename=x\n[t]\nrw=trim\nsize=1m\n[r]\nstonewall\nrw=read\nsize=4m\n";
         let target = ["./t.img", "--size", "4m"];
         let said = |job: &str| level(&notices_of("real-trimmed", job, &target), text);
         assert_eq!(said(trimmed).as_deref(), Some("warning"));

@@ -22,7 +22,7 @@ fn operations(result: &Value, step: usize, job: usize, kind: &str) -> u64 {
     found.map_or(0, |d| d["operations"].as_u64().unwrap())
 }
 
-const TIMED: &str = "[global]\ndirect=1\nsize=1m\ntime_based\nruntime=200ms\n";
+const TIMED: &str = "[global]\ndirect=1\nsize=1m\nfilename=x\ntime_based\nruntime=200ms\n";
 
 #[test]
 fn a_job_waits_for_another_and_shares_operations_with_a_third() {

@@ -7,6 +7,7 @@ const JOB: &str = "\
 [global]
 bs=4k
 size=1m
+filename=x
 [fill]
 rw=write
 numjobs=2

@@ -67,7 +67,24 @@ impl Jobs {
         let machine = ThisMachine {
             overrides: overrides.to_vec(),
         };
-        match JobFile::read(name, &text, &machine) {
+        let file = JobFile::read(name, &text, &machine);
+        Jobs::of(text, file)
+    }
+
+    /// Reads the words of a command line such as fio's, with `overrides` set on every job.
+    ///
+    /// # Errors
+    /// Returns [`JobsError::Invalid`] with all faults.
+    pub fn of_command_line(words: &[String], overrides: &[Override]) -> Result<Jobs, JobsError> {
+        let machine = ThisMachine {
+            overrides: overrides.to_vec(),
+        };
+        let (text, file) = JobFile::of_command_line("the command line", words, &machine);
+        Jobs::of(text, file)
+    }
+
+    fn of(text: String, file: Result<JobFile, JobError>) -> Result<Jobs, JobsError> {
+        match file {
             Ok(file) => Ok(Jobs { file, text }),
             Err(error) => Err(JobsError::Invalid { text, error }),
         }

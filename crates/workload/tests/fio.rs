@@ -182,6 +182,49 @@ fn loops_flush_as_fios() {
     }
 }
 
+/// An `io_size` above the size is that of all loops together, one below it that of each.
+#[test]
+fn loops_with_an_amount_are_those_of_fio() {
+    for (i, (loops, options)) in [
+        (2, "rw=read\nsize=16k\nio_size=48k"),
+        (3, "rw=write\nsize=16k\nio_size=80k"),
+        (5, "rw=read\nsize=16k\nio_size=48k"),
+        (2, "rw=read\nsize=16k\nio_size=24k"),
+        (2, "rw=read\nsize=64k\nio_size=16k"),
+        (3, "rw=read\nsize=64k\nio_size=48k"),
+        (2, "rw=read\nsize=16k\nio_size=48k\nnumber_ios=5"),
+        (3, "rw=write\nsize=16k\nio_size=80k\nend_fsync=1"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let options = format!("{options}\nloops={loops}");
+        let Some(theirs) = fio(&format!("loops-amount{i}"), &emitted(&options)) else {
+            return;
+        };
+        assert_eq!(ours_in_passes(&options, loops), theirs, "{options}");
+    }
+    for (i, (loops, options)) in [
+        (2, "rw=randread\nsize=64k\nio_size=192k"),
+        (2, "rw=randwrite\nsize=64k\nio_size=192k"),
+        (2, "rw=randwrite\nnorandommap\nsize=64k\nio_size=192k"),
+        (2, "rw=randwrite\nnorandommap\nsize=192k\nio_size=64k"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let options = format!("{options}\nloops={loops}");
+        let Some(theirs) = fio(&format!("loops-random{i}"), &emitted(&options)) else {
+            return;
+        };
+        assert_eq!(
+            ours_in_passes(&options, loops).len(),
+            theirs.len(),
+            "{options}"
+        );
+    }
+}
+
 #[test]
 fn files_are_served_as_by_fio() {
     let cases = [

@@ -270,6 +270,15 @@ fn patterns_of_bytes() {
         ),
         ("1\"a'b\"2", &[1, b'a', b'\'', b'b', 2, 1]),
         ("0x01'file.bin'", &[1, 0xf0, 0xf1, 1]),
+        (
+            "\"abcd\"-120xdeadface",
+            b"abcd\xf4\xff\xff\xff\xde\xad\xfa\xce",
+        ),
+        ("0x12a0x5", &[0x01, 0x2a, 0x05]),
+        ("0xff0X1", &[0xff, 0x01, 0xff]),
+        ("00x5", &[0, 5, 0]),
+        ("1 2", &[1, 2, 1]),
+        ("'file.bin'3", &[0xf0, 0xf1, 3]),
     ] {
         let found = bytes("buffer_pattern", text).unwrap();
         assert_eq!(found[..expected.len()], *expected, "{text}");
@@ -283,6 +292,9 @@ fn patterns_of_bytes() {
         "12abc",
         "5000000000",
         "2147483648",
+        "120x",
+        "0x1g",
+        "12 0x5",
         "\"a",
         "%o",
         "'none.bin'",

@@ -51,6 +51,22 @@ fn messages_name_line_and_remedy() {
             "job.fio:2: `ioengine=ftruncate`: an engine that changes the sizes of files, which is not I/O on a block device; run it with fio",
         ),
         (
+            "[a]\nsize=16m\nzonesize=256k\nzoneskip=2m\n",
+            "job.fio:3: `zonesize` without `zonemode=strided`, which fio refuses as well; add zonemode=strided, or remove zonesize",
+        ),
+        (
+            "[a]\nioengine=sg\nsg_write_mode=verify_bytchk_01\n",
+            "job.fio:3: `sg_write_mode=verify_bytchk_01`: not honoured: the models have no SCSI commands that verify or repeat a block, and a plain write would measure something else; remove it, or write `sg_write_mode=write`",
+        ),
+        (
+            "[a]\nioengine=sg\nreadfua=1\n",
+            "job.fio:3: `readfua=1`: not honoured: neither the models nor Linux' block layer have reads that bypass the write buffer; fsync empties it; remove it, or write `readfua=0`",
+        ),
+        (
+            "[a]\nrw=randread\nrandom_distribution=normal:100\n",
+            "job.fio:3: `random_distribution=normal:100`: fio takes no deviation of 100 percent; use less",
+        ),
+        (
             "",
             "job.fio: the file holds no job; add a section `[name]` with its options",
         ),

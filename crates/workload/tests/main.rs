@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod command_line;
 mod corpus;
 mod fio;
 mod fio_random;
@@ -9,5 +10,6 @@ mod grammar;
 mod grammar_random;
 mod grammar_refusals;
 mod grammar_surroundings;
+mod layout;
 mod library;
 mod operations;

@@ -167,6 +167,44 @@ fn a_job_larger_than_the_device_is_refused() {
 }
 
 #[test]
+fn a_file_larger_than_the_device_is_refused() {
+    let job = job("rw=read\nfilesize=128g\nsize=999g");
+    let error = Generator::new(&job, 0, Bytes::gib(64), 1).expect_err("too large");
+    assert_eq!(
+        error.to_string(),
+        "job.fio:3: job `job` has a file of 137438953472 bytes (128 GiB), but the target has 64 GiB (68719476736 bytes); reduce filesize"
+    );
+}
+
+/// As fio 3.33 spreads the places by a hash: each tenth of the region has a tenth of the accesses.
+#[test]
+fn a_normal_distribution_is_spread_over_the_region() {
+    for distribution in ["normal:10", "normal:1", "normal:10:0.3", "zipf:0"] {
+        let options = format!("rw=randread\nsize=64m\nrandom_distribution={distribution}");
+        let mut tenths = [0u32; 10];
+        let ops = run(&options, 64 * MIB);
+        for op in &ops {
+            tenths[(op.offset.0 * 10 / (64 * MIB)) as usize] += 1;
+        }
+        let even = ops.len() as f64 / 10.0;
+        let is_even = |n: &u32| (f64::from(*n) / even - 1.0).abs() < 0.15;
+        assert!(tenths.iter().all(is_even), "{distribution}: {tenths:?}");
+        // The middle fifth of the ranks has most of them, except where all ranks are alike.
+        let mut visits = std::collections::BTreeMap::<u64, u32>::new();
+        ops.iter()
+            .for_each(|op| *visits.entry(op.offset.0).or_default() += 1);
+        let blocks = 64 * MIB / 4096;
+        let visited = visits.len() as f64 / blocks as f64;
+        let expected = match distribution {
+            "zipf:0" => 0.6..0.66,
+            "normal:1" => 0.0..0.08,
+            _ => 0.3..0.45,
+        };
+        assert!(expected.contains(&visited), "{distribution}: {visited}");
+    }
+}
+
+#[test]
 fn a_run_starts_over_where_fio_would() {
     let mut g = generator("rw=read\nsize=64k\nio_size=16k", MIB);
     let mut offsets = Vec::new();
@@ -339,7 +377,7 @@ fn the_operations_of_a_seed_never_change() {
         ),
         (
             "rw=randread\nrandom_distribution=normal:5",
-            13_170_839_900_032_525_802,
+            17_156_457_253_842_837_702,
         ),
         (
             "rw=randwrite\nbsrange=512-64k\nbs_unaligned=0",

@@ -4,7 +4,7 @@
 //! recorded trace, files copied, probes that depend on what came before) cannot be, and is named.
 
 use crate::failure::Failure;
-use nandscope_result::{JobResult, ResultDocument, StepResult};
+use nandscope_result::{JobResult, ResultDocument, StepResult, procedure};
 use nandscope_workload::job::JobFile;
 
 /// The jobs of the step with that id, or of all steps, one file.
@@ -23,6 +23,9 @@ pub fn emit(document: &ResultDocument, id: Option<&str>) -> Result<String, Failu
         )));
     }
     let mut text = format!("; {}\n", document.title);
+    if document.procedure != procedure::RUN {
+        text.push_str("; all jobs work on one target: `fio --filename=DEVICE JOB.fio`, or `nandscope run JOB.fio TARGET --set filename=all`\n");
+    }
     let mut jobs = 0;
     for step in steps {
         text.push_str(&format!("\n; step {}: {}\n", step.id, step.title));

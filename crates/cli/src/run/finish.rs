@@ -111,8 +111,12 @@ fn write<T: CommandTarget>(
     }
     if let Some(path) = &arguments.save {
         let written = target.save().and_then(|bytes| put(path, &bytes));
+        let contents = match arguments.contents {
+            true => ", without the contents, which no file keeps",
+            false => "",
+        };
         kept.push((
-            format!("device: {}", place(path, is_apart).display()),
+            format!("device: {}{contents}", place(path, is_apart).display()),
             written,
         ));
     }

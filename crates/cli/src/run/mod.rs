@@ -190,7 +190,7 @@ impl Arguments {
         let set = self.set.iter().map(|text| Override::parse(text));
         match self.job() {
             Some(path) => {
-                let options = self.options.iter().map(|text| Override::parse(text));
+                let options = Override::of_words(&self.options);
                 let overrides: Vec<Override> = set.chain(options).collect();
                 job::read_with(path, &overrides, console)
             }

@@ -18,7 +18,7 @@ use std::time::{Instant, SystemTime};
 
 /// See the module's text.
 pub(super) struct RunInProgress<'a, T: RunTarget> {
-    prepared: Prepared<'a>,
+    prepared: &'a Prepared<'a>,
     target: &'a mut T,
     observer: &'a mut dyn RunObserver,
     stop: &'a dyn Fn() -> bool,
@@ -39,7 +39,7 @@ pub(super) struct RunInProgress<'a, T: RunTarget> {
 impl<'a, T: RunTarget> RunInProgress<'a, T> {
     /// The target in its state before the run.
     pub(super) fn begin(
-        prepared: Prepared<'a>,
+        prepared: &'a Prepared<'a>,
         target: &'a mut T,
         earlier: Option<EarlierRun>,
         observer: &'a mut dyn RunObserver,
@@ -52,7 +52,9 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
         let dumps = attachments().filter_map(dump_of).collect();
         let fresh = || {
             let mut document = empty(prepared, target);
-            let known = plan::notices(&prepared.jobs.file, target.abilities());
+            let known = plan::notices(&prepared.jobs, target.abilities());
+            let placed = prepared.notice.iter().cloned().map(Notice::info);
+            document.notices.extend(placed);
             document.notices.extend(known);
             document
         };
@@ -91,7 +93,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
     /// # Errors
     /// [`RunError`] if a group cannot be started.
     pub(super) fn run(&mut self) -> Result<(), RunError> {
-        let groups = self.prepared.jobs.file.groups();
+        let groups = self.prepared.jobs.groups();
         let mut first_thread = 1;
         for (index, group) in groups.iter().enumerate() {
             if index < self.earlier {
@@ -347,7 +349,7 @@ fn note(document: &mut ResultDocument, text: String) {
     document.notices.push(Notice::info(text));
 }
 
-fn empty<T: RunTarget>(prepared: Prepared<'_>, target: &T) -> ResultDocument {
+fn empty<T: RunTarget>(prepared: &Prepared<'_>, target: &T) -> ResultDocument {
     let options = prepared.options;
     let started = humantime::format_rfc3339_seconds(SystemTime::now());
     let title = format!("{} on {}", options.job_name, target.title());

@@ -33,9 +33,11 @@ use nandscope_measure::steps::Attachment;
 use nandscope_measure::target::Target;
 use nandscope_result::ResultDocument;
 use nandscope_units::Bytes;
-use nandscope_workload::job::JobError;
+use nandscope_workload::job::{JobError, JobFile};
+use nandscope_workload::pattern::lay_out;
 use nandscope_workload::trace::Fit;
 use plan::PlanContext;
+use std::borrow::Cow;
 use thiserror::Error;
 
 /// Choices that are not in the job file.
@@ -184,9 +186,11 @@ impl Run {
 }
 
 /// Jobs that fit a target: nothing that can be known before a run stops it half-way.
-#[derive(Clone, Copy)]
 pub struct Prepared<'a> {
-    jobs: &'a Jobs,
+    /// With a part of the target for each of their files.
+    jobs: Cow<'a, JobFile>,
+    /// That says which parts these are.
+    notice: Option<String>,
     options: &'a RunOptions,
     context: PlanContext,
 }
@@ -203,7 +207,8 @@ impl<'a> Prepared<'a> {
         target: &mut T,
     ) -> Result<Self, RunError> {
         let (capacity, abilities) = (target.target().capacity(), target.abilities());
-        Prepared::for_capacity(jobs, options, capacity, abilities)
+        let name = target.info().name;
+        Prepared::for_target(jobs, options, capacity, abilities, &name)
     }
 
     /// Checks jobs against a target that is not open yet.
@@ -216,6 +221,16 @@ impl<'a> Prepared<'a> {
         capacity: Bytes,
         abilities: TargetAbilities,
     ) -> Result<Self, RunError> {
+        Prepared::for_target(jobs, options, capacity, abilities, "")
+    }
+
+    fn for_target(
+        jobs: &'a Jobs,
+        options: &'a RunOptions,
+        capacity: Bytes,
+        abilities: TargetAbilities,
+        name: &str,
+    ) -> Result<Self, RunError> {
         let context = PlanContext {
             capacity,
             seed: options.seed,
@@ -223,11 +238,16 @@ impl<'a> Prepared<'a> {
         };
         plan::check(&jobs.file.jobs, abilities)?;
         memory::check_jobs(&jobs.file, capacity)?;
-        for group in jobs.file.groups() {
+        let (jobs, notice) = match lay_out(&jobs.file, capacity, name)? {
+            Some((placed, notice)) => (Cow::Owned(placed), Some(notice)),
+            None => (Cow::Borrowed(&jobs.file), None),
+        };
+        for group in jobs.groups() {
             plan::of_group(group, &context, 1, None)?;
         }
         Ok(Prepared {
             jobs,
+            notice,
             options,
             context,
         })
@@ -246,7 +266,7 @@ impl<'a> Prepared<'a> {
         observer: &mut dyn RunObserver,
         stop: &dyn Fn() -> bool,
     ) -> Result<Run, RunError> {
-        let mut run = RunInProgress::begin(*self, target, earlier, observer, stop)?;
+        let mut run = RunInProgress::begin(self, target, earlier, observer, stop)?;
         if let Err(error) = run.run() {
             run.break_off(error)?;
         }

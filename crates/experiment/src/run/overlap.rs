@@ -24,13 +24,13 @@ pub fn notice(group: &[Job], capacity: Bytes) -> Option<String> {
     for job in group.iter().filter(|job| job.trace.is_none()) {
         for clone in 0..job.numjobs {
             // A job that does not fit is refused elsewhere.
-            let region = Region::of(job, clone, capacity).ok()?;
-            parts.push(Part {
+            let regions = Region::parts(job, clone, capacity).ok()?;
+            parts.extend(regions.into_iter().map(|region| Part {
                 job,
                 start: region.start,
                 end: region.start + region.length,
                 writes: job.rw.kinds().iter().any(|kind| *kind != OpKind::Read),
-            });
+            }));
         }
     }
     let (a, b) = match group.iter().any(|job| job.relation.wait_for.is_some()) {

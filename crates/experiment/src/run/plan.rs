@@ -198,6 +198,7 @@ fn pacing(job: &Job, clone: u32, seed: u64) -> Pacing {
     let seed = job.rand_seed.unwrap_or(seed);
     let random = |purpose| Random::new(seed, &[u64::from(job.ordinal), u64::from(clone), purpose]);
     let mut pacing = job.pacing.clone();
+    pacing.sync |= job.write_fua;
     if let Some(latest) = job.latest_start {
         let range = latest.saturating_sub(pacing.start_delay);
         pacing.start_delay += Nanos(random(DELAY).below(range.0));

@@ -10,7 +10,7 @@ use nandscope_device::Device;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
 use nandscope_measure::verify::Verifier;
-use nandscope_result::TargetInfo;
+use nandscope_result::{Notice, TargetInfo};
 use nandscope_workload::job::Job;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -128,6 +128,17 @@ impl RunTarget for SimulatedTarget {
         contents
             .map(|text| ("contents".to_string(), text.clone()))
             .collect()
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        let is_blank = self.contents.is_some() && self.about.state.is_some();
+        let notice = || {
+            Notice::warning(format!(
+                "{}: a saved device has no contents, and what earlier runs wrote reads as zeros: jobs cannot verify it",
+                self.about.name
+            ))
+        };
+        is_blank.then(notice).into_iter().collect()
     }
 
     fn begin_group(&mut self, group: &[Job], seed: u64) {

@@ -96,9 +96,9 @@ pub(super) fn reads(job: &Job) -> bool {
 
 /// The part of the target of each clone. A job that does not fit is refused elsewhere.
 fn parts(job: &Job, capacity: Bytes) -> impl Iterator<Item = (u64, u64)> {
-    let region = move |clone| Region::of(job, clone, capacity).ok();
+    let regions = move |clone| Region::parts(job, clone, capacity).unwrap_or_default();
     (0..job.numjobs)
-        .filter_map(region)
+        .flat_map(regions)
         .map(|region| (region.start, region.start + region.length))
 }
 

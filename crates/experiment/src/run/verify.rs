@@ -41,7 +41,8 @@ fn payload(job: &Job, clone: u32, seed: u64, capacity: Bytes) -> Payload {
         false => [u64::from(job.ordinal), u64::from(clone), DATA],
     };
     // A job that does not fit is refused elsewhere.
-    let length = Region::of(job, clone, capacity).map_or(0, |region| region.length);
+    let regions = Region::parts(job, clone, capacity).unwrap_or_default();
+    let length: u64 = regions.iter().map(|region| region.length).sum();
     let blocks = length / u64::from(job.bs.get(OpKind::Write).min().max(1));
     Payload::new(job.data.clone(), Random::new(seed, &parts).bits(), blocks)
 }

@@ -91,6 +91,14 @@ fn zones(job: &Job, faults: &mut Faults) {
     let Some(zones) = job.strides else {
         return;
     };
+    if !zones.is_on {
+        let problem = Problem::new(
+            "`zonesize` without `zonemode=strided`, which fio refuses as well",
+            "add zonemode=strided, or remove zonesize",
+        );
+        faults.extend((zones.size > 0).then_some(("zonesize", problem)));
+        return;
+    }
     let whole = |bytes: u64| bytes.is_multiple_of(512);
     if zones.size == 0 || !whole(zones.range.unwrap_or(zones.size)) || !whole(zones.skip) {
         faults.push((

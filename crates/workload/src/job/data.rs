@@ -90,28 +90,47 @@ impl DataPattern {
 }
 
 /// The bytes of the number at the beginning of a text, and what follows it. Hexadecimal ones keep their order; others
-/// are of 32 bits, the lowest byte first, without zeros at the end.
+/// are of 32 bits, the lowest byte first, without zeros at the end. As in fio, the `0` of a following `0x` begins the next
+/// number.
 fn number(text: &str) -> Option<(Vec<u8>, &str)> {
-    let split =
-        |text: &str, is_digit: fn(char) -> bool| text.find(|c| !is_digit(c)).unwrap_or(text.len());
-    if let Some(hex) = text.strip_prefix("0x").or(text.strip_prefix("0X")) {
-        let (digits, after) = hex.split_at(split(hex, |c| c.is_ascii_hexdigit()));
-        let nibble = |c: char| c.to_digit(16).map(|d| d as u8);
-        let mut nibbles: Vec<u8> = digits.chars().filter_map(nibble).collect();
-        if nibbles.len() % 2 == 1 {
-            nibbles.insert(0, 0);
-        }
-        let bytes = nibbles.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]);
-        return (!digits.is_empty()).then(|| (bytes.collect(), after));
+    match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        Some(hex) => hexadecimal(hex),
+        None => decimal(text),
     }
-    let unsigned = text.trim_start_matches(['+', '-']);
-    let digits = split(unsigned, |c| c.is_ascii_digit());
-    let (number, after) = text.split_at(text.len() - unsigned.len() + digits);
+}
+
+fn hexadecimal(text: &str) -> Option<(Vec<u8>, &str)> {
+    let digits = count(text, |c| c.is_ascii_hexdigit());
+    let (mut digits, mut after) = text.split_at(digits);
+    if after.starts_with(['x', 'X']) && digits.ends_with('0') {
+        (digits, after) = text.split_at(digits.len() - 1);
+    }
+    let nibble = |c: char| c.to_digit(16).map(|d| d as u8);
+    let mut nibbles: Vec<u8> = digits.chars().filter_map(nibble).collect();
+    if nibbles.len() % 2 == 1 {
+        nibbles.insert(0, 0);
+    }
+    let bytes = nibbles.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]);
+    (!digits.is_empty()).then(|| (bytes.collect(), after))
+}
+
+fn decimal(text: &str) -> Option<(Vec<u8>, &str)> {
+    let number = text.trim_start_matches(|c: char| c.is_ascii_whitespace());
+    let next = number.to_ascii_lowercase().find("0x");
+    let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);
+    let sign = number.len() - unsigned.len();
+    let digits = count(unsigned, |c| c.is_ascii_digit());
+    let (number, after) = number.split_at((sign + digits).min(next.unwrap_or(usize::MAX)));
     let mut bytes = number.parse::<i32>().ok()?.to_le_bytes().to_vec();
     while bytes.len() > 1 && bytes.last() == Some(&0) {
         bytes.pop();
     }
     Some((bytes, after))
+}
+
+/// Bytes at the beginning of a text for which `is_one` holds.
+fn count(text: &str, is_one: fn(char) -> bool) -> usize {
+    text.find(|c| !is_one(c)).unwrap_or(text.len())
 }
 
 /// Puts in the contents of the files (`'name'`) that a pattern names.
@@ -138,9 +157,10 @@ pub(super) fn with_files(
                     "name a file of this folder that can be read",
                 )
             })?;
-            // The text before them ends a number that would go on.
+            // The empty texts end numbers that would go on.
             out.push_str("\"\"0x");
             out.extend(bytes.iter().map(|byte| format!("{byte:02x}")));
+            out.push_str("\"\"");
         }
         rest = after;
     }

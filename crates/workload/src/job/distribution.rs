@@ -25,10 +25,7 @@ pub(crate) fn parse(v: Value<'_>) -> Result<Distribution, Problem> {
         "random" if rest.is_none() => Ok(Distribution::Uniform),
         "zipf" => zipf(v, rest),
         "pareto" => pareto(v, rest),
-        "normal" => {
-            let (deviation, centre) = shape(v, rest, 0.0, 0.0, 100.0)?;
-            Ok(Distribution::Normal { deviation, centre })
-        }
+        "normal" => normal(v, rest),
         "zoned" => zones(v, rest, false),
         "zoned_abs" => zones(v, rest, true),
         _ => Err(v.bad(
@@ -40,13 +37,18 @@ pub(crate) fn parse(v: Value<'_>) -> Result<Distribution, Problem> {
 
 fn zipf(v: Value<'_>, rest: Option<&str>) -> Result<Distribution, Problem> {
     let (theta, centre) = shape(v, rest, 1.1, 0.0, 100.0)?;
-    if theta == 1.0 || theta == 0.0 {
-        return Err(v.bad(
-            "fio takes no theta of 0 or 1",
-            "use 1.001, or random instead of 0",
-        ));
+    if theta == 1.0 {
+        return Err(v.bad("fio takes no theta of 1", "use 1.001"));
     }
     Ok(Distribution::Zipf { theta, centre })
+}
+
+fn normal(v: Value<'_>, rest: Option<&str>) -> Result<Distribution, Problem> {
+    let (deviation, centre) = shape(v, rest, 0.0, 0.0, 100.0)?;
+    if deviation == 100.0 {
+        return Err(v.bad("fio takes no deviation of 100 percent", "use less"));
+    }
+    Ok(Distribution::Normal { deviation, centre })
 }
 
 fn pareto(v: Value<'_>, rest: Option<&str>) -> Result<Distribution, Problem> {

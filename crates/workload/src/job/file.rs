@@ -10,6 +10,7 @@ use super::option::{self, main_name};
 use super::substitute::substitute;
 use super::surroundings::{Nowhere, Surroundings};
 use super::value::Value;
+use super::words;
 use nandscope_units::{SizeBase, saturating_u32};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -41,13 +42,38 @@ impl JobFile {
         text: &str,
         around: &dyn Surroundings,
     ) -> Result<JobFile, JobError> {
+        let mut faults = Vec::new();
+        let sections = sections(file_name, text, around, &mut faults);
+        JobFile::of_sections(file_name, &sections, around, faults)
+    }
+
+    /// Reads the words of a command line such as fio's: `--name` begins a job, and options before the first apply to
+    /// all jobs. Also gives the text to which the lines of faults refer. `name` is used in messages only.
+    ///
+    /// # Errors
+    /// As [`JobFile::parse`].
+    pub fn of_command_line(
+        name: &str,
+        words: &[String],
+        around: &dyn Surroundings,
+    ) -> (String, Result<JobFile, JobError>) {
+        let (text, sections) = words::sections(name, words);
+        let file = JobFile::of_sections(name, &sections, around, Vec::new());
+        (text, file)
+    }
+
+    fn of_sections(
+        file_name: &str,
+        sections: &[Section],
+        around: &dyn Surroundings,
+        faults: Vec<Fault>,
+    ) -> Result<JobFile, JobError> {
         let mut reader = Reader {
             file: file_name,
             around,
-            faults: Vec::new(),
+            faults,
         };
-        let sections = sections(file_name, text, around, &mut reader.faults);
-        let jobs = reader.jobs(&sections);
+        let jobs = reader.jobs(sections);
         let mut faults = reader.faults;
         if jobs.is_empty() && faults.is_empty() {
             faults.push(Fault {
@@ -279,6 +305,21 @@ impl Reader<'_> {
                 job.name,
                 job.files.count()
             ));
+        }
+        if job
+            .strides
+            .is_some_and(|zones| !zones.is_on && zones.size == 0)
+        {
+            let is_wanted = job
+                .strides
+                .is_some_and(|zones| zones.skip > 0 || zones.range.is_some());
+            notices.extend(is_wanted.then(|| {
+                format!(
+                    "job `{}`: `zoneskip` and `zonerange` have no effect without `zonemode=strided`, as in fio",
+                    job.name
+                )
+            }));
+            job.strides = None;
         }
         if job.verify.comes_back() {
             job.pacing.serialize_overlap = true;

@@ -2,6 +2,7 @@
 
 use crate::pattern::Random;
 use nandscope_units::saturating_u32;
+use std::sync::Arc;
 
 /// `filename`, `nrfiles`, `filesize` and `file_service_type`.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +15,47 @@ pub struct Files {
     pub size: Option<(u64, u64)>,
     /// `file_service_type`.
     pub service: FileService,
+    /// Where the files lie on the target; `None` if they are the target, or divide it evenly.
+    pub places: Option<PlacedFiles>,
+}
+
+/// A part of a target that a file has, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlacedFile {
+    /// Start.
+    pub start: u64,
+    /// Length.
+    pub length: u64,
+}
+
+/// The parts of a target that the files of a job have.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlacedFiles {
+    /// In the order of the files; those of the first clone first, if clones have files of their own.
+    files: Arc<[PlacedFile]>,
+    is_per_clone: bool,
+}
+
+impl PlacedFiles {
+    /// The parts in the order of the files. With `is_per_clone` those of each clone follow one another.
+    pub(crate) fn new(files: Vec<PlacedFile>, is_per_clone: bool) -> Self {
+        PlacedFiles {
+            files: files.into(),
+            is_per_clone,
+        }
+    }
+
+    /// The parts of the `count` files of a clone.
+    pub(crate) fn of_clone(&self, clone: u32, count: u32) -> &[PlacedFile] {
+        let first = if self.is_per_clone {
+            clone as usize * count as usize
+        } else {
+            0
+        };
+        self.files
+            .get(first..first + count as usize)
+            .unwrap_or_default()
+    }
 }
 
 /// `file_service_type`: which file has the next operation.
@@ -40,6 +82,7 @@ impl Default for Files {
             number: 1,
             size: None,
             service: FileService::RoundRobin(1),
+            places: None,
         }
     }
 }
@@ -63,6 +106,24 @@ impl Files {
             }
             None => self.number.max(1),
         }
+    }
+
+    /// The names of `filename`; empty if it is not given.
+    pub(crate) fn list(&self) -> Vec<String> {
+        let mut list: Vec<String> = Vec::new();
+        let mut joins = false;
+        for part in self.names.iter().flat_map(|names| names.split(':')) {
+            let name = part.strip_suffix('\\');
+            match list.last_mut().filter(|_| joins) {
+                Some(last) => *last += name.unwrap_or(part),
+                None => list.push(name.unwrap_or(part).to_string()),
+            }
+            joins = name.is_some();
+            if let Some(last) = list.last_mut().filter(|_| joins) {
+                last.push(':');
+            }
+        }
+        list
     }
 
     /// The largest size that a file may have, in bytes.

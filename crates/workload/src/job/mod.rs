@@ -24,12 +24,13 @@ mod text;
 mod value;
 mod verify;
 mod verify_parts;
+mod words;
 
 pub use data::{DataPattern, Repetition, WriteData};
 pub use error::{Fault, JobError};
 pub use extent::Extent;
 pub use file::JobFile;
-pub use files::{FileService, Files};
+pub use files::{FileService, Files, PlacedFile, PlacedFiles};
 pub use kinds::PerKind;
 pub use model::{
     Access, BlockSizes, ContinueOnError, DEFAULT_PERCENTILES, Distribution, Job, Logs, Origin,

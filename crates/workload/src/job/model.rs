@@ -70,6 +70,8 @@ pub struct Job {
     pub end_fsync: bool,
     /// `fsync_on_close`: flush at the end.
     pub fsync_on_close: bool,
+    /// `writefua`: writes are durable on completion, as with `sync`.
+    pub write_fua: bool,
     /// Queue depth, times, rates: `iodepth`, `runtime`, `rate`, `thinktime`, …
     pub pacing: Pacing,
     /// `thinktime_blocks` where it was given.
@@ -159,6 +161,7 @@ impl Job {
             fdatasync: 0,
             end_fsync: false,
             fsync_on_close: false,
+            write_fua: false,
             pacing: Pacing::default(),
             think_blocks: None,
             numjobs: 1,
@@ -264,6 +267,8 @@ impl Rw {
 /// `zonemode=strided`: zones between which a job moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StridedZones {
+    /// `zonemode=strided` was given, without which the sizes have no effect.
+    pub is_on: bool,
     /// `zonesize`: bytes of I/O in a zone before the next one.
     pub size: u64,
     /// `zonerange`: bytes of a zone; `None` is `size`.
@@ -330,7 +335,7 @@ pub enum Distribution {
     Uniform,
     /// The block of rank k is used in proportion to k^−theta.
     Zipf {
-        /// Exponent, above 0 and not 1.
+        /// Exponent, from 0 (all ranks alike) and not 1.
         theta: f64,
         /// Place of the most used block as a share of the region; `None` is a random one.
         centre: Option<f64>,
@@ -342,11 +347,11 @@ pub enum Distribution {
         /// See `Zipf`.
         centre: Option<f64>,
     },
-    /// Normal distribution around the centre.
+    /// Ranks by a normal distribution around the middle one; as for `Zipf`, ranks are spread over the region.
     Normal {
-        /// Standard deviation, percent of the region.
+        /// Standard deviation, percent of the ranks.
         deviation: f64,
-        /// Place of the mean as a share of the region; `None` is the middle.
+        /// See `Zipf`.
         centre: Option<f64>,
     },
     /// Consecutive zones, each with its share of the accesses.

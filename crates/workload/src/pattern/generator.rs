@@ -27,6 +27,8 @@ pub struct Generator {
     dice: Dice,
     /// Bytes that a run may issue; `None` for a time-based job.
     budget: Option<u64>,
+    /// Bytes of a run that is not the last, and number of the last run: with an `io_size` above the size.
+    passes: Option<(u64, u64)>,
     /// Operations that a run may issue.
     limit: Option<u64>,
     /// Runs so far, with the one under way.
@@ -100,7 +102,7 @@ impl Generator {
         let regions = Region::of_files(job, clone, capacity, &mut random(FILE_SIZES))?;
         let budget = Region::budget(job, &regions);
         let mut places = Vec::with_capacity(regions.len());
-        for (file, (region, end)) in (0u64..).zip(regions) {
+        for (file, (region, end)) in (0u64..).zip(regions.iter().copied()) {
             // The first file has the sequences of a job without others.
             let random = |purpose: u64| match file {
                 0 => random(purpose),
@@ -132,6 +134,7 @@ impl Generator {
             is_plain,
             dice,
             budget: (!timed).then_some(budget),
+            passes: passes(job, &regions, budget),
             limit: job.number_ios.filter(|_| !timed),
             runs: 1,
             used_up: 0,
@@ -160,8 +163,22 @@ impl Generator {
 
     fn reached_limit(&self) -> bool {
         let p = &self.progress;
-        let is_reached = |of: Option<u64>, done| of.is_some_and(|n| done >= self.of_all_runs(n));
-        is_reached(self.budget, p.bytes) || is_reached(self.limit, p.operations)
+        let bytes = self.bytes_so_far();
+        let operations = self.limit.map(|limit| self.of_all_runs(limit));
+        bytes.is_some_and(|most| p.bytes >= most)
+            || operations.is_some_and(|most| p.operations >= most)
+    }
+
+    /// Bytes that the runs so far may issue together. As in fio, `loops` and an `io_size` above the size do not multiply:
+    /// each run passes over the size, and the last goes on until all runs together have issued `io_size`.
+    #[inline]
+    fn bytes_so_far(&self) -> Option<u64> {
+        let budget = self.budget?;
+        Some(match self.passes {
+            Some((pass, last)) if self.runs >= last => self.of_all_runs(pass).max(budget),
+            Some((pass, _)) => self.of_all_runs(pass),
+            None => self.of_all_runs(budget),
+        })
     }
 
     /// What the runs so far may do together, of what each may.
@@ -194,9 +211,11 @@ impl Generator {
         if self.used_up < self.runs {
             return p.in_pass > 0;
         }
-        let left = self
-            .budget
-            .map(|budget| self.of_all_runs(budget).saturating_sub(p.bytes + p.trimmed));
+        if self.passes.is_some_and(|(_, last)| self.runs < last) {
+            return false;
+        }
+        let so_far = self.bytes_so_far();
+        let left = so_far.map(|most| most.saturating_sub(p.bytes + p.trimmed));
         let is_enough = left.is_none_or(|left| left > 0 && left >= u64::from(self.largest));
         self.renews && p.in_pass > 0 && is_enough
     }
@@ -318,6 +337,21 @@ impl Flushes {
         let due = |every: &u64| *every > 0 && self.writes.is_multiple_of(*every);
         !self.last && self.writes > 0 && self.every.iter().any(due)
     }
+}
+
+/// Bytes of a run of several, and their number, where `io_size` is above the size. As in fio, what may be written again,
+/// and directions that take turns in order, may issue all of `io_size` in one run.
+fn passes(job: &Job, regions: &[(Region, u64)], io_size: u64) -> Option<(u64, u64)> {
+    let size = Region::pass(job, regions);
+    let writes = job.rw.kinds().contains(&OpKind::Write);
+    let overwrites = writes && job.rw.random && !job.random_map;
+    let takes_turns = job.rw.access == Access::ReadWrite && !job.rw.random;
+    let pass = if overwrites || takes_turns {
+        io_size
+    } else {
+        size
+    };
+    (job.io_size.is_some() && io_size > size).then_some((pass, job.pacing.loops.into()))
 }
 
 /// Purposes of random sequences; directions have the numbers from 3 on.

@@ -4,6 +4,7 @@
 mod backlog;
 mod fio_sequences;
 mod generator;
+mod layout;
 mod lfsr;
 mod map;
 mod mix;
@@ -20,6 +21,7 @@ mod tausworthe;
 
 pub use backlog::of_job;
 pub use generator::Generator;
+pub use layout::lay_out;
 pub use map::{MAX_BLOCKS, RandomMap};
 pub use mix::Mix;
 pub use offsets::Offsets;

@@ -15,7 +15,7 @@ enum Choice {
     Uniform,
     Zipf(Zipf, Scatter),
     Pareto(Pareto, Scatter),
-    Normal(Normal),
+    Normal(Normal, Scatter),
     Zones(Vec<Span>),
 }
 
@@ -47,11 +47,10 @@ impl Offsets {
             Distribution::Pareto { h, centre } => {
                 Choice::Pareto(Pareto::new(blocks, *h), scatter(*centre))
             }
-            Distribution::Normal { deviation, centre } => Choice::Normal(Normal::new(
-                blocks,
-                centre.unwrap_or(0.5),
-                (deviation / 100.0).clamp(0.0, 1.0),
-            )),
+            Distribution::Normal { deviation, centre } => {
+                let deviation = (deviation / 100.0).clamp(0.0, 1.0);
+                Choice::Normal(Normal::new(blocks, 0.5, deviation), scatter(*centre))
+            }
             Distribution::Zoned(zones) => {
                 let mut spans = Vec::with_capacity(zones.len());
                 let (mut below, mut end) = (0, 0);
@@ -103,7 +102,7 @@ impl Offsets {
             Choice::Uniform => random.below(self.blocks),
             Choice::Zipf(zipf, scatter) => scatter.block(zipf.rank(random)),
             Choice::Pareto(pareto, scatter) => scatter.block(pareto.rank(random)),
-            Choice::Normal(normal) => normal.block(random),
+            Choice::Normal(normal, scatter) => scatter.block(normal.block(random)),
             Choice::Zones(spans) => {
                 let v = random.below(100);
                 let span = spans.iter().find(|s| v < s.below);

@@ -1,7 +1,7 @@
 //! Where on the target a clone of a job works: sizes and percentages become bytes here.
 
 use super::Random;
-use crate::job::{Extent, Fault, Files, Job, JobError};
+use crate::job::{Extent, Fault, Files, Job, JobError, PlacedFile};
 use nandscope_units::Bytes;
 
 /// A clone's part of the target.
@@ -11,7 +11,9 @@ pub struct Region {
     pub start: u64,
     /// Bytes.
     pub length: u64,
-    /// Bytes to move in one run.
+    /// Bytes to move in one pass: `size`.
+    pub size: u64,
+    /// Bytes to move in one run: `io_size`, or `size`.
     pub budget: u64,
 }
 
@@ -22,17 +24,36 @@ impl Region {
     /// # Errors
     /// Returns [`JobError`] if the job reaches beyond the target, or not one block fits.
     pub fn of(job: &Job, clone: u32, capacity: Bytes) -> Result<Region, JobError> {
-        if job.files.count() < 2 {
+        if job.files.count() < 2 && job.files.places.is_none() {
             return one(job, clone, capacity);
         }
         let mut random = Random::new(0, &[]);
-        let files = Region::of_files(job, clone, capacity, &mut random)?;
+        let mut files = Region::of_files(job, clone, capacity, &mut random)?;
+        if let [(only, _)] = files[..] {
+            return Ok(only);
+        }
+        files.sort_by_key(|(region, _)| region.start);
         let (first, last) = (files[0].0, files[files.len() - 1].0);
         Ok(Region {
             start: first.start,
             length: last.start + job.files.largest().unwrap_or(last.length) - first.start,
+            size: Region::pass(job, &files),
             budget: Region::budget(job, &files),
         })
+    }
+
+    /// The parts of the target that a clone works in, in their order: one, unless other files lie between its own.
+    ///
+    /// # Errors
+    /// As [`Region::of`].
+    pub fn parts(job: &Job, clone: u32, capacity: Bytes) -> Result<Vec<Region>, JobError> {
+        if job.files.count() < 2 || job.files.places.is_none() {
+            return Region::of(job, clone, capacity).map(|region| vec![region]);
+        }
+        let files = Region::of_files(job, clone, capacity, &mut Random::new(0, &[]))?;
+        let mut regions: Vec<Region> = files.into_iter().map(|(region, _)| region).collect();
+        regions.sort_by_key(|region| region.start);
+        Ok(regions)
     }
 
     /// The regions of the files of a clone, each with the bytes from its start to the end of its
@@ -47,11 +68,17 @@ impl Region {
         random: &mut Random,
     ) -> Result<Vec<(Region, u64)>, JobError> {
         let count = u64::from(job.files.count());
+        let block = u64::from(job.min_block().max(1));
+        if let Some(places) = &job.files.places {
+            let places = places.of_clone(clone, job.files.count());
+            let files = places.iter().zip(0..);
+            let files = files.map(|(place, number)| placed(job, clone, number, *place, random));
+            return files.collect();
+        }
         if count < 2 {
             let region = one(job, clone, capacity)?;
             return Ok(vec![(region, capacity.0 - region.start)]);
         }
-        let block = u64::from(job.min_block().max(1));
         let pitch = pitch(job, capacity.0, block);
         if pitch.saturating_mul(count) > capacity.0 {
             return Err(fault(
@@ -66,32 +93,61 @@ impl Region {
         }
         let mut files = Vec::new();
         for number in 0..count {
+            let place = PlacedFile {
+                start: number * pitch,
+                length: pitch,
+            };
+            files.push(placed(job, clone, number, place, random)?);
+        }
+        Ok(files)
+    }
+
+    /// Bytes to move in one pass over these regions.
+    pub(super) fn pass(job: &Job, files: &[(Region, u64)]) -> u64 {
+        let total = files.iter().map(|(region, _)| region.length).sum::<u64>();
+        if files.len() < 2 {
+            return files.first().map_or(total, |(region, _)| region.size);
+        }
+        match job.size {
+            Some(Extent::Bytes(size)) => size.0.min(total),
+            _ => total,
+        }
+    }
+
+    /// Bytes to move in one run over these regions.
+    pub(super) fn budget(job: &Job, files: &[(Region, u64)]) -> u64 {
+        let size = Region::pass(job, files);
+        job.io_size.map_or(size, |amount| amount.of(size))
+    }
+}
+
+/// The region of one of a job's files, and the bytes from its start to the end of the file.
+fn placed(
+    job: &Job,
+    clone: u32,
+    number: u64,
+    place: PlacedFile,
+    random: &mut Random,
+) -> Result<(Region, u64), JobError> {
+    let (mut region, size) = match job.files.count() {
+        0 | 1 => (one(job, clone, Bytes(place.length))?, None),
+        _ => {
+            let block = u64::from(job.min_block().max(1));
             let size = job.files.draw_size(block, random);
             let single = Job {
                 files: Files::of_size(size),
                 size: share(job, number, block),
                 ..job.clone()
             };
-            let mut region = one(&single, clone, Bytes(pitch))?;
-            let end = size.unwrap_or(pitch).max(region.start + region.length) - region.start;
-            region.start += number * pitch;
-            files.push((region, end));
+            (one(&single, clone, Bytes(place.length))?, size)
         }
-        Ok(files)
-    }
-
-    /// Bytes to move in one run over these regions.
-    pub(super) fn budget(job: &Job, files: &[(Region, u64)]) -> u64 {
-        let total = files.iter().map(|(region, _)| region.length).sum::<u64>();
-        if files.len() < 2 {
-            return files.first().map_or(total, |(region, _)| region.budget);
-        }
-        let size = match job.size {
-            Some(Extent::Bytes(size)) => size.0.min(total),
-            _ => total,
-        };
-        job.io_size.map_or(size, |amount| amount.of(size))
-    }
+    };
+    let end = size
+        .unwrap_or(place.length)
+        .max(region.start + region.length)
+        - region.start;
+    region.start += place.start;
+    Ok((region, end))
 }
 
 /// From the start of one file to that of the next.
@@ -115,7 +171,7 @@ fn pitch(job: &Job, capacity: u64, block: u64) -> u64 {
 }
 
 /// The part of `size` that a file has. As in fio, blocks that do not divide evenly go to the first files.
-fn share(job: &Job, number: u64, block: u64) -> Option<Extent> {
+pub(super) fn share(job: &Job, number: u64, block: u64) -> Option<Extent> {
     let Some(Extent::Bytes(size)) = job.size else {
         return job.size;
     };
@@ -135,6 +191,19 @@ fn one(job: &Job, clone: u32, capacity: Bytes) -> Result<Region, JobError> {
     let capacity = capacity.0;
     let block = u64::from(job.min_block().max(1));
     let size = job.files.largest();
+    if let Some(size) = size.filter(|size| *size > capacity) {
+        return Err(fault(
+            job,
+            "filesize",
+            format!(
+                "job `{}` has a file of {size} bytes ({}), but the target has {} ({capacity} bytes)",
+                job.name,
+                Bytes(size),
+                Bytes(capacity)
+            ),
+            "reduce filesize",
+        ));
+    }
     let start = start(
         job,
         clone,
@@ -199,6 +268,7 @@ fn one(job: &Job, clone: u32, capacity: Bytes) -> Result<Region, JobError> {
     Ok(Region {
         start,
         length,
+        size: amount,
         budget: job.io_size.map_or(amount, |size| size.of(amount)),
     })
 }

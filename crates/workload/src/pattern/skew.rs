@@ -19,7 +19,7 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// For `n` blocks (at least 1) and an exponent above 0.
+    /// For `n` blocks (at least 1) and an exponent from 0, which makes all alike.
     pub fn new(n: u64, theta: f64) -> Self {
         let n = n.max(1) as f64;
         let h = |x: f64| integral(x, theta);
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn zipf_has_its_closed_form() {
-        for theta in [0.5, 0.99, 1.0, 1.2, 2.5] {
+        for theta in [0.0, 0.5, 0.99, 1.0, 1.2, 2.5] {
             let n = 200;
             let weights: Vec<f64> = (1..=n).map(|k| libm::pow(k as f64, -theta)).collect();
             let sum: f64 = weights.iter().sum();
@@ -270,7 +270,17 @@ mod tests {
     fn extreme_parameters_end() {
         let mut random = Random::new(6, &[]);
         for n in [1, 2, 1 << 40] {
-            for x in [1e-300, 1e-9, 0.999_999_9, 1.0, 50.0, 100.0, 1e300, f64::NAN] {
+            for x in [
+                0.0,
+                1e-300,
+                1e-9,
+                0.999_999_9,
+                1.0,
+                50.0,
+                100.0,
+                1e300,
+                f64::NAN,
+            ] {
                 assert!(Zipf::new(n, x).rank(&mut random) < n);
                 assert!(Pareto::new(n, x).rank(&mut random) < n);
                 assert!(Normal::new(n, 1.0, x).block(&mut random) < n);

@@ -98,8 +98,18 @@ pub const ACCEPTED: &[Accepted] = &[
     ),
     said(
         "hipri hipri_percentage fixedbufs registerfiles sqthread_poll sqthread_poll_cpu nonvectored \
-         uncached nowait force_async userspace_reap cmd_type readfua writefua sg_write_mode",
+         uncached nowait force_async userspace_reap cmd_type",
         "nandscope has its own engine (`--poll` polls)",
+    ),
+    accepted(
+        "readfua",
+        OFF,
+        "neither the models nor Linux' block layer have reads that bypass the write buffer; fsync empties it",
+    ),
+    accepted(
+        "sg_write_mode",
+        &["write"],
+        "the models have no SCSI commands that verify or repeat a block, and a plain write would measure something else",
     ),
     said(
         "prio prioclass cmdprio_percentage cmdprio cmdprio_class cmdprio_split cmdprio_bssplit \

@@ -14,7 +14,7 @@ const MOST_FILES: u32 = 65_536;
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "filename",
-        "The target is given on the command line; several names are parts of it of the same size",
+        "Each name is a part of the target; see [below](#files-of-jobs)",
         Other("names, separated by `:`", |j, v| {
             j.files.names = Some(v.text()?.to_string());
             if j.files.count() > MOST_FILES {
@@ -26,13 +26,13 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "nrfiles",
-        "Parts of the target of the same size",
+        "Parts of the target of the same size, for each clone",
         Count(0, MOST_FILES, |j, n| j.files.number = n.max(1)),
         |j| number(j.files.number),
     ),
     option(
         "filesize",
-        "Without `size` a job uses its files wholly, each from `offset` on",
+        "Without `size` a job uses its files wholly, each from `offset` on. More than the target is an error",
         Other("size, or a range such as `1m-4m`", |j, v| {
             j.files.size = file_size(v)?;
             Ok(())

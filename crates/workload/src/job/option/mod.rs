@@ -187,14 +187,29 @@ fn nearest(key: &str) -> Option<&'static str> {
     if key.len() > 64 {
         return None;
     }
-    let known = supported()
-        .map(|option| option.name)
-        .chain(ALIASES.iter().map(|alias| alias.0))
-        .chain(ACCEPTED.iter().flat_map(Accepted::names));
     let allowed = (key.chars().count() / 3).clamp(1, 3);
-    nandscope_units::nearest(key, known, allowed)
+    nandscope_units::nearest(key, accepted_names(), allowed)
         .first()
         .copied()
+}
+
+/// Names of the options that are not refused, second names included.
+fn accepted_names() -> impl Iterator<Item = &'static str> {
+    supported()
+        .map(|option| option.name)
+        .chain(ALIASES.iter().map(|alias| alias.0))
+        .chain(ACCEPTED.iter().flat_map(Accepted::names))
+}
+
+/// Names of all options that are known, refused ones included.
+pub(crate) fn known_names() -> impl Iterator<Item = &'static str> {
+    let refused = REFUSED.iter().flat_map(Refused::names);
+    accepted_names().chain(refused)
+}
+
+/// Whether an option has that name.
+pub(crate) fn is_known(name: &str) -> bool {
+    known_names().any(|known| known == name)
 }
 
 /// The text of a flag.

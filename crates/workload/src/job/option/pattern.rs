@@ -152,6 +152,12 @@ pub(super) const OPTIONS: &[JobOption] = &[
         |j| word_of(SYNCS, j.pacing.sync),
     ),
     option(
+        "writefua",
+        "Makes each write durable on completion (forced unit access), as `sync` does",
+        Flag(|j, on| j.write_fua = on),
+        |j| flag(j.write_fua),
+    ),
+    option(
         "end_fsync",
         AS_IN_FIO,
         Flag(|j, on| j.end_fsync = on),

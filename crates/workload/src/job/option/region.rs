@@ -3,6 +3,7 @@
 use super::Kind::{Extent as Size, Number, Other};
 use super::{AS_IN_FIO, JobOption, number, option};
 use crate::job::extent::Extent;
+use crate::job::model::{Job, StridedZones};
 use crate::job::text::{extent_text, size_text};
 
 pub(super) const OPTIONS: &[JobOption] = &[
@@ -44,10 +45,8 @@ pub(super) const OPTIONS: &[JobOption] = &[
         "Other modes are refused",
         Other("`none` or `strided`", |j, v| {
             match v.text()? {
-                "none" => j.strides = None,
-                "strided" => {
-                    j.strides.get_or_insert_default();
-                }
+                "none" => zones(j).is_on = false,
+                "strided" => zones(j).is_on = true,
                 _ => {
                     return Err(v.bad(
                         "zoned block devices are not supported",
@@ -57,13 +56,16 @@ pub(super) const OPTIONS: &[JobOption] = &[
             }
             Ok(())
         }),
-        |j| j.strides.map(|_| "strided".to_string()),
+        |j| {
+            let strides = j.strides.filter(|zones| zones.is_on);
+            strides.map(|_| "strided".to_string())
+        },
     ),
     option(
         "zonesize",
-        AS_IN_FIO,
+        "With `zonemode=strided` only",
         Other("size", |j, v| {
-            j.strides.get_or_insert_default().size = v.size_of(v.text()?)?.0;
+            zones(j).size = v.size_of(v.text()?)?.0;
             Ok(())
         }),
         |j| j.strides.map(|zones| size_text(zones.size)),
@@ -73,7 +75,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
         AS_IN_FIO,
         Other("size", |j, v| {
             let range = v.size_of(v.text()?)?.0;
-            j.strides.get_or_insert_default().range = Some(range).filter(|range| *range > 0);
+            zones(j).range = Some(range).filter(|range| *range > 0);
             Ok(())
         }),
         |j| j.strides.and_then(|zones| zones.range).map(size_text),
@@ -82,7 +84,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
         "zoneskip",
         AS_IN_FIO,
         Other("size", |j, v| {
-            j.strides.get_or_insert_default().skip = v.size_of(v.text()?)?.0;
+            zones(j).skip = v.size_of(v.text()?)?.0;
             Ok(())
         }),
         |j| j.strides.map(|zones| size_text(zones.skip)),
@@ -105,3 +107,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
         |j| j.fullness_percent.map(Extent::Percent).map(extent_text),
     ),
 ];
+
+fn zones(job: &mut Job) -> &mut StridedZones {
+    job.strides.get_or_insert_default()
+}
