@@ -8,6 +8,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use thiserror::Error;
 
+/// Name under which jobs are read from standard input, as in fio.
+pub const STANDARD_INPUT: &str = "-";
+
 /// A job file cannot be read.
 #[derive(Debug, Error)]
 pub enum JobsError {
@@ -49,8 +52,34 @@ impl Jobs {
     /// # Errors
     /// Returns [`JobsError`] if the file cannot be read, or with all faults of its text.
     pub fn read(path: &Path, overrides: &[Override]) -> Result<Jobs, JobsError> {
-        let text = input::text(path, "the job file")?;
-        Jobs::parse(&path.display().to_string(), text, overrides)
+        Jobs::read_sections(path, overrides, &[])
+    }
+
+    /// The same with the jobs of these sections only; of all sections if there are none. `-` is standard input.
+    ///
+    /// # Errors
+    /// As [`Jobs::read`], also if the file has no such section.
+    pub fn read_sections(
+        path: &Path,
+        overrides: &[Override],
+        sections: &[String],
+    ) -> Result<Jobs, JobsError> {
+        let (name, text) = match path == Path::new(STANDARD_INPUT) {
+            true => {
+                let what = "the job file from standard input";
+                let text = input::text(Path::new("/dev/stdin"), what)?;
+                ("standard input".to_string(), text)
+            }
+            false => {
+                let text = input::text(path, "the job file")?;
+                (path.display().to_string(), text)
+            }
+        };
+        let machine = ThisMachine {
+            overrides: overrides.to_vec(),
+            sections: sections.to_vec(),
+        };
+        Jobs::parse_on(&name, text, &machine)
     }
 
     /// Reads the text of a job file; `name` is for messages, and includes and traces are looked for
@@ -63,12 +92,11 @@ impl Jobs {
         text: impl Into<String>,
         overrides: &[Override],
     ) -> Result<Jobs, JobsError> {
-        let text = text.into();
         let machine = ThisMachine {
             overrides: overrides.to_vec(),
+            sections: Vec::new(),
         };
-        let file = JobFile::read(name, &text, &machine);
-        Jobs::of(text, file)
+        Jobs::parse_on(name, text.into(), &machine)
     }
 
     /// Reads the words of a command line such as fio's, with `overrides` set on every job.
@@ -78,8 +106,14 @@ impl Jobs {
     pub fn of_command_line(words: &[String], overrides: &[Override]) -> Result<Jobs, JobsError> {
         let machine = ThisMachine {
             overrides: overrides.to_vec(),
+            sections: Vec::new(),
         };
         let (text, file) = JobFile::of_command_line("the command line", words, &machine);
+        Jobs::of(text, file)
+    }
+
+    fn parse_on(name: &str, text: String, machine: &ThisMachine) -> Result<Jobs, JobsError> {
+        let file = JobFile::read(name, &text, machine);
         Jobs::of(text, file)
     }
 

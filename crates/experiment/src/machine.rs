@@ -16,6 +16,8 @@ pub const FACTS: [&str; 2] = [MEMORY, VECTOR];
 pub(crate) struct ThisMachine {
     /// Options that are set on every job.
     pub(crate) overrides: Vec<Override>,
+    /// Sections whose jobs run; all if it is empty.
+    pub(crate) sections: Vec<String>,
 }
 
 impl Surroundings for ThisMachine {
@@ -52,6 +54,10 @@ impl Surroundings for ThisMachine {
             true => Err(FileError::Empty),
             false => Ok(bytes),
         }
+    }
+
+    fn sections(&self) -> &[String] {
+        &self.sections
     }
 
     fn machine(&self) -> Option<Machine> {

@@ -8,8 +8,8 @@ use crate::target::Reading;
 use crate::{cached, events};
 use nandscope_device::Counters;
 use nandscope_result::{
-    DirectionResult, JobResult, LatencyStages, Notice, Operation, ResultDocument, Series,
-    SteadyState, StepResult, counter, series,
+    DirectionResult, FioReport, JobResult, LatencyStages, Notice, Operation, ResultDocument,
+    Series, SteadyState, StepResult, counter, series,
 };
 use nandscope_units::number::round_significant;
 use nandscope_units::{Bytes, Nanos};
@@ -45,6 +45,8 @@ pub struct JobMeta {
     pub percentiles: Vec<f64>,
     /// Whether reads, writes and trims are reported together, apart, or both.
     pub unified: UnifiedRw,
+    /// Facts for the output formats of fio, for jobs of job files; the numbers in it are those of the run.
+    pub fio: Option<FioReport>,
 }
 
 impl JobMeta {
@@ -55,6 +57,7 @@ impl JobMeta {
             options: BTreeMap::new(),
             percentiles: DEFAULT_PERCENTILES.to_vec(),
             unified: UnifiedRw::None,
+            fio: None,
         }
     }
 }
@@ -121,13 +124,25 @@ pub fn findings(outcome: &GroupOutcome, jobs: &[JobMeta]) -> Vec<Notice> {
 /// One group of threads as one job, as fio's `group_reporting` does.
 pub fn job_result(group: &GroupRun, meta: &JobMeta) -> JobResult {
     let runtime = group.runtime();
+    let directions = directions(group, meta);
+    let fio = meta.fio.as_ref().map(|fio| FioReport {
+        threads: group.threads,
+        error: group.error,
+        depths: group.depths.clone(),
+        rates: directions
+            .iter()
+            .filter_map(|d| group.rates.of(&d.kind))
+            .collect(),
+        ..fio.clone()
+    });
     JobResult {
         name: meta.name.clone(),
         options: meta.options.clone(),
         start_s: group.start.as_secs_f64(),
         runtime_s: runtime.as_secs_f64(),
         idle_s: group.idle.as_secs_f64() / f64::from(group.threads.max(1)),
-        directions: directions(group, meta),
+        directions,
+        fio,
         latency_depth: group.findings.iter().find_map(|finding| match finding {
             Finding::Depth(depth) => Some(*depth),
             Finding::Steady(_) => None,

@@ -18,6 +18,7 @@ pub mod counter;
 mod document;
 mod figure;
 pub mod figure_id;
+mod fio_report;
 pub mod histogram;
 pub mod json;
 mod kind;
@@ -32,6 +33,7 @@ pub use document::{
     FORMAT, FORMAT_VERSION, ModeInfo, Notice, Parameter, ResultDocument, TargetInfo, WallClock,
 };
 pub use figure::{Figure, Published};
+pub use fio_report::{DEPTH_CLASSES, DepthCounts, FioReport, RateSamples, Spread};
 pub use kind::{EventKind, Level, Operation, Relation, StopReason, TargetKind, ToleranceKind};
 pub use step::{
     ADDRESS_UNIT, Conclusion, Curve, DataColumn, DataRow, DataTable, DirectionResult, Event,

@@ -1,6 +1,6 @@
 //! One step: its jobs, time lines, curves, tables and conclusions.
 
-use crate::{EventKind, Figure, Operation, StopReason};
+use crate::{EventKind, Figure, FioReport, Operation, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -167,6 +167,9 @@ pub struct JobResult {
     /// Outcome of `steadystate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady_state: Option<SteadyState>,
+    /// Facts for the output formats of fio; jobs of job files have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fio: Option<FioReport>,
 }
 
 /// Whether a job became steady, and the rates that decided.

@@ -1,5 +1,6 @@
 //! A run that is going on: group after group on the target, and the result so far.
 
+use super::interim::InterimResults;
 use super::logs::{self, Watch};
 use super::plan::{self, Plan};
 use super::target::RunTarget;
@@ -8,11 +9,11 @@ use super::{EarlierRun, Phase, Prepared, Run, RunError, RunObserver, dumps, figu
 use crate::precondition::Precondition;
 use nandscope_measure::build::{JobMeta, StepMeta, add_step, findings, step_result};
 use nandscope_measure::listened::Listened;
-use nandscope_measure::runner::{Ending, GroupOutcome, Observer, Thread, run_group};
+use nandscope_measure::runner::{Ending, GroupOutcome, Thread, run_group};
 use nandscope_measure::steps::Attachment;
 use nandscope_measure::target::Target;
 use nandscope_measure::unwritten::{Unwritten, notice};
-use nandscope_result::{Notice, ResultDocument, WallClock, procedure, step_id};
+use nandscope_result::{FioReport, Notice, ResultDocument, WallClock, procedure, step_id};
 use nandscope_workload::job::Job;
 use std::time::{Instant, SystemTime};
 
@@ -176,12 +177,20 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
     ) -> Result<usize, RunError> {
         let mut watch = group.iter().any(|job| job.logs.any()).then(Watch::default);
         let watching = watch.as_mut().map(|w| (w, self.target.target().now()));
-        let plan = plan::of_group(group, &self.prepared.context, first_thread, watching)?;
+        let mut plan = plan::of_group(group, &self.prepared.context, first_thread, watching)?;
+        plan.number_groups(self.reporting_group(group.first()));
         let threads = plan.threads.len();
         let empty = self.empty_for(group);
         self.target.begin_group(group, self.prepared.options.seed);
         self.observer.begin(phase);
-        let observer: &mut dyn Observer = self.observer;
+        let meta = meta_of(index, group);
+        let observer = &mut InterimResults {
+            observer: &mut *self.observer,
+            document: &self.document,
+            meta: &meta,
+            jobs: &plan.jobs,
+            began: self.began,
+        };
         let outcome = match &mut watch {
             None => run_group(
                 self.target.target(),
@@ -205,15 +214,6 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
             threads: Vec::new(),
             ..plan
         };
-        let names: Vec<_> = group.iter().map(|j| j.name.as_str()).collect();
-        let described: Vec<_> = group.iter().filter_map(|j| j.description.clone()).collect();
-        let meta = StepMeta {
-            id: step_id::group(index + 1),
-            title: names.join(", "),
-            section: "Jobs".to_string(),
-            mode: None,
-            description: described.join(" "),
-        };
         self.keep(meta, &outcome, &plan, empty);
         self.ending = outcome.ending;
         self.ends_file = outcome.ends_file;
@@ -221,6 +221,14 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
             && let Some((thread, job)) = self.target.read_back(group)
         {
             self.observer.record(&self.document, &[], None);
+            let reported = self.reporting_group(group.last());
+            let job = JobMeta {
+                fio: job.fio.map(|fio| FioReport {
+                    group: reported,
+                    ..fio
+                }),
+                ..job
+            };
             self.read_back(index, thread, job)?;
         }
         let found = self.target.dumps();
@@ -231,6 +239,13 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
             self.record(index + 1, kept);
         }
         Ok(threads)
+    }
+
+    /// Number of the group in which fio reports a job.
+    fn reporting_group(&self, job: Option<&Job>) -> u32 {
+        let groups = self.prepared.jobs.file.reporting_groups();
+        let found = job.and_then(|job| groups.get(job.ordinal as usize));
+        found.copied().unwrap_or_default()
     }
 
     /// Keeps the steps of a group that is over, with its logs and dumps, which are those from these numbers on.
@@ -313,6 +328,19 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
                 .all(|known| known.text != n.text)
         });
         add_step(&mut self.document, step, &notices);
+    }
+}
+
+/// Description of the step of a group.
+fn meta_of(index: usize, group: &[Job]) -> StepMeta {
+    let names: Vec<_> = group.iter().map(|j| j.name.as_str()).collect();
+    let described: Vec<_> = group.iter().filter_map(|j| j.description.clone()).collect();
+    StepMeta {
+        id: step_id::group(index + 1),
+        title: names.join(", "),
+        section: "Jobs".to_string(),
+        mode: None,
+        description: described.join(" "),
     }
 }
 

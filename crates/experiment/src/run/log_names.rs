@@ -86,7 +86,10 @@ pub fn of_thread(logs: &Logs, name: &str, number: usize) -> Vec<LogFile> {
         let prefix = if prefix.is_empty() { name } else { prefix };
         files.extend(values.iter().map(|(suffix, value)| LogFile {
             key,
-            name: format!("{prefix}_{suffix}.{number}.log"),
+            name: match logs.shared {
+                true => format!("{prefix}_{suffix}.log"),
+                false => format!("{prefix}_{suffix}.{number}.log"),
+            },
             value: *value,
         }));
     }

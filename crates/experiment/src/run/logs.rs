@@ -177,13 +177,14 @@ const TRACED: &str = "target";
 const TRACE_BEGIN: &str = "fio version 3 iolog\n0 target add\n0 target open\n";
 
 /// Adds the logs of a group to those of the groups before it. A trace continues that of the group
-/// before; the whole trace is added after the shorter one.
+/// before, a log that threads share (`per_job_logs=0`) that of the thread before; the whole is added after the
+/// shorter one.
 pub fn add(logs: &mut Vec<(String, String)>, files: Vec<(String, String)>) {
     for (name, text) in files {
         let before = logs.iter().rev().find(|(known, _)| *known == name);
-        let rest = text.strip_prefix(TRACE_BEGIN);
-        let whole = match before.zip(rest) {
-            Some(((_, before), rest)) => format!("{before}{rest}"),
+        let rest = text.strip_prefix(TRACE_BEGIN).unwrap_or(&text);
+        let whole = match before {
+            Some((_, before)) => format!("{before}{rest}"),
             None => text,
         };
         logs.push((name, whole));
@@ -444,6 +445,23 @@ mod tests {
             watch.note_end(0, WRITE, begun, &reply(from, to));
         }
         assert_eq!(watch.files()[1].1, "1022, 3000000, 1, 0, 0\n");
+    }
+
+    #[test]
+    fn threads_share_a_log_without_per_job_logs() {
+        let mut logs = Vec::new();
+        for ms in [6_001, 6_002] {
+            let mut watch = watch(Logs {
+                iops: Some("x".into()),
+                shared: true,
+                ..Logs::default()
+            });
+            watch.note_end(0, WRITE, Nanos::from_millis(6_000), &reply(6_000, ms));
+            add(&mut logs, watch.files());
+        }
+        let whole = whole(logs);
+        let text = "1001, 1, 1, 4096, 0\n1002, 1, 1, 4096, 0\n";
+        assert_eq!(whole, [("x_iops.log".to_string(), text.to_string())]);
     }
 
     #[test]

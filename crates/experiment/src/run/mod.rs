@@ -5,7 +5,9 @@ mod contents;
 mod dumps;
 mod fault;
 pub mod figures;
+mod fio_facts;
 mod in_progress;
+mod interim;
 mod log_names;
 mod logs;
 mod overlap;
@@ -126,6 +128,11 @@ pub trait RunObserver: Observer {
 
     /// The phase is over.
     fn end(&mut self);
+
+    /// The result so far, in the middle of a group, where [`Observer::interim_interval`] asks for it.
+    fn interim_result(&mut self, document: &ResultDocument) {
+        let _ = document;
+    }
 
     /// The document has one more step. `attachments` are the logs and dumps of the group, and `resume` the number
     /// of finished groups if a later run can go on after them.

@@ -2,6 +2,7 @@
 //! which they are reported.
 
 use super::fault::fault_at;
+use super::fio_facts;
 use super::logs::Watch;
 use super::overlap;
 use super::target::TargetAbilities;
@@ -138,12 +139,15 @@ pub fn of_group(
     };
     plan.notices
         .extend(overlap::notice(group, context.capacity));
+    let mut fio_group = 0;
     // Jobs that report as a group share one record until one of them begins a new one.
     let mut shared: Option<usize> = None;
     for (job, ties) in group.iter().zip(Ties::of_group(group)) {
         if job.new_group || !job.group_reporting {
             shared = None;
         }
+        let is_first_of_group = plan.jobs.is_empty();
+        fio_group += u32::from(job.new_group && !is_first_of_group);
         for clone in 0..job.numjobs {
             let source = source(job, clone, context, &mut plan.notices)?;
             let pacing = pacing(job, clone, context.seed);
@@ -153,7 +157,7 @@ pub fn of_group(
             }
             let record = match shared {
                 Some(record) => record,
-                None => plan.new_record(job),
+                None => plan.new_record(job, fio_group),
             };
             if job.group_reporting {
                 plan.join(record, job);
@@ -170,14 +174,21 @@ pub fn of_group(
 }
 
 impl Plan {
-    fn new_record(&mut self, job: &Job) -> usize {
+    fn new_record(&mut self, job: &Job, fio_group: u32) -> usize {
         self.jobs.push(JobMeta {
             name: job.name.clone(),
             options: job.options(),
             percentiles: job.percentiles.clone(),
             unified: job.unified_rw,
+            fio: Some(fio_facts::of_job(job, fio_group)),
         });
         self.jobs.len() - 1
+    }
+
+    /// Counts the reporting groups of fio from `first` on.
+    pub fn number_groups(&mut self, first: u32) {
+        let facts = self.jobs.iter_mut().filter_map(|job| job.fio.as_mut());
+        facts.for_each(|fio| fio.group += first);
     }
 
     /// A record of several jobs has all their names.

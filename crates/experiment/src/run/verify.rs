@@ -5,6 +5,7 @@ use nandscope_measure::build::JobMeta;
 use nandscope_measure::data_source::{DataSource, Payload};
 use nandscope_measure::runner::{OnError, Thread};
 use nandscope_measure::verify::{Check, Verifier};
+use nandscope_result::FioReport;
 use nandscope_units::{Bytes, saturating_u32};
 use nandscope_workload::files::{Extent, ExtentSource};
 use nandscope_workload::job::{Access, Job, WriteData};
@@ -125,5 +126,9 @@ pub fn read_back(group: &[Job], verifier: &Verifier) -> Option<(Thread, JobMeta)
     thread.on_error = OnError::Continue;
     let mut meta = JobMeta::new(format!("{}: read back", job.name));
     meta.percentiles.clone_from(&job.percentiles);
+    meta.fio = Some(FioReport {
+        name: meta.name.clone(),
+        ..FioReport::default()
+    });
     Some((thread, meta))
 }

@@ -7,11 +7,13 @@
 mod bins;
 mod buckets;
 mod direction;
+mod rates;
 mod timeline;
 
 pub use bins::{Bin, DirectionBin, IntervalPlan, MAX_POINTS, merge_factor};
 pub use buckets::Buckets;
 pub use direction::Direction;
+pub use rates::{RateSampler, Rates};
 pub use timeline::{Sample, Timeline};
 
 use crate::distribution::Distribution;

@@ -10,6 +10,7 @@ use nandscope_result::Notice;
 use nandscope_units::Nanos;
 
 /// Result of one loop: the whole of a run, or a part that others are added to.
+#[derive(Clone)]
 pub(super) struct Part {
     start: Nanos,
     /// All but the records.
@@ -45,6 +46,7 @@ impl<T: Target + ?Sized> Run<'_, T> {
                 end,
                 idle,
                 threads: 1,
+                rates: thread.sampler.rates_at(end),
                 ..GroupRun::default()
             };
             join(&mut groups[thread.group], run);
@@ -53,6 +55,8 @@ impl<T: Target + ?Sized> Run<'_, T> {
         self.recorder.sample(self.now, last_reading);
         for (group, tally) in groups.iter_mut().zip(self.tallies) {
             group.errors = tally.errors;
+            group.error = tally.error;
+            group.depths = tally.depths;
             group.unsupported = tally.unsupported;
         }
         Part {
@@ -65,6 +69,42 @@ impl<T: Target + ?Sized> Run<'_, T> {
             lost: failure,
             in_flight: self.in_flight,
             cut_short: self.cut_short,
+        }
+    }
+}
+
+impl<T: Target + ?Sized> Run<'_, T> {
+    /// What was done so far, by threads that go on.
+    pub(super) fn part_so_far(&mut self) -> Part {
+        let mut groups: Vec<GroupRun> = Vec::new();
+        groups.resize_with(self.tallies.len(), GroupRun::default);
+        for thread in &self.threads {
+            let end = thread.end_so_far(self.now);
+            let run = GroupRun {
+                start: thread.measure_from().min(end),
+                end,
+                threads: 1,
+                rates: thread.sampler.rates_at(end),
+                ..GroupRun::default()
+            };
+            join(&mut groups[thread.group], run);
+        }
+        for (group, tally) in groups.iter_mut().zip(&self.tallies) {
+            group.errors.clone_from(&tally.errors);
+            group.error = tally.error;
+            group.depths = tally.depths.clone();
+            group.unsupported = tally.unsupported;
+        }
+        Part {
+            start: self.start,
+            groups,
+            recorder: self.recorder.clone(),
+            first_reading: self.first_reading,
+            last_reading: self.first_reading,
+            failures: Vec::new(),
+            lost: None,
+            in_flight: 0,
+            cut_short: false,
         }
     }
 }
@@ -83,6 +123,11 @@ fn join(group: &mut GroupRun, other: GroupRun) {
     group.end = group.end.max(other.end);
     group.idle += other.idle;
     group.threads += other.threads;
+    if group.error == 0 {
+        group.error = other.error;
+    }
+    group.depths.merge(&other.depths);
+    group.rates.merge(&other.rates);
     for (reason, count) in other.errors {
         *group.errors.entry(reason).or_default() += count;
     }

@@ -1,10 +1,13 @@
 //! The loop of [`super`]: issues operations, waits for the target, books what comes back.
 
+use super::failure::{self, ETIMEDOUT};
+use super::interim::LoopObserver;
 use super::thread::{Judgement, Step, ThreadState, measure_from};
 use super::ties::Board;
-use super::{Observer, Progress, Thread, Tied};
-use crate::recorder::{Direction, Finished, IntervalPlan, Recorder};
+use super::{Progress, Thread, Tied};
+use crate::recorder::{Direction, Finished, IntervalPlan, RateSampler, Recorder};
 use crate::target::{Load, Outcome, Reading, Reply, Request, Target, TargetError};
+use nandscope_result::DepthCounts;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::{Op, OpKind};
 use std::cmp::Reverse;
@@ -53,7 +56,19 @@ impl Slot {
 #[derive(Clone, Debug, Default)]
 pub(super) struct GroupTally {
     pub(super) errors: BTreeMap<&'static str, u64>,
+    /// Linux' number of the first error; 0 without one.
+    pub(super) error: u32,
+    pub(super) depths: DepthCounts,
     pub(super) unsupported: [u64; Direction::COUNT],
+}
+
+impl GroupTally {
+    /// Keeps the number of an error if it is the first.
+    fn fail(&mut self, number: u32) {
+        if self.error == 0 {
+            self.error = number;
+        }
+    }
 }
 
 /// State that all threads of a run share, also if each has a loop of its own.
@@ -198,9 +213,11 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
     /// The loop. It ends when every thread has; an error is one of the target as a whole.
     pub(super) fn drive(
         &mut self,
-        observer: &mut dyn Observer,
+        observer: &mut dyn LoopObserver,
         stop: &dyn Fn() -> bool,
     ) -> Result<(), TargetError> {
+        let interim = observer.interim_interval();
+        let mut next_interim = interim.map_or(Nanos::MAX, |interval| self.start + interval);
         let mut replies: Vec<Reply> = Vec::new();
         let mut next_sample = self.recorder.next_sample();
         let mut standstill = 0u32;
@@ -222,7 +239,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             }
             let wake = wake.unwrap_or(Nanos::MAX);
             let longest = self.now + self.longest_wait();
-            let until = wake.min(next_sample).min(longest);
+            let until = wake.min(next_sample).min(longest).min(next_interim);
             self.target.wait(until, &mut replies)?;
             let now = self.target.now();
             standstill = if now == self.now { standstill + 1 } else { 0 };
@@ -232,11 +249,18 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                 )));
             }
             self.now = now;
+            let mut batch = (0, 0);
             for reply in &replies {
                 if let Some(thread) = self.settle(reply) {
+                    if thread != batch.0 {
+                        self.count_batch(batch);
+                        batch = (thread, 0);
+                    }
+                    batch.1 += 1;
                     self.pursue(thread)?;
                 }
             }
+            self.count_batch(batch);
             replies.clear();
             while let Some(&Reverse((at, thread))) = self.wakes.peek()
                 && at <= now
@@ -258,8 +282,25 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                 next_sample = self.recorder.next_sample();
             }
             self.observe(observer);
+            if let Some(interval) = interim.filter(|_| now >= next_interim) {
+                // One part each, also where the clock passed several at once: all loops count alike.
+                while next_interim <= now {
+                    next_interim += interval;
+                    let part = self.part_so_far();
+                    observer.part(part);
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Counts the operations of a thread that one wait returned.
+    #[inline]
+    fn count_batch(&mut self, (thread, operations): (usize, u32)) {
+        if operations > 0 && self.threads[thread].measures(self.now) {
+            let group = self.threads[thread].group;
+            self.tallies[group].depths.completion(operations);
+        }
     }
 
     /// Longest wait for the target: other loops act on threads here without waking them.
@@ -316,6 +357,11 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         if thread.next_look != Nanos::MAX && thread.look_wake != thread.next_look {
             thread.look_wake = thread.next_look;
             self.wakes.push(Reverse((thread.next_look, number as u32)));
+        }
+        let issued = std::mem::take(&mut thread.issued);
+        if issued > 0 {
+            let (group, batch) = (thread.group, thread.batch());
+            self.tallies[group].depths.submissions(issued, batch);
         }
         result
     }
@@ -408,6 +454,12 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             }
         };
         self.in_flight += 1;
+        let thread = &mut self.threads[number];
+        if op.kind != OpKind::Flush && thread.measures(self.now) {
+            thread.issued += 1;
+            let depth = thread.outstanding();
+            self.tallies[thread.group].depths.issue(depth);
+        }
         self.target.submit(Request {
             tag,
             thread: (self.first + number) as u32,
@@ -438,6 +490,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                 {
                     thread.failed = true;
                     thread.cut(self.now);
+                    self.tallies[thread.group].fail(ETIMEDOUT);
                     self.failures
                         .push(too_long(self.first + number, &slot, latency));
                 }
@@ -447,8 +500,13 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                 if is_measured && thread.has_judge() {
                     self.judge(number, &slot, latency);
                 }
-                let thread = &self.threads[number];
+                let thread = &mut self.threads[number];
                 if is_measured {
+                    let from = thread.measure_from();
+                    let direction = Direction::from(slot.kind);
+                    thread
+                        .sampler
+                        .count(direction, slot.length, reply.completed, from);
                     self.recorder.record(
                         thread.group,
                         &Finished {
@@ -465,7 +523,9 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             }
             Outcome::Failed(reason) => {
                 thread.replied(slot.kind, 0, reply.completed);
-                *self.tallies[thread.group].errors.entry(reason).or_default() += 1;
+                let tally = &mut self.tallies[thread.group];
+                *tally.errors.entry(reason).or_default() += 1;
+                tally.fail(failure::number(reason));
                 if !thread.on_error.goes_on(slot.kind, reason) {
                     thread.cut(self.now);
                     if thread.failed {
@@ -503,11 +563,14 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             // Others of the same record cannot be taken out of it.
             Judgement::Restart => {
                 let group = thread.group;
+                thread.sampler = RateSampler::default();
                 if self.threads.iter().filter(|t| t.group == group).count() == 1 {
                     self.recorder.forget(group);
+                    self.tallies[group].depths = DepthCounts::default();
                 }
             }
-            Judgement::Fail(reason) => {
+            Judgement::Fail { reason, error } => {
+                self.tallies[thread.group].fail(error);
                 thread.failed = true;
                 thread.cut(self.now);
                 let number = self.first + number;
@@ -523,7 +586,9 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         let thread = &mut self.threads[number];
         thread.release(op);
         thread.replied(op.kind, 0, now);
-        *self.tallies[thread.group].errors.entry(fault).or_default() += 1;
+        let tally = &mut self.tallies[thread.group];
+        *tally.errors.entry(fault).or_default() += 1;
+        tally.fail(failure::number(fault));
         thread.cut(now);
         self.failures.push(failed(
             self.first + number,
@@ -543,7 +608,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         Ok(())
     }
 
-    fn observe(&mut self, observer: &mut dyn Observer) {
+    fn observe(&mut self, observer: &mut dyn LoopObserver) {
         let (operations, at) = self.observed_at;
         if self.operations - operations < OBSERVE_EVERY_OPS
             && self.now.saturating_sub(at) < OBSERVE_EVERY

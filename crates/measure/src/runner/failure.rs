@@ -41,7 +41,10 @@ const NUMBERS: &[(&str, u32)] = &[
     ("EDQUOT", 122),
     ("ECANCELED", 125),
 ];
-const EIO: u32 = 5;
+/// An input or output error.
+pub(super) const EIO: u32 = 5;
+/// A limit of time was not kept.
+pub(super) const ETIMEDOUT: u32 = 110;
 const EROFS: u32 = 30;
 const EILSEQ: u32 = 84;
 
@@ -88,6 +91,11 @@ impl OnError {
         };
         numbers(reason).iter().any(|number| list.contains(number))
     }
+}
+
+/// The number that Linux has for a reason.
+pub(super) fn number(reason: &str) -> u32 {
+    numbers(reason)[0]
 }
 
 /// The numbers under which an error is known. Kernels since 4.19 report a damaged medium and a fault of the

@@ -22,6 +22,7 @@ mod conclude;
 mod cursor;
 mod drive;
 mod failure;
+mod interim;
 mod lowest;
 mod outcome;
 mod parallel;
@@ -132,7 +133,7 @@ pub fn run_group<T: Target + ?Sized>(
     let mut run = Run::new(target, tied(threads, board.as_ref()), &span, 0);
     let failure = match prepared {
         Some(error) => Some(error),
-        None => run.drive(observer, stop).err(),
+        None => run.drive(&mut interim::Only(observer), stop).err(),
     };
     Ok(run.part(failure).outcome(board.as_deref()))
 }

@@ -1,9 +1,9 @@
 //! Result and progress of a run.
 
 use super::Verdict;
-use crate::recorder::{Direction, GroupRecord, Timeline};
+use crate::recorder::{Direction, GroupRecord, Rates, Timeline};
 use crate::target::Reading;
-use nandscope_result::{Notice, StopReason};
+use nandscope_result::{DepthCounts, Notice, StopReason};
 use nandscope_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -88,6 +88,12 @@ pub struct GroupRun {
     pub threads: u32,
     /// Failed operations by reason.
     pub errors: BTreeMap<&'static str, u64>,
+    /// Linux' number of the first error, of an operation or of a limit that the job keeps; 0 without one.
+    pub error: u32,
+    /// Queue depths and batches of its operations.
+    pub depths: DepthCounts,
+    /// Rates over time.
+    pub rates: Rates,
     /// Operations that the target does not know, by kind.
     pub unsupported: [u64; Direction::COUNT],
     /// Queue depths or steady states that searches found, by thread.
@@ -151,6 +157,16 @@ pub struct Progress {
 pub trait Observer {
     /// Called with the progress of the run.
     fn progress(&mut self, progress: &Progress);
+
+    /// Time between two calls of [`Observer::interim`], on the target's clock; `None` for no calls.
+    fn interim_interval(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// Called with what was measured since the start of the run. Pauses of jobs are not in it.
+    fn interim(&mut self, outcome: &GroupOutcome) {
+        let _ = outcome;
+    }
 }
 
 /// An observer that does not look.

@@ -7,6 +7,7 @@
 
 use super::conclude::Part;
 use super::drive::{self, Run, Span};
+use super::interim::{LoopObserver, Parts};
 use super::ties::Board;
 use super::{GroupOutcome, Observer, Progress, Thread, Tied, tied};
 use crate::recorder::IntervalPlan;
@@ -31,8 +32,8 @@ struct Gauge {
     fraction: AtomicU64,
 }
 
-impl Observer for &Gauge {
-    fn progress(&mut self, progress: &Progress) {
+impl Gauge {
+    fn set(&self, progress: &Progress) {
         self.operations
             .store(progress.operations, Ordering::Relaxed);
         self.bytes.store(progress.bytes.0, Ordering::Relaxed);
@@ -41,12 +42,38 @@ impl Observer for &Gauge {
     }
 }
 
+/// The observer of a thread: it sets the gauge, and sends its parts to the one that watches.
+struct Reporter<'a> {
+    gauge: &'a Gauge,
+    interval: Option<Nanos>,
+    number: usize,
+    said: &'a Sender<News>,
+}
+
+impl Observer for Reporter<'_> {
+    fn progress(&mut self, progress: &Progress) {
+        self.gauge.set(progress);
+    }
+
+    fn interim_interval(&self) -> Option<Nanos> {
+        self.interval
+    }
+}
+
+impl LoopObserver for Reporter<'_> {
+    fn part(&mut self, part: Part) {
+        let _ = self.said.send(News::Part(self.number, Box::new(part)));
+    }
+}
+
 /// Message of a thread to the one that watches.
 enum News {
     /// It has its queue and waits for the start.
     Ready,
-    /// It has ended; nothing where it never began.
-    Ended(Option<Box<Part>>),
+    /// What it has measured so far, by the number of the thread.
+    Part(usize, Box<Part>),
+    /// It has ended, by its number; nothing where it never began.
+    Ended(usize, Option<Box<Part>>),
     /// It did not get its queue.
     Refused(TargetError),
 }
@@ -61,6 +88,7 @@ pub(super) fn run<T: Target + ?Sized>(
     stop: &dyn Fn() -> bool,
 ) -> GroupOutcome {
     let first_reading = target.reading();
+    let interval = observer.interim_interval();
     let gauges: Vec<Gauge> = threads.iter().map(|_| Gauge::default()).collect();
     let cancelled = AtomicBool::new(false);
     // The start is put in when the last queue is open.
@@ -84,6 +112,7 @@ pub(super) fn run<T: Target + ?Sized>(
                 thread,
                 queues,
                 gauge,
+                interval,
                 cancelled: &cancelled,
                 begin,
             };
@@ -114,6 +143,8 @@ struct Worker<'a> {
     thread: Tied,
     queues: &'a dyn ThreadQueues,
     gauge: &'a Gauge,
+    /// Time between two parts that it hands over while it runs.
+    interval: Option<Nanos>,
     cancelled: &'a AtomicBool,
     begin: Receiver<Span>,
 }
@@ -141,15 +172,22 @@ impl Worker<'_> {
         };
         let _ = said.send(News::Ready);
         let Ok(span) = self.begin.recv() else {
-            let _ = said.send(News::Ended(None));
+            let _ = said.send(News::Ended(self.number, None));
             return;
         };
-        let (cancelled, mut gauge) = (self.cancelled, self.gauge);
+        let cancelled = self.cancelled;
+        let mut reporter = Reporter {
+            gauge: self.gauge,
+            interval: self.interval,
+            number: self.number,
+            said,
+        };
         let mut run = Run::new(&mut *queue, threads, &span, self.number).among_others();
         let failure = run
-            .drive(&mut gauge, &|| cancelled.load(Ordering::Relaxed))
+            .drive(&mut reporter, &|| cancelled.load(Ordering::Relaxed))
             .err();
-        let _ = said.send(News::Ended(Some(Box::new(run.part(failure)))));
+        let part = Some(Box::new(run.part(failure)));
+        let _ = said.send(News::Ended(self.number, part));
     }
 }
 
@@ -182,7 +220,9 @@ impl Watch<'_> {
                     self.running -= 1;
                     self.refuse(error);
                 }
-                Ok(News::Ended(_)) => self.running -= 1,
+                Ok(News::Ended(..)) => self.running -= 1,
+                // No thread measures before the start.
+                Ok(News::Part(..)) => continue,
                 Err(_) => return,
             }
             self.unready -= 1;
@@ -214,6 +254,7 @@ impl Watch<'_> {
             whole.fail(error);
         }
         let mut observed = span.start;
+        let mut parts = Parts::default();
         while self.running > 0 {
             if stop() {
                 self.cancelled.store(true, Ordering::Relaxed);
@@ -231,8 +272,15 @@ impl Watch<'_> {
                 .saturating_sub(now)
                 .clamp(Nanos(1), WATCH_EVERY);
             match self.news.recv_timeout(Duration::from_nanos(wait.0)) {
-                Ok(News::Ended(part)) => {
+                Ok(News::Part(number, part)) => {
+                    parts.take(number, *part);
+                    if let Some(so_far) = parts.next(self.running, whole) {
+                        observer.interim(&so_far.outcome(None));
+                    }
+                }
+                Ok(News::Ended(number, part)) => {
                     self.running -= 1;
+                    parts.end(number);
                     if let Some(part) = part {
                         if part.target_lost() {
                             self.cancelled.store(true, Ordering::Relaxed);

@@ -4,13 +4,14 @@
 //! It talks to no target; the loop in [`super`] does what it says.
 
 use super::cursor::Cursor;
+use super::failure::{EIO, ETIMEDOUT};
 use super::lowest::Watch;
 use super::pause::Pauses;
 use super::schedule::Schedule;
 use super::search::{self, Search};
 use super::ties::Board;
 use super::{Finding, OnError, Thread, ThreadFault, Tied, Ties};
-use crate::recorder::Direction;
+use crate::recorder::{Direction, RateSampler};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::{Op, OpKind, Pacing, RateLimit};
 use std::sync::Arc;
@@ -63,6 +64,10 @@ pub(super) struct ThreadState {
     pub(super) failed: bool,
     /// Unsupported answers since the last operation that was done.
     pub(super) unsupported_in_a_row: u32,
+    /// Operations issued since the loop turned to the thread.
+    pub(super) issued: u32,
+    /// Rates of its measured operations.
+    pub(super) sampler: RateSampler,
     cursor: Cursor,
     pacing: Pacing,
     ties: Ties,
@@ -124,8 +129,8 @@ pub(super) enum Judgement {
     Accept,
     /// Earlier records do not count.
     Restart,
-    /// It ends as an error, for this reason.
-    Fail(String),
+    /// It ends as an error, for this reason and with this number.
+    Fail { reason: String, error: u32 },
 }
 
 /// Checks what the types of a [`Thread`] do not.
@@ -187,6 +192,8 @@ impl ThreadState {
             counted_out: false,
             failed: false,
             unsupported_in_a_row: 0,
+            issued: 0,
+            sampler: RateSampler::default(),
             schedule: Schedule::new(&p, start),
             pauses: Pauses::new(&p, start),
             is_free: false,
@@ -349,7 +356,7 @@ impl ThreadState {
         if let Some(watch) = &mut self.lowest
             && let Some(reason) = watch.finished(direction, u64::from(bytes), now)
         {
-            return Judgement::Fail(reason);
+            return Judgement::Fail { reason, error: EIO };
         }
         let found = self
             .search
@@ -361,10 +368,13 @@ impl ThreadState {
                 self.stop = Some(Stop::Early(now));
                 Judgement::Accept
             }
-            Some(search::Finding::Missed) => Judgement::Fail(format!(
-                "not even a queue depth of 1 keeps its latency_target of {}",
-                self.pacing.latency_target.latency
-            )),
+            Some(search::Finding::Missed) => Judgement::Fail {
+                reason: format!(
+                    "not even a queue depth of 1 keeps its latency_target of {}",
+                    self.pacing.latency_target.latency
+                ),
+                error: ETIMEDOUT,
+            },
             Some(search::Finding::Found) => {
                 self.ramp_end = Some(now);
                 Judgement::Restart
@@ -400,6 +410,18 @@ impl ThreadState {
         }
         self.count_issued(next.op.kind);
         Some(next.op)
+    }
+
+    /// Operations in flight.
+    #[inline]
+    pub(super) fn outstanding(&self) -> u32 {
+        self.outstanding
+    }
+
+    /// Operations that are submitted at once.
+    #[inline]
+    pub(super) fn batch(&self) -> u32 {
+        self.pacing.batch
     }
 
     /// Whether its queue is full and nothing else matters: the next step is [`Step::AwaitReply`].
@@ -561,6 +583,14 @@ impl ThreadState {
             Some(Stop::Work) | None => self.last_completion.max(self.start),
         };
         (end, self.pauses.idle(end))
+    }
+
+    /// When it ended, or the present for a thread that goes on.
+    pub(super) fn end_so_far(&self, now: Nanos) -> Nanos {
+        match self.counted_out {
+            true => self.last_completion.max(self.measure_from()),
+            false => now,
+        }
     }
 
     /// Share of its work that is done, 0 to 1, if known.

@@ -1,6 +1,8 @@
 //! Finds numbers that JSON cannot represent, and their paths.
 
-use crate::{DataTable, DirectionResult, Figure, JobResult, Latency, ResultDocument, StepResult};
+use crate::{
+    DataTable, DirectionResult, Figure, JobResult, Latency, ResultDocument, Spread, StepResult,
+};
 
 /// A number and the path of its field.
 type Named = (String, f64);
@@ -81,6 +83,17 @@ fn job(path: &str, j: &JobResult, all: &mut Vec<Named>) {
         values.for_each(|&v| keep(all, &path, "steady_state", v));
     }
     j.directions.iter().for_each(|d| direction(&path, d, all));
+    for rates in j.fio.iter().flat_map(|fio| &fio.rates) {
+        let path = format!("{path}rates of {}: ", rates.kind);
+        spread(&path, "kib_per_s", &rates.kib_per_s, all);
+        spread(&path, "iops", &rates.iops, all);
+    }
+}
+
+fn spread(path: &str, name: &str, s: &Spread, all: &mut Vec<Named>) {
+    for value in [s.min, s.max, s.mean, s.deviation] {
+        keep(all, path, name, value);
+    }
 }
 
 fn direction(path: &str, d: &DirectionResult, all: &mut Vec<Named>) {

@@ -75,14 +75,27 @@ impl JobFile {
         };
         let jobs = reader.jobs(sections);
         let mut faults = reader.faults;
-        if jobs.is_empty() && faults.is_empty() {
+        let known = |name: &String| sections.iter().any(|s| !s.is_global() && s.name == *name);
+        let mut unknown = around.sections().iter().filter(|name| !known(name));
+        let problem = match unknown.next() {
+            Some(name) => Some((
+                format!("the file has no section `[{name}]`"),
+                "name sections of the file with --section, or leave it out",
+            )),
+            None if jobs.is_empty() => Some((
+                "the file holds no job".to_string(),
+                "add a section `[name]` with its options",
+            )),
+            None => None,
+        };
+        if let Some((message, remedy)) = problem.filter(|_| faults.is_empty()) {
             faults.push(Fault {
                 file: file_name.to_string(),
                 line: 0,
                 span: 0..0,
                 key: String::new(),
-                message: "the file holds no job".to_string(),
-                remedy: "add a section `[name]` with its options".to_string(),
+                message,
+                remedy: remedy.to_string(),
             });
         }
         if faults.is_empty() {
@@ -105,6 +118,19 @@ impl JobFile {
             }
         }
         groups
+    }
+
+    /// Number of the group in which fio reports each job: `stonewall` and `new_group` begin the next one.
+    pub fn reporting_groups(&self) -> Vec<u32> {
+        let begins = |(place, job): (usize, &Job)| place > 0 && (job.stonewall || job.new_group);
+        let jobs = self.jobs.iter().enumerate();
+        let steps = jobs.map(|job| u32::from(begins(job)));
+        steps
+            .scan(0, |group, step| {
+                *group += step;
+                Some(*group)
+            })
+            .collect()
     }
 
     /// The file as text again; reading it gives the same jobs.
@@ -138,9 +164,13 @@ impl Reader<'_> {
         let mut jobs = Vec::new();
         let mut threads = 1u32;
         let overrides = self.overrides();
+        let wanted = self.around.sections();
         for section in sections {
             if section.is_global() {
                 self.apply(&mut global, &section.assignments, true);
+                continue;
+            }
+            if !wanted.is_empty() && !wanted.contains(&section.name) {
                 continue;
             }
             let mut template = global.clone();

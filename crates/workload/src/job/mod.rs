@@ -34,7 +34,7 @@ pub use files::{FileService, Files, PlacedFile, PlacedFiles};
 pub use kinds::PerKind;
 pub use model::{
     Access, BlockSizes, ContinueOnError, DEFAULT_PERCENTILES, Distribution, Job, Logs, Origin,
-    RandomGenerator, Rw, StridedZones, TraceRef, UnifiedRw, Zone,
+    RandomGenerator, Rw, Shown, StridedZones, TraceRef, UnifiedRw, Zone,
 };
 pub use option::{
     ACCEPTED, ALIASES, AS_IN_FIO, Accepted, JobOption, REFUSED, Refused, data_options, supported,

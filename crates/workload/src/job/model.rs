@@ -88,6 +88,8 @@ pub struct Job {
     pub logs: Logs,
     /// `percentile_list`, ascending.
     pub percentiles: Vec<f64>,
+    /// What fio's output formats show.
+    pub shown: Shown,
     /// `unified_rw_reporting`.
     pub unified_rw: UnifiedRw,
     /// `verify` and `do_verify`.
@@ -170,6 +172,7 @@ impl Job {
             stonewall: false,
             logs: Logs::default(),
             percentiles: DEFAULT_PERCENTILES.to_vec(),
+            shown: Shown::default(),
             unified_rw: UnifiedRw::None,
             verify: Verify::default(),
             data: WriteData::default(),
@@ -397,6 +400,8 @@ pub struct Logs {
     pub histogram_interval: Nanos,
     /// `log_hist_coarseness`: 2 to this power bins are added up, 0 to 6.
     pub coarseness: u32,
+    /// `per_job_logs=0`: threads share the files of their logs of values and histograms.
+    pub shared: bool,
     /// `write_iolog`: file of the operations, as a trace in fio's format.
     pub operations: Option<String>,
 }
@@ -423,6 +428,30 @@ pub enum RandomGenerator {
     Tausworthe64,
     /// Linear feedback shift register for offsets, which draws every block once; `Tausworthe` for all else.
     Lfsr,
+}
+
+/// What fio's output formats show of the latencies of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// `slat_percentiles`.
+    pub submission: bool,
+    /// `clat_percentiles`.
+    pub completion: bool,
+    /// `lat_percentiles`.
+    pub total: bool,
+    /// `significant_figures`.
+    pub digits: u32,
+}
+
+impl Default for Shown {
+    fn default() -> Self {
+        Shown {
+            submission: false,
+            completion: true,
+            total: false,
+            digits: 4,
+        }
+    }
 }
 
 /// `unified_rw_reporting`.

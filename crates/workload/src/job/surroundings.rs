@@ -103,6 +103,11 @@ pub trait Surroundings {
         &[]
     }
 
+    /// Names of the sections whose jobs run (fio's `--section`); all if it is empty.
+    fn sections(&self) -> &[String] {
+        &[]
+    }
+
     /// Whether the text is one of fio's users: a job that names no engine has fio's default one,
     /// which is synchronous, and one without `direct=1` was meant for the page cache.
     fn is_fios(&self) -> bool {

@@ -82,7 +82,7 @@ const OWN_FILE: &str =
     "the target is one device or file, open all the time; no job files are created";
 const OWN_STATS: &str =
     "the result always has all latencies, series, counters and errors, with units";
-const OWN_LOGS: &str = "logs are uncompressed, grow as needed, and are named after their job";
+const OWN_LOGS: &str = "logs are uncompressed and grow as needed";
 const OWN_THREADS: &str = "nandscope decides how clones run";
 const GIVEN_TARGET: &str = "the command line gives the target";
 const NO_CACHE: &str = "the page cache is bypassed";
@@ -154,8 +154,7 @@ pub const ACCEPTED: &[Accepted] = &[
         OWN_THREADS,
     ),
     accepted(
-        "disable_lat disable_clat disable_slat disable_bw_measurement clat_percentiles \
-         lat_percentiles slat_percentiles significant_figures bwavgtime iopsavgtime",
+        "disable_lat disable_clat disable_slat disable_bw_measurement bwavgtime iopsavgtime",
         ANY,
         OWN_STATS,
     ),
@@ -167,7 +166,6 @@ pub const ACCEPTED: &[Accepted] = &[
         ANY,
         GIVEN_TARGET,
     ),
-    accepted("per_job_logs", ANY, OWN_LOGS),
     accepted("log_entries", ANY, OWN_LOGS),
     accepted("log_compression log_compression_cpus", ANY, OWN_LOGS),
     accepted("log_store_compressed", OFF, OWN_LOGS),

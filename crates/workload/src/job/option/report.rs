@@ -7,6 +7,10 @@ use crate::job::model::UnifiedRw;
 use crate::job::value::Value;
 use nandscope_units::Nanos;
 
+/// Remark on what only `--output-format` shows.
+const IN_FIOS_FORMATS: &str =
+    "In fio's output formats; the result has the percentiles of all latencies";
+
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "name",
@@ -135,6 +139,12 @@ pub(super) const OPTIONS: &[JobOption] = &[
         |j| number(j.logs.coarseness),
     ),
     option(
+        "per_job_logs",
+        "0: all threads whose log has the same prefix share one file, one after the other",
+        Flag(|j, on| j.logs.shared = !on),
+        |j| j.logs.shared.then(|| "0".to_string()),
+    ),
+    option(
         "write_iolog",
         "Trace for `read_iolog` in `--log-dir`; clones and jobs with the same file share it",
         Other("file", |j, v| {
@@ -142,6 +152,30 @@ pub(super) const OPTIONS: &[JobOption] = &[
             Ok(())
         }),
         |j| j.logs.operations.clone(),
+    ),
+    option(
+        "clat_percentiles",
+        IN_FIOS_FORMATS,
+        Flag(|j, on| j.shown.completion = on),
+        |j| (!j.shown.completion).then(|| "0".to_string()),
+    ),
+    option(
+        "lat_percentiles",
+        IN_FIOS_FORMATS,
+        Flag(|j, on| j.shown.total = on),
+        |j| flag(j.shown.total),
+    ),
+    option(
+        "slat_percentiles",
+        IN_FIOS_FORMATS,
+        Flag(|j, on| j.shown.submission = on),
+        |j| flag(j.shown.submission),
+    ),
+    option(
+        "significant_figures",
+        IN_FIOS_FORMATS,
+        Count(1, 10, |j, n| j.shown.digits = n),
+        |j| number(j.shown.digits),
     ),
     option(
         "percentile_list",
