@@ -108,15 +108,20 @@ fn emit(path: &Path, step: Option<&str>, console: &Console) -> Result<String, Fa
 /// # Errors
 /// `Exit::File` if the file cannot be read; `Exit::Usage` with all faults at their places.
 pub fn read(path: &Path, console: &Console) -> Result<Jobs, Failure> {
-    read_with(path, &[], console)
+    read_with(path, &[], &[], console)
 }
 
-/// The same with options that are set on every job.
+/// The same with options that are set on every job, and the jobs of these sections only (all if there are none).
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_with(path: &Path, overrides: &[Override], console: &Console) -> Result<Jobs, Failure> {
-    Jobs::read(path, overrides).map_err(|error| jobs_failure(&error, console))
+pub fn read_with(
+    path: &Path,
+    overrides: &[Override],
+    sections: &[String],
+    console: &Console,
+) -> Result<Jobs, Failure> {
+    Jobs::read_sections(path, overrides, sections).map_err(|error| jobs_failure(&error, console))
 }
 
 /// The jobs of options as on fio's command line.

@@ -84,7 +84,7 @@ fn json_has_the_numbers_of_the_result() {
 fn fio_output_is_read_back() {
     let folder = Folder::new("fio-tools-back");
     let (text, document) = printed(&folder, "normal,json+");
-    assert!(text.starts_with("mix\nmix: err=0\n  read: IOPS="), "{text}");
+    assert!(text.starts_with("mix: (g=0): rw=randrw, bs=(R) "), "{text}");
     let back = nandscope_measure::fio_output::read(&text, "test").unwrap();
     assert_eq!(operations(&back), operations(&document));
     let p99 = |document: &ResultDocument| {
@@ -196,7 +196,7 @@ fn json_has_what_jobs_found_out() {
         (&1.into(), &0.into())
     );
     assert_eq!(search["latency_depth"], 8, "bounded by the job");
-    assert_eq!(search["latency_target"], 1_000_000);
+    assert_eq!(search["latency_target"], 1_000_000_000, "ns, as in fio");
     assert_eq!(search["latency_window"], 100_000);
     assert_eq!(search["latency_percentile"], 99.0);
     assert!(search["steadystate"].is_null());

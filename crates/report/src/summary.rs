@@ -1,9 +1,9 @@
 //! What a job did, as text for a terminal of 80 columns: fio's own layout, so that who reads fio
 //! reads this. No colour; the report crate makes better tables.
 
+use crate::fio::{Base, DIGITS, short};
 use crate::terminal::wrapped;
 use nandscope_result::{DirectionResult, JobResult, Latency, Operation, StepResult};
-use nandscope_units::number::significant;
 use std::fmt::Write as _;
 
 /// Widest line.
@@ -59,9 +59,9 @@ fn direction_summary(text: &mut String, job: &JobResult, d: &DirectionResult) {
             &format!(
                 "  {}: IOPS={iops}, BW={}/s ({}/s)({}/{milliseconds}msec)",
                 d.kind,
-                bytes(d.bandwidth_bytes_per_s, Prefix::Binary),
-                bytes(d.bandwidth_bytes_per_s, Prefix::Decimal),
-                bytes(d.bytes as f64, Prefix::Binary),
+                bytes(d.bandwidth_bytes_per_s, Base::Binary),
+                bytes(d.bandwidth_bytes_per_s, Base::Decimal),
+                bytes(d.bytes as f64, Base::Binary),
             ),
         );
     }
@@ -137,42 +137,14 @@ fn scaled(ns: u64, scale: u64) -> u64 {
     ns.saturating_add(scale / 2) / scale
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Prefix {
-    Binary,
-    Decimal,
-}
-
 /// A count as fio shows it: `950`, `12.3k`, `1500k`.
 fn count(n: f64) -> String {
-    shorten(n, Prefix::Decimal, ["", "k", "M", "G", "T", "P"])
+    short(n.max(0.0).round() as u64, DIGITS, Base::Decimal)
 }
 
 /// An amount of data as fio shows it: `48.0MiB`, `50.4MB`.
-fn bytes(n: f64, prefix: Prefix) -> String {
-    let units = match prefix {
-        Prefix::Binary => ["B", "KiB", "MiB", "GiB", "TiB", "PiB"],
-        Prefix::Decimal => ["B", "kB", "MB", "GB", "TB", "PB"],
-    };
-    shorten(n, prefix, units)
-}
-
-/// fio's `num2str` with four characters: the smallest unit in which the whole part fits, filled
-/// up with decimals (`9999`, `12.3k`, `123M`).
-fn shorten(n: f64, prefix: Prefix, units: [&str; 6]) -> String {
-    let step = if prefix == Prefix::Binary {
-        1024.0
-    } else {
-        1000.0
-    };
-    let mut value = n.max(0.0).round();
-    let mut unit = 0;
-    while value >= 10_000.0 && unit + 1 < units.len() {
-        value /= step;
-        unit += 1;
-    }
-    let max_decimals = if unit == 0 { 0 } else { 2 };
-    format!("{}{}", significant(value, 3, max_decimals), units[unit])
+fn bytes(n: f64, prefix: Base) -> String {
+    short(n.max(0.0).round() as u64, DIGITS, prefix) + "B"
 }
 
 /// Writes a line; the continuation of a long one is indented by four more.
@@ -201,11 +173,11 @@ mod tests {
             assert_eq!(count(n), text);
         }
         let mib = 1024.0 * 1024.0;
-        assert_eq!(bytes(48.0 * mib, Prefix::Binary), "48.0MiB");
-        assert_eq!(bytes(48.0 * mib, Prefix::Decimal), "50.3MB");
-        assert_eq!(bytes(1000.0 * mib, Prefix::Binary), "1000MiB");
-        assert_eq!(bytes(5921.0 * 1024.0, Prefix::Binary), "5921KiB");
-        assert_eq!(bytes(10.0 * 1024.0 * mib, Prefix::Binary), "10.0GiB");
+        assert_eq!(bytes(48.0 * mib, Base::Binary), "48.0MiB");
+        assert_eq!(bytes(48.0 * mib, Base::Decimal), "50.3MB");
+        assert_eq!(bytes(1000.0 * mib, Base::Binary), "1000MiB");
+        assert_eq!(bytes(5921.0 * 1024.0, Base::Binary), "5921KiB");
+        assert_eq!(bytes(10.0 * 1024.0 * mib, Base::Binary), "10.0GiB");
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The end of a run: what is kept of it, what is printed, and the exit code.
 
 use super::Arguments;
+use super::printer::Printer;
 use super::target::CommandTarget;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::steps::Keeper;
 use nandscope_experiment::run::{Ending, Run};
-use nandscope_report::fio::Format;
+use nandscope_report::summary::step_summary;
 use nandscope_result::ResultDocument;
 use nandscope_result::json::to_json;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,7 @@ pub fn finish<T: CommandTarget>(
     run: Run,
     target: &T,
     keeper: Keeper,
+    mut printer: Printer,
     console: &Console,
 ) -> Result<Exit, Failure> {
     // The summary comes last: a reader that goes away early must not cost the result.
@@ -40,7 +42,7 @@ pub fn finish<T: CommandTarget>(
         true => keeper.finish(run.document.complete),
         false => None,
     };
-    let printed = print(&run.document, &arguments.output_format, console);
+    let printed = print(&run.document, &mut printer, console);
     for (what, _) in kept.iter().filter(|(_, written)| written.is_ok()) {
         console.note(what);
     }
@@ -125,15 +127,18 @@ fn write<T: CommandTarget>(
 
 /// Prints the result in these formats, or a summary. Programs that read a format find nothing else in
 /// it: notices go to standard error then.
-fn print(document: &ResultDocument, formats: &[Format], console: &Console) -> Result<(), Failure> {
+fn print(
+    document: &ResultDocument,
+    printer: &mut Printer,
+    console: &Console,
+) -> Result<(), Failure> {
     let notices = document.notices.iter();
     let notices = notices.map(|n| console.paragraph(&format!("{}: {}", n.level, n.text), ""));
-    if formats.is_empty() {
-        let mut text = Format::Normal.text(document);
+    if !printer.prints() {
+        let mut text: String = document.steps.iter().map(step_summary).collect();
         text.extend(notices);
         return console.print(&text);
     }
     notices.for_each(|notice| console.note(notice.trim_end()));
-    let mut texts = formats.iter().map(|format| format.text(document));
-    texts.try_for_each(|text| console.print_data(&text))
+    printer.print(document, console)
 }

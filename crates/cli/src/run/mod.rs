@@ -2,6 +2,8 @@
 //! experiment crate; here are arguments, outputs, the journal of finished steps, and the end of the run.
 
 mod finish;
+mod fio_options;
+mod printer;
 pub mod progress;
 mod target;
 
@@ -13,7 +15,8 @@ use crate::steps::{self, Asked, Place};
 use crate::target::Precondition;
 use crate::{fault, job, output};
 use clap::{Args, ValueEnum};
-use nandscope_experiment::jobs::Jobs;
+use fio_options::FioOptions;
+use nandscope_experiment::jobs::{Jobs, STANDARD_INPUT};
 use nandscope_experiment::run::{
     Prepared, ReplayError, RunError, RunOptions, SimulatedTarget, check_logs, wants_files,
 };
@@ -21,8 +24,10 @@ use nandscope_experiment::{OpenOptions, ProfileOverride};
 #[cfg(target_os = "linux")]
 use nandscope_measure::real::Access;
 use nandscope_report::fio::Format;
+use nandscope_units::Nanos;
 use nandscope_workload::job::Override;
 use nandscope_workload::trace::Fit;
+use printer::Printer;
 use std::path::{Path, PathBuf};
 use target::{CommandObserver, CommandTarget};
 use thiserror::Error;
@@ -70,8 +75,8 @@ impl From<FitChoice> for Fit {
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Job file in fio's grammar (optional if options follow `--`), and the target: sim:NAME,
-    /// sim:./FILE.toml, sim:saved:FILE, or a file or block device
+    /// Job file in fio's grammar (optional if options follow `--`; `-` is standard input), and the
+    /// target: sim:NAME, sim:./FILE.toml, sim:saved:FILE, or a file or block device
     #[arg(value_name = "JOB.fio> <TARGET", num_args = 1..=2, required = true)]
     places: Vec<String>,
     /// Set an option on every job; repeatable
@@ -95,6 +100,18 @@ pub struct Arguments {
     /// Print the result in fio's formats: normal, terse, json, json+ (comma-separated)
     #[arg(long, value_name = "FORMATS", value_delimiter = ',', value_parser = fio_format)]
     output_format: Vec<Format>,
+    /// Print the result in fio's terse format
+    #[arg(long)]
+    minimal: bool,
+    /// Run the jobs of this section only; repeatable
+    #[arg(long, value_name = "NAME")]
+    section: Vec<String>,
+    /// Print the result so far in this interval, in seconds or with a unit [default: at the end only]
+    #[arg(long, value_name = "TIME", value_parser = fio_options::interval)]
+    status_interval: Option<Nanos>,
+    /// What is to be printed in fio's formats, wherever that was said
+    #[arg(skip)]
+    fio: FioOptions,
     /// Resume an interrupted run from the steps in RESULT.json.steps
     #[arg(long)]
     resume: bool,
@@ -126,7 +143,8 @@ pub struct Arguments {
 /// # Errors
 /// `Exit::Usage` if the jobs have faults or do not fit the target; `Exit::File` if a file or the target cannot be
 /// opened, or an output cannot be written.
-pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    arguments.take_fio_options()?;
     let jobs = arguments.read(console)?;
     let _made = check_outputs(&arguments, &jobs, console)?;
     let journal = arguments.output.as_deref().and_then(steps::beside);
@@ -176,8 +194,28 @@ impl Arguments {
         }
     }
 
+    /// Takes what fio's command line says about the command from the options after `--`.
+    fn take_fio_options(&mut self) -> Result<(), Failure> {
+        let (given, rest) = FioOptions::take(&self.options)?;
+        let mut own = FioOptions {
+            formats: self.output_format.clone(),
+            sections: self.section.clone(),
+            status_interval: self.status_interval,
+            ..FioOptions::default()
+        };
+        if self.minimal {
+            own.formats = vec![Format::Terse];
+        }
+        self.options = rest;
+        self.fio = own.or(given);
+        Ok(())
+    }
+
     /// Name of the jobs in messages and titles.
     fn job_name(&self) -> String {
+        if self.job() == Some(Path::new(STANDARD_INPUT)) {
+            return "standard input".to_string();
+        }
         let name = self.job().and_then(Path::file_name);
         name.map_or_else(
             || "command-line job".to_string(),
@@ -192,8 +230,11 @@ impl Arguments {
             Some(path) => {
                 let options = Override::of_words(&self.options);
                 let overrides: Vec<Override> = set.chain(options).collect();
-                job::read_with(path, &overrides, console)
+                job::read_with(path, &overrides, &self.fio.sections, console)
             }
+            None if !self.fio.sections.is_empty() => Err(Failure::usage(
+                "`--section` selects sections of a job file, and there is none; name the file before the target",
+            )),
             None if self.options.is_empty() => Err(Failure::usage(
                 "`run` needs a job file and a target (`nandscope run JOB.fio TARGET`), or a target and options (`nandscope run TARGET -- --rw=randread --bs=4k`)",
             )),
@@ -236,6 +277,7 @@ fn run_real(
         arguments
             .output
             .iter()
+            .chain(&arguments.fio.output)
             .filter_map(|o| Some(o.parent()?.to_path_buf())),
     );
     if all.iter().any(wants_files) {
@@ -285,11 +327,13 @@ fn execute<T: CommandTarget>(
     let mut keeper = place.begin(target.asked(arguments.asked(jobs)))?;
     target.recognize(&mut keeper)?;
     let earlier = target.resume(&mut keeper);
-    let mut observer = CommandObserver::new(keeper, T::IN_REAL_TIME);
+    let printer = Printer::new(arguments.fio.clone(), &jobs.file);
+    let mut observer = CommandObserver::new(keeper, printer, T::IN_REAL_TIME, console);
     let stop = || interrupt.asked();
     let run = prepared.execute(&mut target, earlier, &mut observer, &stop);
     let run = run.map_err(failed)?;
-    finish::finish(arguments, run, &target, observer.into_keeper(), console)
+    let (keeper, printer) = observer.into_parts();
+    finish::finish(arguments, run, &target, keeper, printer, console)
 }
 
 /// Jobs that cannot be run; `text` is that of the job file.
@@ -322,6 +366,9 @@ fn claim(arguments: &Arguments, jobs: &Jobs) -> Result<FileClaims, Failure> {
     }
     if let Some(path) = &arguments.save {
         files.output("--save", path)?;
+    }
+    if let Some(path) = &arguments.fio.output {
+        files.output("--output", path)?;
     }
     files.logs(&jobs.file, &arguments.log_dir)?;
     Ok(files)

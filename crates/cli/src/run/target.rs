@@ -3,7 +3,9 @@
 //! finished steps.
 
 use super::Arguments;
+use super::printer::Printer;
 use super::progress::Line;
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::steps::{Asked, Keeper};
 use crate::target::Precondition;
@@ -12,6 +14,7 @@ use nandscope_experiment::run::{
 };
 use nandscope_measure::steps::Attachment;
 use nandscope_result::ResultDocument;
+use nandscope_units::Nanos;
 
 /// What `run` needs beyond running jobs: saving, conditions, and messages.
 pub trait CommandTarget: RunTarget {
@@ -60,38 +63,46 @@ impl CommandTarget for SimulatedTarget {
     }
 }
 
-/// Draws the progress of each phase, and keeps finished steps in the journal.
-pub struct CommandObserver {
+/// Draws the progress of each phase, prints results in between, and keeps finished steps in the journal.
+pub struct CommandObserver<'a> {
     keeper: Keeper,
+    printer: Printer,
+    console: &'a Console,
     in_real_time: bool,
     line: Option<Line>,
 }
 
-impl CommandObserver {
+impl<'a> CommandObserver<'a> {
     /// An observer of a target in virtual or real time.
-    pub fn new(keeper: Keeper, in_real_time: bool) -> Self {
+    pub fn new(keeper: Keeper, printer: Printer, in_real_time: bool, console: &'a Console) -> Self {
         CommandObserver {
             keeper,
+            printer,
+            console,
             in_real_time,
             line: None,
         }
     }
 
-    /// Gives the journal back.
-    pub fn into_keeper(self) -> Keeper {
-        self.keeper
+    /// Gives the journal and the printer back.
+    pub fn into_parts(self) -> (Keeper, Printer) {
+        (self.keeper, self.printer)
     }
 }
 
-impl Observer for CommandObserver {
+impl Observer for CommandObserver<'_> {
     fn progress(&mut self, progress: &Progress) {
         if let Some(line) = &mut self.line {
             line.progress(progress);
         }
     }
+
+    fn interim_interval(&self) -> Option<Nanos> {
+        self.printer.interval()
+    }
 }
 
-impl RunObserver for CommandObserver {
+impl RunObserver for CommandObserver<'_> {
     fn begin(&mut self, phase: Phase) {
         let title = match phase {
             Phase::Filling => "prepare".to_string(),
@@ -112,6 +123,13 @@ impl RunObserver for CommandObserver {
     fn end(&mut self) {
         if let Some(line) = self.line.take() {
             line.clear();
+        }
+    }
+
+    fn interim_result(&mut self, document: &ResultDocument) {
+        // The run goes on; what cannot be written then fails at the end as well.
+        if let Err(failure) = self.printer.print(document, self.console) {
+            self.console.note(&failure.text);
         }
     }
 

@@ -1,11 +1,13 @@
 //! fio's JSON.
 
-use super::stats::{self, CLASSES, Samples};
+use super::date::Date;
+use super::group;
+use super::json_text;
+use super::reported::{Part, Reported};
+use super::stats::{self, CLASSES};
 use super::steady::{self, Steady};
 use super::{VERSION, bins};
-use nandscope_result::{
-    DirectionResult, JobResult, Latency, Operation, ResultDocument, StepResult,
-};
+use nandscope_result::{DEPTH_CLASSES, Latency, Operation, ResultDocument};
 use serde::Serialize;
 use serde::ser::Serializer;
 use std::collections::BTreeMap;
@@ -24,42 +26,59 @@ struct Output<'a> {
     #[serde(rename = "fio version")]
     version: &'static str,
     generator: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    time: Option<&'a str>,
+    timestamp: u64,
+    timestamp_ms: u64,
+    time: String,
+    #[serde(rename = "global options", skip_serializing_if = "BTreeMap::is_empty")]
+    global: BTreeMap<&'a str, &'a str>,
     jobs: Vec<Job<'a>>,
+    /// No disk of the system is watched.
+    disk_util: [u8; 0],
 }
 
 #[derive(Serialize)]
 struct Job<'a> {
     jobname: &'a str,
-    groupid: usize,
+    groupid: u32,
     error: u32,
     eta: u64,
     elapsed: u64,
     #[serde(rename = "job options")]
     options: BTreeMap<&'a str, &'a str>,
-    /// Takes the place of the others if directions are reported together.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    mixed: Option<Direction>,
-    read: Direction,
-    write: Direction,
-    trim: Direction,
-    sync: Flushes,
+    /// By name; `mixed` takes the place of the others if directions are reported together.
+    #[serde(flatten)]
+    directions: Object<Kind>,
     job_runtime: u64,
     usr_cpu: f64,
     sys_cpu: f64,
     ctx: u64,
     majf: u64,
     minf: u64,
+    iodepth_level: Object<f64>,
+    iodepth_submit: Object<f64>,
+    iodepth_complete: Object<f64>,
     latency_ns: Object<f64>,
     latency_us: Object<f64>,
     latency_ms: Object<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_err: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_error: Option<u32>,
     latency_depth: u32,
     latency_target: u64,
     latency_percentile: f64,
     latency_window: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    desc: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     steadystate: Option<Steady>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Kind {
+    Rated(Box<Direction>),
+    Flushes(Flushes),
 }
 
 #[derive(Default, Serialize)]
@@ -83,12 +102,12 @@ struct Direction {
     bw_agg: f64,
     bw_mean: f64,
     bw_dev: f64,
-    bw_samples: usize,
+    bw_samples: u64,
     iops_min: u64,
     iops_max: u64,
     iops_mean: f64,
     iops_stddev: f64,
-    iops_samples: usize,
+    iops_samples: u64,
 }
 
 #[derive(Default, Serialize)]
@@ -112,123 +131,178 @@ struct Flushes {
 }
 
 /// The whole output; `with_bins` as `json+`.
-pub fn text(document: &ResultDocument, with_bins: bool) -> String {
-    let steps = document.steps.iter().enumerate();
-    let jobs = steps.flat_map(|(group, step)| {
-        let jobs = step.jobs.iter();
-        jobs.map(move |result| job(group, step, result, with_bins))
-    });
+pub fn text(document: &ResultDocument, entries: &[Reported], with_bins: bool) -> String {
+    let date = Date::of(&document.wall);
+    let jobs = entries.iter().map(|entry| job(entries, entry, with_bins));
     let output = Output {
         version: VERSION,
         generator: &document.generator,
-        time: document.wall.started.as_deref(),
+        timestamp: date.seconds(),
+        timestamp_ms: date.0,
+        time: date.text(),
+        global: global(entries),
         jobs: jobs.collect(),
+        disk_util: [],
     };
-    // Keys are strings and numbers are finite: nothing here can fail.
-    let mut text = serde_json::to_string_pretty(&output).unwrap_or_default();
-    text.push('\n');
-    text
+    json_text::of(&output)
+}
+
+/// Whether an option of a job comes from a `[global]` section.
+fn is_global(entry: &Reported, name: &str) -> bool {
+    let facts = entry.job.fio.as_ref();
+    facts.is_some_and(|fio| fio.global_options.iter().any(|known| known == name))
+}
+
+/// The options of `[global]` sections that are in effect in a job.
+fn global<'a>(entries: &'a [Reported]) -> BTreeMap<&'a str, &'a str> {
+    let options = entries.iter().flat_map(|entry| {
+        let options = entry.job.options.iter();
+        options.filter(move |(name, _)| is_global(entry, name))
+    });
+    options
+        .map(|(name, value)| (name.as_str(), plain(name, value)))
+        .collect()
+}
+
+/// Options that are times in seconds.
+const SECONDS: [&str; 4] = ["runtime", "ramp_time", "startdelay", "steadystate_duration"];
+
+/// The value of an option as programs read it: whole seconds are numbers.
+fn plain<'a>(name: &str, value: &'a str) -> &'a str {
+    let number = value.strip_suffix('s').filter(|_| SECONDS.contains(&name));
+    let is_whole = |text: &&str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    number.filter(is_whole).unwrap_or(value)
 }
 
 /// The options of a job, with the number of its clones, by which fio-plot finds results.
-fn options(job: &JobResult) -> BTreeMap<&str, &str> {
-    let given = job.options.iter();
-    let given = given.map(|(key, value)| (key.as_str(), value.as_str()));
-    [("numjobs", "1")].into_iter().chain(given).collect()
+fn options<'a>(entry: &'a Reported) -> BTreeMap<&'a str, &'a str> {
+    let own = entry.job.options.iter();
+    let own = own.filter(|(name, _)| !is_global(entry, name));
+    let own = own.map(|(name, value)| (name.as_str(), plain(name, value)));
+    let clones = [("numjobs", "1")].into_iter();
+    let clones = clones.filter(|(name, _)| !is_global(entry, name));
+    clones.chain(own).collect()
 }
 
-fn job<'a>(group: usize, step: &StepResult, job: &'a JobResult, with_bins: bool) -> Job<'a> {
-    let of_kind = |kind| {
-        let found = stats::of_kind(job, kind);
-        found.map(|found| direction(step, job, found, with_bins))
-    };
-    let classes = stats::classes(job);
+fn job<'a>(entries: &[Reported], entry: &'a Reported, with_bins: bool) -> Job<'a> {
+    let classes = stats::classes(entry);
     let named = |values: &[f64]| {
         let names = CLASSES.iter().map(u64::to_string);
         let names = names.chain(["2000".to_string(), ">=2000".to_string()]);
         Object(names.zip(values.iter().copied()).collect())
     };
-    let flushes = stats::of_kind(job, Operation::Flush);
+    const LEVELS: [&str; DEPTH_CLASSES] = ["1", "2", "4", "8", "16", "32", ">=64"];
+    const BATCHES: [&str; DEPTH_CLASSES] = ["0", "4", "8", "16", "32", "64", ">=64"];
+    let depths = |names: [&str; DEPTH_CLASSES], counts| {
+        let names = names.map(String::from).into_iter();
+        Object(names.zip(stats::shares(counts)).collect())
+    };
+    let runtimes = entry.parts.iter().map(|part| part.runtime_ms);
+    let runtime = runtimes.max().unwrap_or(0);
+    let search = steady::search(entry.job);
+    let errors = entry.errors_passed();
     Job {
-        jobname: &job.name,
-        groupid: group,
-        error: stats::error(job),
+        jobname: entry.name,
+        groupid: entry.group,
+        error: entry.error,
         eta: 0,
-        elapsed: job.runtime_s.ceil() as u64,
-        options: options(job),
-        mixed: of_kind(Operation::Mixed),
-        read: of_kind(Operation::Read).unwrap_or_default(),
-        write: of_kind(Operation::Write).unwrap_or_default(),
-        trim: of_kind(Operation::Trim).unwrap_or_default(),
-        sync: Flushes {
-            total_ios: flushes.map_or(0, |f| f.operations),
-            lat_ns: flushes.map_or_else(Times::default, |f| {
-                Times::of(&f.latency, f.operations).with_percentiles(&f.latency, with_bins)
-            }),
-        },
-        job_runtime: stats::runtime_ms(job),
+        elapsed: runtime.div_ceil(1000),
+        options: options(entry),
+        directions: directions(entries, entry, with_bins),
+        job_runtime: runtime * u64::from(entry.threads),
         usr_cpu: 0.0,
         sys_cpu: 0.0,
         ctx: 0,
         majf: 0,
         minf: 0,
+        iodepth_level: depths(LEVELS, &entry.depths.level),
+        iodepth_submit: depths(BATCHES, &entry.depths.submit),
+        iodepth_complete: depths(BATCHES, &entry.depths.complete),
         latency_ns: named(&classes.ns),
         latency_us: named(&classes.us),
         latency_ms: named(&classes.ms),
-        latency_depth: job.latency_depth.unwrap_or_else(|| steady::depth(job)),
-        latency_target: steady::microseconds(job, "latency_target"),
-        latency_percentile: steady::latency_percentile(job),
-        latency_window: steady::microseconds(job, "latency_window"),
-        steadystate: steady::of_job(job),
+        total_err: errors,
+        first_error: errors.map(|_| entry.error),
+        latency_depth: search.depth,
+        latency_target: search.target_ns,
+        latency_percentile: search.percentile,
+        latency_window: search.window_us,
+        desc: Some(entry.option("description")).filter(|text| !text.is_empty()),
+        steadystate: steady::of_job(entry.job),
     }
 }
 
-fn direction(
-    step: &StepResult,
-    job: &JobResult,
-    result: &DirectionResult,
-    with_bins: bool,
-) -> Direction {
-    let (total, completion) = (result.since_issue(), stats::completion(result));
-    let times = |latency| Times::of(latency, result.operations);
-    let is_wanted = |option: &str| job.options.get(option).is_some_and(|v| v != "0");
-    let lat_ns = match is_wanted("lat_percentiles") {
-        true => times(total).with_percentiles(total, with_bins),
-        false => times(total),
+fn directions(entries: &[Reported], entry: &Reported, with_bins: bool) -> Object<Kind> {
+    let rated = |kind: &Operation| {
+        let part = entry.part(kind);
+        let found = part.map(|part| direction(entries, entry, part, with_bins));
+        Kind::Rated(Box::new(found.unwrap_or_default()))
     };
+    let named = |kind: Operation| (kind.to_string(), rated(&kind));
+    if entry.is_mixed() {
+        return Object(vec![named(Operation::Mixed)]);
+    }
+    let mut all: Vec<_> = [Operation::Read, Operation::Write, Operation::Trim]
+        .map(named)
+        .into();
+    let flushes = entry.part(&Operation::Flush).map(|part| &part.result);
+    let flushes = Flushes {
+        total_ios: flushes.map_or(0, |f| f.operations),
+        lat_ns: flushes.map_or_else(Times::default, |f| {
+            let shown = entry.shows_completion() || entry.is_on("lat_percentiles");
+            let latency = f.since_issue();
+            Times::of(latency, f.operations).with(latency, shown, with_bins)
+        }),
+    };
+    all.push(("sync".to_string(), Kind::Flushes(flushes)));
+    if entry.part(&Operation::Mixed).is_some() {
+        all.push(named(Operation::Mixed));
+    }
+    Object(all)
+}
+
+fn direction(entries: &[Reported], entry: &Reported, part: &Part, with_bins: bool) -> Direction {
+    let result = part.result.as_ref();
+    let (total, completion) = (result.since_issue(), stats::completion(result));
+    let times = |latency: &Latency, shown| {
+        Times::of(latency, result.operations).with(latency, shown, with_bins)
+    };
+    let slat = stats::submission(result);
     let due = result.service.is_some().then_some(&result.latency);
-    let (bw, iops): (Samples, Samples) =
-        (stats::bandwidth(step, result), stats::iops(step, result));
-    let kib_per_s = result.bandwidth_bytes_per_s / 1024.0;
+    let bytes_per_s = part.bytes_per_s();
+    let rates = &part.rates;
+    let (bandwidth, iops) = (&rates.kib_per_s, &rates.iops);
+    let together = group::sum(entries, entry.group, &result.kind).together;
     Direction {
         io_bytes: result.bytes,
         io_kbytes: result.bytes / 1024,
-        bw_bytes: result.bandwidth_bytes_per_s as u64,
-        bw: kib_per_s as u64,
+        bw_bytes: bytes_per_s,
+        bw: bytes_per_s / 1024,
         iops: result.iops,
-        runtime: stats::runtime_ms(job),
+        runtime: part.runtime_ms,
         total_ios: result.operations,
         short_ios: 0,
         drop_ios: 0,
-        slat_ns: stats::submission(result).map_or_else(Times::default, times),
-        clat_ns: times(completion).with_percentiles(completion, with_bins),
-        lat_ns,
-        due_lat_ns: due.map(|due| times(due).with_percentiles(due, with_bins)),
-        bw_min: bw.min as u64,
-        bw_max: bw.max as u64,
-        bw_agg: if kib_per_s > 0.0 {
-            (bw.mean * 100.0 / kib_per_s).min(100.0)
-        } else {
-            0.0
+        slat_ns: slat.map_or_else(Times::default, |slat| {
+            times(slat, entry.is_on("slat_percentiles"))
+        }),
+        clat_ns: times(completion, entry.shows_completion()),
+        lat_ns: times(total, entry.is_on("lat_percentiles")),
+        due_lat_ns: due.map(|due| times(due, true)),
+        bw_min: bandwidth.min as u64,
+        bw_max: bandwidth.max as u64,
+        bw_agg: match rates.samples {
+            0 => 0.0,
+            _ => stats::share_of_group(rates, together),
         },
-        bw_mean: bw.mean,
-        bw_dev: bw.deviation,
-        bw_samples: bw.count,
+        bw_mean: bandwidth.mean,
+        bw_dev: bandwidth.deviation,
+        bw_samples: rates.samples,
         iops_min: iops.min as u64,
         iops_max: iops.max as u64,
         iops_mean: iops.mean,
         iops_stddev: iops.deviation,
-        iops_samples: iops.count,
+        iops_samples: rates.samples,
     }
 }
 
@@ -245,7 +319,11 @@ impl Times {
         }
     }
 
-    fn with_percentiles(self, latency: &Latency, with_bins: bool) -> Self {
+    /// With the percentiles where they are `shown`.
+    fn with(self, latency: &Latency, shown: bool, with_bins: bool) -> Self {
+        if !shown {
+            return self;
+        }
         let percentiles = latency.percentiles.iter();
         let percentiles = percentiles.map(|(p, ns)| (format!("{p:.6}"), *ns));
         Times {

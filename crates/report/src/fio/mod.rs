@@ -1,15 +1,28 @@
 //! Results in the output formats of fio 3.33, for programs that read those.
 //!
 //! The latency from the scheduled start, which fio does not have, is `due_lat_ns` in JSON. Numbers that nandscope does not
-//! measure (processor time, context switches, page faults, depths) are 0.
+//! measure (processor time, context switches, page faults) are 0.
 
+mod announced;
 mod bins;
+mod date;
+mod errno;
+mod group;
 mod json;
+mod json_text;
+mod merged;
+mod normal;
+mod number;
+mod reported;
 mod stats;
 mod steady;
 mod terse;
 
-use crate::summary;
+pub use announced::{Announced, text as announcement};
+pub(crate) use number::{Base, DIGITS, short};
+pub use terse::TerseVersion;
+
+use date::Date;
 use nandscope_result::ResultDocument;
 
 /// Version of fio whose formats these are.
@@ -43,14 +56,22 @@ impl Format {
         let found = Format::ALL.iter().find(|(known, _)| *known == name);
         found.map(|(_, format)| *format)
     }
+}
 
-    /// A result in this format.
-    pub fn text(self, document: &ResultDocument) -> String {
-        match self {
-            Format::Normal => document.steps.iter().map(summary::step_summary).collect(),
-            Format::Terse => terse::text(document),
-            Format::Json => json::text(document, false),
-            Format::JsonPlus => json::text(document, true),
-        }
+/// Results in these formats, at the end of a run or in its course. As in fio they come in the order terse, JSON, normal, each
+/// once, and `json+` takes the place of `json`.
+pub fn results(document: &ResultDocument, formats: &[Format], version: TerseVersion) -> String {
+    let entries = reported::all(document);
+    let mut text = String::new();
+    if formats.contains(&Format::Terse) {
+        text.push_str(&terse::text(&entries, version));
     }
+    let with_bins = formats.contains(&Format::JsonPlus);
+    if with_bins || formats.contains(&Format::Json) {
+        text.push_str(&json::text(document, &entries, with_bins));
+    }
+    if formats.contains(&Format::Normal) {
+        text.push_str(&normal::text(&entries, Date::of(&document.wall)));
+    }
+    text
 }

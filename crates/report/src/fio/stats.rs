@@ -1,9 +1,10 @@
 //! Numbers of a job as fio computes them.
 
 use super::bins;
-use nandscope_result::{DirectionResult, JobResult, Latency, Operation, StepResult, series};
-
-const KIB: f64 = 1024.0;
+use super::reported::Reported;
+use nandscope_result::{
+    DEPTH_CLASSES, DirectionResult, JobResult, Latency, Operation, RateSamples,
+};
 
 /// fio's `clat`: from the hand-over of an operation to its completion.
 pub fn completion(direction: &DirectionResult) -> &Latency {
@@ -16,64 +17,15 @@ pub fn submission(direction: &DirectionResult) -> Option<&Latency> {
     direction.stages.as_ref().map(|stages| &stages.submission)
 }
 
-/// The result of a kind of operation.
-pub fn of_kind(job: &JobResult, kind: Operation) -> Option<&DirectionResult> {
-    job.directions.iter().find(|d| d.kind == kind)
-}
-
 /// Length of the measured part, ms.
 pub fn runtime_ms(job: &JobResult) -> u64 {
     (job.runtime_s * 1e3 + 0.5) as u64
 }
 
-/// fio's number of an error: I/O error, or none.
+/// Number of an error of a result that keeps none: an I/O error, or none.
 pub fn error(job: &JobResult) -> u32 {
     const EIO: u32 = 5;
     if job.errors.is_empty() { 0 } else { EIO }
-}
-
-/// Samples of a rate over time.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Samples {
-    /// Smallest.
-    pub min: f64,
-    /// Largest.
-    pub max: f64,
-    /// Arithmetic mean of the samples.
-    pub mean: f64,
-    /// Standard deviation.
-    pub deviation: f64,
-    /// Number of samples.
-    pub count: usize,
-}
-
-/// Bandwidth over time, KiB/s; none if several jobs share the series of the step.
-pub fn bandwidth(step: &StepResult, direction: &DirectionResult) -> Samples {
-    samples(step, direction, series::BANDWIDTH, 1e6 / KIB)
-}
-
-/// Operations per second over time.
-pub fn iops(step: &StepResult, direction: &DirectionResult) -> Samples {
-    samples(step, direction, series::IOPS, 1.0)
-}
-
-fn samples(step: &StepResult, direction: &DirectionResult, quantity: &str, scale: f64) -> Samples {
-    let name = series::of(&direction.kind, quantity);
-    let found = step.find_series(&name).filter(|_| step.jobs.len() == 1);
-    let values: Vec<f64> = found.iter().flat_map(|s| &s.v).map(|v| v * scale).collect();
-    let count = values.len();
-    if count == 0 {
-        return Samples::default();
-    }
-    let mean = values.iter().sum::<f64>() / count as f64;
-    let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
-    Samples {
-        min: values.iter().copied().fold(f64::INFINITY, f64::min),
-        max: values.iter().copied().fold(0.0, f64::max),
-        mean,
-        deviation: (squares / (count.max(2) - 1) as f64).sqrt(),
-        count,
-    }
 }
 
 /// Upper ends of fio's classes of latency, in ns or µs or ms.
@@ -90,11 +42,11 @@ pub struct Classes {
     pub ms: [f64; 12],
 }
 
-/// Classes of the latencies of reads, writes and trims.
-pub fn classes(job: &JobResult) -> Classes {
+/// Classes of the latencies of reads, writes and trims. A class that occurs has 0.01 % at least.
+pub fn classes(entry: &Reported) -> Classes {
     let mut counts = Classes::default();
     let mut all = 0.0;
-    let kinds = job.directions.iter();
+    let kinds = entry.parts.iter().map(|part| &part.result);
     for direction in kinds.filter(|d| d.kind != Operation::Flush) {
         bins::each(completion(direction), |ns, count| {
             let class = |value: u64| CLASSES.iter().position(|end| value < *end);
@@ -119,7 +71,25 @@ pub fn classes(job: &JobResult) -> Classes {
             .iter_mut()
             .chain(&mut counts.us)
             .chain(&mut counts.ms);
-        counts.for_each(|count| *count *= 100.0 / all);
+        let counts = counts.filter(|count| **count > 0.0);
+        counts.for_each(|count| *count = (*count * 100.0 / all).max(0.01));
     }
     counts
+}
+
+/// Percentages of a distribution of queue depths. A class that occurs has 0.1 % at least.
+pub fn shares(counts: &[u64; DEPTH_CLASSES]) -> [f64; DEPTH_CLASSES] {
+    let all: u64 = counts.iter().sum();
+    counts.map(|count| match count {
+        0 => 0.0,
+        _ => (100.0 * count as f64 / all as f64).max(0.1),
+    })
+}
+
+/// Mean bandwidth of a job as a percentage of that of its group, bytes per second.
+pub fn share_of_group(rates: &RateSamples, group: u64) -> f64 {
+    match group {
+        0..=1024 => 100.0,
+        _ => (rates.kib_per_s.mean.trunc() * 100.0 * 1024.0 / group as f64).min(100.0),
+    }
 }

@@ -1,5 +1,6 @@
 //! What a job found out by itself, as fio writes it: the queue depth of `latency_target`, the block `steadystate`.
 
+use super::number::{Base, bytes, short};
 use nandscope_result::JobResult;
 use nandscope_units::{SizeBase, parse_duration, parse_size};
 use serde::Serialize;
@@ -28,22 +29,56 @@ fn option<'a>(job: &'a JobResult, name: &str) -> &'a str {
     job.options.get(name).map_or("", String::as_str)
 }
 
-/// Queue depth that the job asked for.
-pub fn depth(job: &JobResult) -> u32 {
-    option(job, "iodepth").parse().unwrap_or(1)
+/// The search for a queue depth that keeps a latency; without one the depth that the job asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Search {
+    /// Queue depth at the end.
+    pub depth: u32,
+    /// `latency_target`, ns; 0 without one.
+    pub target_ns: u64,
+    /// `latency_window`, µs.
+    pub window_us: u64,
+    /// `latency_percentile`.
+    pub percentile: f64,
 }
 
-/// A time of the job in the unit in which fio writes it; 0 without one.
-pub fn microseconds(job: &JobResult, name: &str) -> u64 {
-    parse_duration(option(job, name), 1_000).map_or(0, |time| time.0 / 1_000)
+/// The search of a job.
+pub fn search(job: &JobResult) -> Search {
+    let asked = || option(job, "iodepth").parse().unwrap_or(1);
+    // Without a unit these options count microseconds.
+    let time = |name| parse_duration(option(job, name), 1_000).map_or(0, |time| time.0);
+    let percentile = option(job, "latency_percentile").parse::<f64>().ok();
+    Search {
+        depth: job.latency_depth.unwrap_or_else(asked),
+        target_ns: time("latency_target"),
+        window_us: time("latency_window") / 1_000,
+        percentile: percentile.filter(|p| p.is_finite()).unwrap_or(100.0),
+    }
 }
 
-/// `latency_percentile` of the job.
-pub fn latency_percentile(job: &JobResult) -> f64 {
-    let percent = option(job, "latency_percentile").parse::<f64>().ok();
-    percent
-        .filter(|percent| percent.is_finite())
-        .unwrap_or(100.0)
+/// The line of the output for people, where the job waited for a steady state.
+pub fn line(job: &JobResult, digits: usize) -> Option<String> {
+    let steady = of_job(job)?;
+    let what = if steady.ss.starts_with("bw") {
+        "bw"
+    } else {
+        "iops"
+    };
+    let how = match steady.ss.contains("_slope:") {
+        true => "slope",
+        false => "mean dev",
+    };
+    let (number, unit) = match steady.criterion.strip_suffix('%') {
+        Some(number) => (number, "%"),
+        None => (steady.criterion.as_str(), ""),
+    };
+    let number: f64 = number.parse().unwrap_or(0.0);
+    let (binary, decimal) = bytes(steady.data.bw_mean, digits);
+    Some(format!(
+        "  steadystate  : attained={}, bw={binary}/s ({decimal}/s), iops={}, {what} {how}={number:.3}{unit}\n",
+        if steady.attained == 1 { "yes" } else { "no" },
+        short(steady.data.iops_mean, digits, Base::Decimal),
+    ))
 }
 
 /// The block, where the job waited for a steady state.

@@ -1,90 +1,163 @@
-//! fio's terse output, version 3: one line per job.
+//! fio's terse output: one line per job.
 
 use super::VERSION;
+use super::group;
+use super::reported::{Part, Reported};
 use super::stats::{self, Classes};
-use nandscope_result::{
-    DirectionResult, JobResult, Latency, Operation, ResultDocument, StepResult,
-};
+use nandscope_result::{Latency, Operation};
 use nandscope_units::printable;
 
 /// Percentiles of a line; fio fills it up with zeroes.
 const PERCENTILES: usize = 20;
 
+/// Version of the terse output, which decides about the fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TerseVersion {
+    /// Reads and writes.
+    #[default]
+    Three,
+    /// Trims as well.
+    Four,
+    /// Trims, and operations per second over time.
+    Five,
+}
+
+impl TerseVersion {
+    /// The version with this number.
+    pub fn of(number: u32) -> Option<TerseVersion> {
+        match number {
+            3 => Some(TerseVersion::Three),
+            4 => Some(TerseVersion::Four),
+            5 => Some(TerseVersion::Five),
+            _ => None,
+        }
+    }
+}
+
 /// All jobs.
-pub fn text(document: &ResultDocument) -> String {
-    let steps = document.steps.iter().enumerate();
-    let lines = steps.flat_map(|(group, step)| step.jobs.iter().map(move |job| (group, step, job)));
+pub fn text(entries: &[Reported], version: TerseVersion) -> String {
+    let lines = entries.iter();
     lines
-        .map(|(group, step, job)| line(group, step, job) + "\n")
+        .map(|entry| line(entries, entry, version) + "\n")
         .collect()
 }
 
-fn line(group: usize, step: &StepResult, job: &JobResult) -> String {
-    // A semicolon would begin another field.
-    let name = printable(&job.name).replace(';', ",");
+fn line(entries: &[Reported], entry: &Reported, version: TerseVersion) -> String {
+    let number = match version {
+        TerseVersion::Three => "3",
+        TerseVersion::Four => "4",
+        TerseVersion::Five => "5",
+    };
     let mut fields = vec![
-        "3".to_string(),
+        number.to_string(),
         VERSION.to_string(),
-        name,
-        group.to_string(),
-        stats::error(job).to_string(),
+        field(entry.name),
+        entry.group.to_string(),
+        entry.error.to_string(),
     ];
-    for kind in [Operation::Read, Operation::Write] {
-        direction(&mut fields, step, job, stats::of_kind(job, kind));
+    let mut kinds = match entry.is_mixed() {
+        true => vec![Operation::Mixed],
+        false => vec![Operation::Read, Operation::Write],
+    };
+    if version > TerseVersion::Three && !entry.is_mixed() {
+        kinds.push(Operation::Trim);
     }
-    // Processor time, context switches, page faults; depths.
+    if !entry.is_mixed() && entry.part(&Operation::Mixed).is_some() {
+        kinds.push(Operation::Mixed);
+    }
+    for kind in &kinds {
+        direction(&mut fields, entries, entry, kind);
+        if version == TerseVersion::Five {
+            rates(&mut fields, entry, kind);
+        }
+    }
+    // Processor time, context switches and page faults are not measured.
     fields.extend(["0.000000%", "0.000000%", "0", "0", "0"].map(String::from));
-    fields.extend((0..7).map(|_| "0.0%".to_string()));
-    let Classes { ns, mut us, ms } = stats::classes(job);
+    let depths = stats::shares(&entry.depths.level);
+    fields.extend(depths.map(|share| format!("{share:.1}%")));
+    let Classes { ns, mut us, ms } = stats::classes(entry);
     us[0] += ns.iter().sum::<f64>();
     fields.extend(us.iter().chain(&ms).map(|share| format!("{share:.2}%")));
+    if let Some(errors) = entry.errors_passed() {
+        fields.extend([errors.to_string(), entry.error.to_string()]);
+    }
+    let description = entry.option("description");
+    if !description.is_empty() {
+        fields.push(field(description));
+    }
     fields.join(";")
 }
 
-fn direction(
-    fields: &mut Vec<String>,
-    step: &StepResult,
-    job: &JobResult,
-    result: Option<&DirectionResult>,
-) {
-    let none = DirectionResult::default();
-    let found = result.unwrap_or(&none);
-    let completion = stats::completion(found);
-    let runtime = if result.is_some() {
-        stats::runtime_ms(job)
-    } else {
-        0
-    };
-    let kib_per_s = found.bandwidth_bytes_per_s / 1024.0;
+/// Text of a field: a semicolon would begin another one.
+fn field(text: &str) -> String {
+    printable(text).replace(';', ",")
+}
+
+fn direction(fields: &mut Vec<String>, entries: &[Reported], entry: &Reported, kind: &Operation) {
+    let part = entry.part(kind);
+    let none = Latency::default();
+    let result = part.map(|part| part.result.as_ref());
+    let rate = part.map_or(0, Part::bytes_per_s);
     for number in [
-        found.bytes / 1024,
-        kib_per_s as u64,
-        found.iops as u64,
-        runtime,
+        result.map_or(0, |d| d.bytes) / 1024,
+        rate / 1024,
+        result.map_or(0, |d| d.iops as u64),
+        part.map_or(0, |part| part.runtime_ms),
     ] {
         fields.push(number.to_string());
     }
-    times(
-        fields,
-        stats::submission(found).unwrap_or(&Latency::default()),
-    );
+    let completion = result.map_or(&none, stats::completion);
+    let total = result.map_or(&none, |d| d.since_issue());
+    times(fields, result.and_then(stats::submission).unwrap_or(&none));
     times(fields, completion);
-    let percentiles = completion.percentiles.iter();
-    let percentiles = percentiles.map(|(p, ns)| format!("{p:.6}%={}", ns / 1_000));
-    let percentiles = percentiles.chain(std::iter::repeat("0%=0".to_string()));
-    fields.extend(percentiles.take(PERCENTILES));
-    times(fields, found.since_issue());
-    let bw = stats::bandwidth(step, found);
-    let share = if kib_per_s > 0.0 {
-        (bw.mean * 100.0 / kib_per_s).min(100.0)
-    } else {
-        0.0
+    let shown = match (entry.is_on("lat_percentiles"), entry.shows_completion()) {
+        (true, _) => total,
+        (false, true) => completion,
+        (false, false) => &none,
     };
-    fields.push((bw.min as u64).to_string());
-    fields.push((bw.max as u64).to_string());
-    fields.push(format!("{share:.6}%"));
-    fields.push(format!("{:.6}", bw.mean));
-    fields.push(format!("{:.6}", bw.deviation));
+    percentiles(fields, entry, shown);
+    times(fields, total);
+    let Some(rates) = part.map(|part| &part.rates).filter(|r| r.samples > 0) else {
+        fields.extend(["0", "0", "0.000000%", "0.000000", "0.000000"].map(String::from));
+        return;
+    };
+    let together = group::sum(entries, entry.group, kind).together;
+    let bandwidth = &rates.kib_per_s;
+    fields.push((bandwidth.min as u64).to_string());
+    fields.push((bandwidth.max as u64).to_string());
+    fields.push(format!("{:.6}%", stats::share_of_group(rates, together)));
+    fields.push(format!("{:.6}", bandwidth.mean));
+    fields.push(format!("{:.6}", bandwidth.deviation));
+}
+
+/// Samples of the bandwidth and of the operations per second.
+fn rates(fields: &mut Vec<String>, entry: &Reported, kind: &Operation) {
+    let rates = entry.part(kind).map(|part| part.rates.clone());
+    let rates = rates.unwrap_or_default();
+    fields.push(rates.samples.to_string());
+    fields.push((rates.iops.min as u64).to_string());
+    fields.push((rates.iops.max as u64).to_string());
+    fields.push(format!("{:.6}", rates.iops.mean));
+    fields.push(format!("{:.6}", rates.iops.deviation));
+    fields.push(rates.samples.to_string());
+}
+
+/// The percentiles of a latency, µs. Without operations the percentages stay, with zeroes.
+fn percentiles(fields: &mut Vec<String>, entry: &Reported, shown: &Latency) {
+    let listed = || {
+        let parts = entry.parts.iter();
+        let mut lists = parts.map(|part| &stats::completion(&part.result).percentiles);
+        lists.next().map_or(&[][..], Vec::as_slice)
+    };
+    let is_shown = entry.shows_completion() || entry.is_on("lat_percentiles");
+    let list: Vec<(f64, u64)> = match shown.percentiles.is_empty() {
+        false => shown.percentiles.clone(),
+        true if is_shown => listed().iter().map(|(p, _)| (*p, 0)).collect(),
+        true => Vec::new(),
+    };
+    let texts = list.iter().map(|(p, ns)| format!("{p:.6}%={}", ns / 1_000));
+    let texts = texts.chain(std::iter::repeat("0%=0".to_string()));
+    fields.extend(texts.take(PERCENTILES));
 }
 
 /// Minimum, maximum, mean and deviation, µs.
