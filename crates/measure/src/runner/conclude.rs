@@ -1,7 +1,8 @@
 //! Turns a run that has ended into its outcome, in two steps: what each loop gives, and what all
 //! of them give together.
 
-use super::drive::{Run, Span};
+use super::drive::Run;
+use super::span::Span;
 use super::ties::Board;
 use super::{Ending, Finding, GroupOutcome, GroupRun};
 use crate::recorder::{Direction, Recorder};

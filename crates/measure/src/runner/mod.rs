@@ -18,6 +18,7 @@
 //! the work or the time ends; these are waited for and counted, as fio does. A thread ends with
 //! its last completion, or when its runtime is over, whichever is later.
 
+mod check;
 mod conclude;
 mod cursor;
 mod drive;
@@ -29,7 +30,9 @@ mod parallel;
 mod pause;
 mod schedule;
 mod search;
+mod span;
 mod steady;
+mod step;
 mod thread;
 mod ties;
 
@@ -42,8 +45,9 @@ pub use ties::{Flow, Ties};
 
 use crate::recorder::IntervalPlan;
 use crate::target::Target;
-use drive::{Run, Span};
+use drive::Run;
 use nandscope_workload::{OpSource, Pacing};
+use span::Span;
 use std::sync::Arc;
 use ties::{Board, judge_of};
 
@@ -120,14 +124,14 @@ pub fn run_group<T: Target + ?Sized>(
                 threads: threads.len(),
             }));
         }
-        thread::check(thread).map_err(refuse)?;
+        check::check(thread).map_err(refuse)?;
     }
     if let Some(queues) = target.thread_queues() {
         return Ok(parallel::run(
             target, &*queues, threads, plan, observer, stop,
         ));
     }
-    let prepared = target.prepare(&drive::load(&threads)).err();
+    let prepared = target.prepare(&span::load(&threads)).err();
     let span = Span::new(&threads, target.now(), plan);
     let board = Board::new(&threads);
     let mut run = Run::new(target, tied(threads, board.as_ref()), &span, 0);

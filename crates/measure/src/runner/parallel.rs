@@ -6,8 +6,9 @@
 //! once a second or every 65,536 operations, and, where jobs depend on each other, what `ties` keeps.
 
 use super::conclude::Part;
-use super::drive::{self, Run, Span};
+use super::drive::Run;
 use super::interim::{LoopObserver, Parts};
+use super::span::{self, Span};
 use super::ties::Board;
 use super::{GroupOutcome, Observer, Progress, Thread, Tied, tied};
 use crate::recorder::IntervalPlan;
@@ -157,7 +158,7 @@ impl Worker<'_> {
             number: self.number,
             cpus: self.thread.thread.cpus.clone(),
         };
-        let load = drive::load(std::slice::from_ref(&self.thread.thread));
+        let load = span::load(std::slice::from_ref(&self.thread.thread));
         let threads = vec![self.thread];
         let opened = self.queues.open(&request).and_then(|mut queue| {
             queue.prepare(&load)?;

@@ -9,43 +9,13 @@ use super::lowest::Watch;
 use super::pause::Pauses;
 use super::schedule::Schedule;
 use super::search::{self, Search};
+use super::step::{Judgement, Step, Stop};
 use super::ties::Board;
-use super::{Finding, OnError, Thread, ThreadFault, Tied, Ties};
+use super::{Finding, OnError, Tied, Ties};
 use crate::recorder::{Direction, RateSampler};
 use nandscope_units::{Bytes, Nanos};
-use nandscope_workload::{Op, OpKind, Pacing, RateLimit};
+use nandscope_workload::{Op, OpKind, Pacing};
 use std::sync::Arc;
-
-/// The clock holds 584 years; a thread that waits for longer than this never gets to its work.
-const LONGEST: Nanos = Nanos::from_secs(100 * 365 * 86_400);
-
-/// Next step of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Issue this operation, which was due then; `scheduled` where a schedule said so.
-    Issue { op: Op, due: Nanos, scheduled: bool },
-    /// Nothing before this instant.
-    Sleep(Nanos),
-    /// Nothing before one of its operations is complete.
-    AwaitReply,
-    /// Nothing before another thread has done or ended something, or before this instant.
-    AwaitOthers(Nanos),
-    /// Nothing more, ever.
-    Finished,
-}
-
-/// Why a thread issues nothing more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
-    /// The source is at its end.
-    Work,
-    /// The runtime is over.
-    Time,
-    /// What it measures, or the end of another thread, ended it at this instant.
-    Early(Nanos),
-    /// An error, or an interruption, at this instant.
-    Cut(Nanos),
-}
 
 /// A thread in mid-run.
 pub(super) struct ThreadState {
@@ -120,50 +90,6 @@ const LOOK: Nanos = Nanos::from_secs(1);
 /// First byte of an operation, and the one after its last.
 fn range(op: &Op) -> (u64, u64) {
     (op.offset.0, op.offset.0.saturating_add(op.length.into()))
-}
-
-/// Consequence of a finished operation for its thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Judgement {
-    /// The thread continues, or ends as its job wants.
-    Accept,
-    /// Earlier records do not count.
-    Restart,
-    /// It ends as an error, for this reason and with this number.
-    Fail { reason: String, error: u32 },
-}
-
-/// Checks what the types of a [`Thread`] do not.
-pub(super) fn check(thread: &Thread) -> Result<(), ThreadFault> {
-    let p = &thread.pacing;
-    if p.iodepth == 0 {
-        return Err(ThreadFault::NoDepth);
-    }
-    if p.time_based && p.runtime.is_none() {
-        return Err(ThreadFault::Endless);
-    }
-    let limits = [p.read_limit, p.write_limit, p.trim_limit];
-    if limits
-        .iter()
-        .any(|l| matches!(l, RateLimit::BytesPerSecond(0) | RateLimit::OpsPerSecond(0)))
-    {
-        return Err(ThreadFault::RateOfZero);
-    }
-    let times = [
-        ("startdelay", p.start_delay),
-        ("ramp_time", p.ramp_time),
-        ("thinktime", p.thinktime),
-    ];
-    if let Some((name, _)) = times.iter().find(|(_, time)| *time > LONGEST) {
-        return Err(ThreadFault::TooLong(name));
-    }
-    match p.duty_cycle {
-        Some(d) if d.busy_percent == 0 || d.busy_percent > 100 => {
-            Err(ThreadFault::DutyCycle(d.busy_percent))
-        }
-        Some(d) if d.burst_bytes == 0 => Err(ThreadFault::EmptyBursts),
-        _ => Ok(()),
-    }
 }
 
 /// Start of the measured part of a thread, in a group that begins at `origin`.
