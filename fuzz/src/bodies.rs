@@ -6,7 +6,7 @@
 use nandscope_device::profile::{parse_host, parse_profile};
 use nandscope_device::{Command, CommandKind, Device};
 use nandscope_inspect::mounts::{parse_mounts, parse_swaps};
-use nandscope_inspect::registers::{Cid, Csd, ExtCsd, Family, Scr, Ssr};
+use nandscope_inspect::registers::{Cid, Csd, ExtCsd, Family, Scr, Ssr, read_recorded};
 use nandscope_inspect::telemetry::meter::MeterFile;
 use nandscope_result::json::{from_json, to_json};
 use nandscope_suite::flashbench::recorded::Recorded;
@@ -324,6 +324,8 @@ pub fn registers(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
+    // A file of several registers: what it holds is decoded, or a fault of it.
+    let _ = read_recorded("fuzz", text);
     for line in text.lines() {
         for family in [Family::Sd, Family::Mmc] {
             if let Ok(cid) = Cid::from_hex(line, family, Some(8)) {

@@ -3,8 +3,9 @@
 //! `facts/flashbench`.
 
 use nandscope_infer::flashbench::recorded::{Recorded, RunId};
-use nandscope_infer::probe::{Report, Value, from_flashbench};
-use std::collections::{BTreeMap, HashMap};
+use nandscope_infer::probe::{COUNTED_RECORDED, Report, Strength, Value, from_flashbench};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 const ALIGN: &str = include_str!("../../../facts/flashbench/align.csv");
@@ -77,8 +78,13 @@ fn size(bytes: u64) -> String {
 
 /// The text as printed in the terminal.
 fn align_text(all: &Recorded, run: &RunId) -> String {
+    trials_text(all, run, |_| true)
+}
+
+/// The text of some of the trials.
+fn trials_text(all: &Recorded, run: &RunId, printed: impl Fn(u32) -> bool) -> String {
     let mut text = String::new();
-    for table in &all.align[run] {
+    for table in all.align[run].iter().filter(|t| printed(t.trial)) {
         let (block, tries) = (table.block, table.tries);
         let _ = writeln!(
             text,
@@ -182,18 +188,27 @@ fn open_units_agree_where_the_collapse_is_clear() {
     assert!(told >= 15 && not_told >= 10, "{told} told, {not_told} not");
 }
 
+/// The text of `--find-fat`, trial by trial, as printed in the terminal.
+fn fat_text(all: &Recorded, run: &RunId, printed: impl Fn(u32) -> bool) -> String {
+    let mut rows: BTreeMap<(u32, Reverse<u64>), BTreeMap<u32, f64>> = BTreeMap::new();
+    for r in all.find_fat[run].iter().filter(|r| printed(r.trial)) {
+        let row = rows.entry((r.trial, Reverse(r.length))).or_default();
+        row.insert(r.unit, r.bytes_per_s);
+    }
+    let mut text = "# flashbench -f --fat-nr=8 /dev/sdf\n".to_string();
+    for ((_, Reverse(length)), rates) in rows {
+        let rates: Vec<String> = rates.values().map(|r| rate(*r)).collect();
+        let _ = writeln!(text, "{}\t{}", size(length), rates.join("\t"));
+    }
+    text
+}
+
 #[test]
 fn first_units_are_judged_as_their_rates_are() {
     let all = recorded();
     let mut treated = Vec::new();
     for run in all.find_fat.keys() {
-        let mut text = "# flashbench -f --fat-nr=6 /dev/sdf\n".to_string();
-        let rows = all.find_fat_rates(run).unwrap();
-        for (i, row) in rows.iter().enumerate() {
-            let rates: Vec<String> = row.iter().map(|r| rate(*r)).collect();
-            let _ = writeln!(text, "{}\t{}", size(4 << 20 >> i), rates.join("\t"));
-        }
-        let report = from_flashbench("a", &text).unwrap();
+        let report = from_flashbench("a", &fat_text(&all, run, |_| true)).unwrap();
         if report.finding("fat").unwrap().value == Some(Value::Flag(true)) {
             treated.push(format!("{} {}", run.card, run.run));
         }
@@ -203,48 +218,198 @@ fn first_units_are_judged_as_their_rates_are() {
     assert!(!treated.contains(&"wb-card03 3".to_string()), "{treated:?}");
 }
 
-/// Text of everything that was recorded of a run.
-fn all_text(all: &Recorded, run: &RunId) -> String {
+/// Text of everything that was recorded of a run, or of one trial of it.
+fn all_text(all: &Recorded, run: &RunId, trial: Option<u32>) -> String {
+    let printed = |t: u32| trial.is_none_or(|only| only == t);
     let mut text = String::new();
     if all.align.contains_key(run) {
-        text += &align_text(all, run);
+        text += &trials_text(all, run, printed);
     }
     if all.open_au.contains_key(run) {
         text += &open_text(all, run, "linear");
         text += &open_text(all, run, "random");
     }
-    if let Some(rows) = all.find_fat_rates(run) {
-        text += "# flashbench -f --fat-nr=8 /dev/sdf\n";
-        for (i, row) in rows.iter().enumerate() {
-            let rates: Vec<String> = row.iter().map(|r| rate(*r)).collect();
-            let _ = writeln!(text, "{}\t{}", size(4 << 20 >> i), rates.join("\t"));
-        }
+    if all.find_fat.contains_key(run) {
+        text += &fat_text(all, run, printed);
     }
     text
+}
+
+fn runs(all: &Recorded) -> BTreeSet<RunId> {
+    let runs = all.align.keys().chain(all.open_au.keys());
+    runs.chain(all.find_fat.keys()).cloned().collect()
+}
+
+/// The answers to a question: of a run, with the strength of the evidence and whether it rests on one trial.
+type Answers = Vec<(RunId, Value, Strength)>;
+
+fn stated(all: &Recorded, trials: &[Option<u32>]) -> BTreeMap<&'static str, Answers> {
+    let mut answers: BTreeMap<&'static str, Answers> = BTreeMap::new();
+    for run in runs(all) {
+        let mut before = None;
+        for trial in trials {
+            let text = all_text(all, &run, *trial);
+            // A run of one trial is no other without it.
+            if text.is_empty() || before.as_ref() == Some(&text) {
+                continue;
+            }
+            let Ok(report) = from_flashbench("a", &text) else {
+                continue;
+            };
+            for finding in &report.findings {
+                if let (Some(value), Some(strength)) = (finding.value, finding.strength) {
+                    let of = answers.entry(finding.id).or_default();
+                    of.push((run.clone(), value, strength));
+                }
+            }
+            before = Some(text);
+        }
+    }
+    answers
+}
+
+#[test]
+fn confidences_of_recorded_texts_are_how_often_runs_of_a_card_agree() {
+    let all = recorded();
+    let whole = stated(&all, &[None]);
+    let each = stated(&all, &[None, Some(1), Some(2), Some(3)]);
+    let mut counted: BTreeMap<(&str, Reverse<Strength>), (u32, u32)> = BTreeMap::new();
+    for (id, answers) in &each {
+        for (run, value, strength) in answers {
+            let others = whole.get(id).into_iter().flatten();
+            let others: Vec<Value> = others
+                .filter(|o| o.0.card == run.card && o.0.run != run.run)
+                .map(|o| o.1)
+                .collect();
+            if others.is_empty() {
+                continue;
+            }
+            let right = others.iter().all(|other| other == value);
+            if !right {
+                println!("{id} {run:?}: {value:?} {strength:?}, others {others:?}");
+            }
+            let count = counted.entry((id, Reverse(*strength))).or_default();
+            *count = (count.0 + u32::from(right), count.1 + 1);
+        }
+    }
+    let lines: Vec<_> = counted
+        .into_iter()
+        .map(|((id, strength), (right, stated))| (id, strength.0, right, stated))
+        .collect();
+    assert_eq!(
+        lines, COUNTED_RECORDED,
+        "the confidences rest on other counts"
+    );
+    let report = |run: &RunId, trial| from_flashbench("a", &all_text(&all, run, trial));
+    for run in runs(&all) {
+        for trial in [None, Some(1)] {
+            let Ok(report) = report(&run, trial) else {
+                continue;
+            };
+            let sure = report.findings.iter().find(|f| f.confidence >= 0.99);
+            assert!(sure.is_none(), "{run:?}: {sure:?}");
+        }
+    }
 }
 
 #[test]
 fn runs_of_one_card_do_not_contradict_each_other() {
     let all = recorded();
-    let runs = all.align.keys().chain(all.open_au.keys());
-    let runs: std::collections::BTreeSet<&RunId> = runs.chain(all.find_fat.keys()).collect();
-    let mut stated: BTreeMap<(&str, &str), Vec<Value>> = BTreeMap::new();
-    for run in runs {
-        let Ok(report) = from_flashbench("a", &all_text(&all, run)) else {
-            continue;
-        };
-        for finding in report.findings.iter().filter(|f| f.value.is_some()) {
-            let values = stated.entry((&run.card, finding.id)).or_default();
-            values.extend(finding.value);
+    let mut twice = 0;
+    for (id, answers) in stated(&all, &[None]) {
+        let mut by_card: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+        for (run, value, _) in &answers {
+            by_card.entry(&run.card).or_default().push(*value);
+        }
+        for (card, values) in by_card {
+            twice += u32::from(values.len() > 1);
+            assert!(
+                values.windows(2).all(|w| w[0] == w[1]),
+                "{card} {id}: {values:?}"
+            );
         }
     }
-    let mut twice = 0;
-    for ((card, id), values) in stated {
-        twice += u32::from(values.len() > 1);
-        assert!(
-            values.windows(2).all(|w| w[0] == w[1]),
-            "{card} {id}: {values:?}"
-        );
-    }
     assert!(twice >= 5, "{twice} answers were given twice");
+}
+
+#[test]
+fn a_flat_table_shows_no_page() {
+    // Reads across pages of this card take no longer: its rows lie between 1 and 16 µs in all trials.
+    let all = recorded();
+    let run = RunId {
+        card: "wb-card27".to_string(),
+        run: 0,
+    };
+    for trial in [None, Some(1), Some(2), Some(3)] {
+        let report = from_flashbench("a", &all_text(&all, &run, trial)).unwrap();
+        assert_eq!(report.finding("page").unwrap().value, None, "{trial:?}");
+        assert_eq!(report.bytes("unit"), Some(4 << 20), "{trial:?}");
+    }
+}
+
+/// A stick with an AU of 8 MiB: boundaries at powers of two and three times these, extra times in µs.
+const STICK: [(u64, f64); 21] = [
+    (3 << 28, 207.0),
+    (1 << 29, 211.0),
+    (3 << 27, 213.0),
+    (1 << 28, 218.0),
+    (3 << 25, 216.0),
+    (1 << 26, 220.0),
+    (3 << 24, 229.0),
+    (1 << 25, 202.0),
+    (3 << 23, 210.0),
+    (1 << 24, 212.0),
+    (3 << 22, 24.6),
+    (1 << 23, 221.0),
+    (3 << 21, 37.1),
+    (1 << 22, 42.8),
+    (3 << 20, 22.4),
+    (1 << 21, 20.5),
+    (3 << 19, 31.0),
+    (1 << 20, 33.3),
+    (1 << 19, 36.0),
+    (1 << 18, 31.7),
+    (1 << 17, 19.2),
+];
+
+#[test]
+fn a_boundary_that_is_no_multiple_of_the_unit_is_no_larger_one() {
+    let unit = |text: &str| from_flashbench("a", text).unwrap().bytes("unit");
+    let line = |(align, diff): &(u64, f64)| {
+        let on = time(660.0 + diff);
+        let (pre, post) = (time(655.0), time(665.0));
+        let diff = time(*diff);
+        format!("align {align}\tpre {pre}\ton {on}\tpost {post}\tdiff {diff}\n")
+    };
+    let printed: Vec<String> = STICK.iter().map(line).collect();
+    assert_eq!(unit(&printed.concat()), Some(8 << 20));
+    let upwards: Vec<String> = printed.iter().rev().cloned().collect();
+    assert_eq!(unit(&upwards.concat()), Some(8 << 20));
+    // A table with commas, of any columns in any order.
+    let fields = |(align, diff): &(u64, f64)| format!("{diff},1,{align},655,,665\n");
+    let table = "diff_us,trial,align_bytes,pre_us,on_us,post_us\n".to_string()
+        + &STICK.iter().map(fields).collect::<String>();
+    assert_eq!(unit(&table), Some(8 << 20));
+    // Without the rows that tell 8 from 16 MiB.
+    let gap: String = printed
+        .iter()
+        .filter(|row| !row.starts_with("align 8388608\t") && !row.starts_with("align 25165824\t"))
+        .map(String::as_str)
+        .collect();
+    let report = from_flashbench("a", &gap).unwrap();
+    let found = report.finding("unit").unwrap();
+    assert_eq!(found.value, None, "{found:?}");
+    assert!(found.evidence.contains("8 MiB or 16 MiB"), "{found:?}");
+}
+
+#[test]
+fn one_trial_is_never_almost_certain() {
+    let all = recorded();
+    let one = |run: &RunId| from_flashbench("a", &all_text(&all, run, Some(1)));
+    let reports: Vec<Report> = runs(&all).iter().filter_map(|run| one(run).ok()).collect();
+    let of = |id| reports.iter().filter_map(move |r| r.finding(id));
+    for id in ["page", "unit"] {
+        assert!(of(id).any(|f| f.value.is_some()), "{id}");
+        assert!(of(id).all(|f| f.confidence <= 0.95), "{id}");
+    }
 }

@@ -38,7 +38,7 @@ pub enum Certainty {
 }
 
 impl Certainty {
-    fn of(ratio: f64) -> Self {
+    pub(super) fn of(ratio: f64) -> Self {
         match ratio {
             r if r >= CLEAR => Certainty::Clear,
             r if r >= VISIBLE => Certainty::Weak,
@@ -83,12 +83,12 @@ const UNIT_MIN: u64 = 128 << 10;
 /// The largest allocation unit: 128 MiB.
 const UNIT_MAX: u64 = 128 << 20;
 /// Extra times below this share of the read itself are noise: a ratio to them would say nothing.
-const NOISE: f64 = 0.002;
+pub(super) const NOISE: f64 = 0.002;
 /// And so are times below this, whatever the read takes, µs.
-const NOISE_US: f64 = 0.5;
+pub(super) const NOISE_US: f64 = 0.5;
 /// A row at which nothing rises could be anywhere; odd factors give so many rows that one of them
 /// counts only where it shows this share of the strongest step.
-const FULL: f64 = 0.7;
+pub(super) const FULL: f64 = 0.7;
 
 /// A step of a small page with less than this share of the rise at a large one is noise beside it.
 const SMALL: f64 = 0.1;
@@ -228,7 +228,7 @@ pub fn explains(step: &CardStep, families: &[Vec<AlignRow>]) -> bool {
     })
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
+pub(super) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 

@@ -24,7 +24,7 @@ pub fn find_fat<T: Target>(
 ) -> Result<Vec<Vec<f64>>, ProbeError> {
     if probe.capacity().0 < u64::from(units) * unit {
         return Err(ProbeError::Failed(format!(
-            "{units} units of {} do not fit {}",
+            "AUs of {}: {units} do not fit {}",
             Bytes(unit),
             probe.capacity()
         )));

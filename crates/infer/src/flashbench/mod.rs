@@ -7,6 +7,7 @@ mod align;
 mod boundary;
 mod find_fat;
 mod knee;
+mod multiples;
 mod open_au;
 mod order;
 mod phase;
@@ -21,9 +22,10 @@ pub use boundary::{
 };
 pub use find_fat::{Treatment, confirmed, find_fat, lengths, treatments};
 pub use knee::{Knee, OpenUnits, SHORTEST, knee, open_units};
+pub use multiples::{Split, splits, trials};
 pub use open_au::{Care, OpenAu, Order, Rate, search};
 pub use order::shuffled;
-pub use phase::{BoundaryPeriod, every_one, page_period, unit_period};
+pub use phase::{BoundaryPeriod, every_one, page_of_pages, page_period, unit_period};
 pub use pinned::{FatRounds, PIECES, Pinned, fat_and_data};
 
 use thiserror::Error;

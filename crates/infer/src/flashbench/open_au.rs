@@ -152,7 +152,7 @@ impl OpenAu {
     ) -> Result<Rate, ProbeError> {
         if units == 0 || self.fitting(probe.capacity(), units) < units {
             return Err(ProbeError::Failed(format!(
-                "{units} units of {} that lie {APART} units apart do not fit {}",
+                "AUs of {} that lie {APART} AUs apart: {units} do not fit {}",
                 Bytes(self.unit),
                 probe.capacity()
             )));

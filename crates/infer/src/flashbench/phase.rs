@@ -60,6 +60,26 @@ pub fn page_period<T: Target>(
     period_among(probe, &places, seed)
 }
 
+/// Pages of several smaller ones: some of the boundaries of these, where a read takes longer still.
+///
+/// # Errors
+/// As [`page_period`].
+pub fn page_of_pages<T: Target>(
+    probe: &mut Probe<'_, T>,
+    page: u64,
+    first: u64,
+    seed: u64,
+) -> Result<Option<BoundaryPeriod>, ProbeError> {
+    let page = page.max(SECTOR);
+    // Every second place may be one: half of them are measured again.
+    let end = probe.capacity().0.min(first + (2 * AGAIN as u64) * page);
+    let places: Vec<u64> = (first..end)
+        .step_by(page as usize)
+        .filter(|p| *p >= SECTOR)
+        .collect();
+    period_among(probe, &places, seed)
+}
+
 /// Units whose boundaries are some of those of pages.
 ///
 /// # Errors

@@ -238,6 +238,17 @@ impl Line<'_> {
         }
     }
 
+    /// The field of a column as a number above 0.
+    ///
+    /// # Errors
+    /// [`RecordError`] if the line has no such column, or its field is not a valid number.
+    pub fn positive(&self, column: &str) -> Result<u64, RecordError> {
+        match self.number(column)? {
+            0 => Err(self.fault(column)),
+            number => Ok(number),
+        }
+    }
+
     /// Card and run.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The answers in the form of the result document.
 
-use super::{Finding, Report, Value};
+use super::{Basis, Finding, Report, Value};
 use nandscope_result::{Conclusion, Figure, ResultDocument, StepResult, step_id};
 use nandscope_units::Bytes;
 
@@ -20,10 +20,7 @@ pub fn step(report: &Report) -> StepResult {
         id: step_id::PROBE.to_string(),
         title: "What is inside?".to_string(),
         section: "Inference".to_string(),
-        description: format!(
-            "Concluded from times of operations alone, with {} written. The confidence in brackets is the share of right answers with such evidence on simulated devices whose truth is known.",
-            Bytes(report.written)
-        ),
+        description: described(report),
         end_s: report.elapsed_s,
         incomplete: report.cut_short.clone(),
         conclusions: report.findings.iter().map(conclusion).collect(),
@@ -31,6 +28,17 @@ pub fn step(report: &Report) -> StepResult {
         curves: report.curves.clone(),
         tables: report.tables.clone(),
         ..StepResult::default()
+    }
+}
+
+fn described(report: &Report) -> String {
+    match report.basis {
+        Basis::Simulated => format!(
+            "Concluded from times of operations alone, with {} written. The confidence in brackets is the share of right answers with such evidence on simulated devices whose truth is known.",
+            Bytes(report.written)
+        ),
+        Basis::Recorded => "Concluded from a recorded output of flashbench. The confidence in brackets is how often answers with such evidence agree with other recorded runs of the same card."
+            .to_string(),
     }
 }
 
@@ -58,7 +66,7 @@ fn figure(finding: &Finding) -> Option<Figure> {
 /// Answers that something follows from: name and question.
 const KNOWN: [(&str, &str); 9] = [
     ("unit", "Allocation unit"),
-    ("page", "Page"),
+    ("page", super::page::PAGE),
     ("open-linear", "Open allocation units, written in order"),
     ("open-random", "Open allocation units, written at random"),
     ("offset", "Where the first boundary lies"),

@@ -1,9 +1,17 @@
 //! What is concluded of a device: an answer with its confidence and the numbers it rests on, or that it
 //! cannot be told, and why.
 
-use super::confidence::{Strength, confidence};
+use super::confidence::{Basis, Strength, confidence};
 pub use nandscope_units::number::binary_bytes as size;
 use serde::Serialize;
+
+/// A number of things: `1 unit`, `2 units`.
+pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        n => format!("{n} {many}"),
+    }
+}
 
 /// The answer as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -62,7 +70,7 @@ impl Finding {
             question,
             value: Some(value),
             answer,
-            confidence: confidence(id, strength),
+            confidence: confidence(Basis::Simulated, id, strength),
             strength: Some(strength),
             evidence,
         }
@@ -84,9 +92,16 @@ impl Finding {
     /// The same answer, resting on evidence of another strength; "cannot tell" stays as it is.
     pub(super) fn resting_on(mut self, strength: Strength) -> Self {
         if self.value.is_some() {
-            self.confidence = confidence(self.id, strength);
+            self.confidence = confidence(Basis::Simulated, self.id, strength);
             self.strength = Some(strength);
         }
         self
+    }
+
+    /// Takes the confidence from other counts; "cannot tell" stays as it is.
+    pub(super) fn count_on(&mut self, basis: Basis) {
+        if let Some(strength) = self.strength {
+            self.confidence = confidence(basis, self.id, strength);
+        }
     }
 }

@@ -24,6 +24,7 @@ mod link;
 mod map_range;
 mod open_answers;
 mod opened;
+mod page;
 mod recorded;
 mod rested;
 mod rewritten;
@@ -36,7 +37,7 @@ mod worst;
 mod writes;
 
 pub use bench::{Metered, Refused};
-pub use confidence::{COUNTED, FAIR, LIKELY, SURE, Strength, level};
+pub use confidence::{Basis, COUNTED, COUNTED_RECORDED, FAIR, LIKELY, SURE, Strength, level};
 pub use document::{from_document, step};
 pub use finding::{Finding, Value, size};
 pub use recorded::from_flashbench;
@@ -104,6 +105,8 @@ pub struct Report {
     pub elapsed_s: f64,
     /// Why it ended early, where it did.
     pub cut_short: Option<StopReason>,
+    /// The counts on which the confidences rest.
+    pub basis: Basis,
 }
 
 impl Report {
@@ -128,10 +131,10 @@ impl Report {
         }
     }
 
-    /// The number of an answer that is a count.
+    /// The number of an answer that is a count; the lowest of a range.
     pub fn count(&self, id: &str) -> Option<u32> {
         match self.finding(id)?.value? {
-            Value::Count(count) => Some(count),
+            Value::Count(count) | Value::Range(count, _) => Some(count),
             _ => None,
         }
     }
@@ -284,7 +287,7 @@ const QUESTIONS: [(&str, &str, bool); 24] = [
     ("buffer", "RAM that gathers writes", true),
     ("dies", "Parts that read independently", false),
     ("map-span", "Range covered by the map cache", false),
-    ("page", "Page, as reads see it", false),
+    ("page", page::PAGE, false),
     ("unit", "Allocation unit", false),
     ("offset", "Where the first boundary lies", false),
     (

@@ -87,15 +87,26 @@ impl Cid {
         })
     }
 
+    /// Whose identifiers these are, where known.
+    pub(super) fn maker_of(family: Family, manufacturer: u8, oem: u16) -> Option<&'static str> {
+        match family {
+            Family::Sd => {
+                let pair = |m: &&(u8, u16, &str)| (m.0, m.1) == (manufacturer, oem);
+                SD_MAKERS.iter().find(pair).map(|m| m.2)
+            }
+            Family::Mmc => {
+                let maker = MMC_MAKERS.iter().find(|m| m.0 == manufacturer);
+                maker.map(|m| m.1)
+            }
+        }
+    }
+
     fn sd(r: &Register<16>) -> Self {
         let (manufacturer, oem) = (r.bits(127, 120) as u8, r.bits(119, 104) as u16);
-        let maker = SD_MAKERS
-            .iter()
-            .find(|(mid, oid, _)| (*mid, *oid) == (manufacturer, oem));
         Cid {
             manufacturer,
             oem,
-            maker: maker.map(|(_, _, name)| *name),
+            maker: Self::maker_of(Family::Sd, manufacturer, oem),
             product: r.characters(64, 5),
             revision: (r.bits(63, 60) as u8, r.bits(59, 56) as u8),
             serial: r.bits(55, 24) as u32,
@@ -107,13 +118,13 @@ impl Cid {
 
     fn mmc(r: &Register<16>, ext_csd_revision: Option<u8>) -> Self {
         let manufacturer = r.bits(127, 120) as u8;
-        let maker = MMC_MAKERS.iter().find(|(mid, _)| *mid == manufacturer);
+        let oem = r.bits(119, 104) as u16;
         let later = ext_csd_revision.is_some_and(|rev| rev >= LATER_YEARS_FROM);
         let year = 1997 + r.bits(11, 8) as u16;
         Cid {
             manufacturer,
-            oem: r.bits(119, 104) as u16,
-            maker: maker.map(|(_, name)| *name),
+            oem,
+            maker: Self::maker_of(Family::Mmc, manufacturer, oem),
             product: r.characters(56, 6),
             revision: (r.bits(55, 52) as u8, r.bits(51, 48) as u8),
             serial: r.bits(47, 16) as u32,

@@ -9,6 +9,7 @@ mod bits;
 mod cid;
 mod csd;
 mod ext_csd;
+mod recorded;
 mod scr;
 mod ssr;
 
@@ -16,6 +17,7 @@ pub use bits::{Register, RegisterError};
 pub use cid::{Checksum, Cid};
 pub use csd::Csd;
 pub use ext_csd::ExtCsd;
+pub use recorded::{RecordedError, RecordedRegisters, read_recorded};
 pub use scr::Scr;
 pub use ssr::Ssr;
 
