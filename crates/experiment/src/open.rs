@@ -204,8 +204,10 @@ impl Simulated {
     /// Target information of the result document.
     pub fn info(&self, device: &Device) -> TargetInfo {
         let source = &self.device_source;
+        let title = &self.host_source.profile.host.title;
         let mode = ModeInfo {
-            name: self.host_source.profile.host.title.clone(),
+            name: title.clone(),
+            host: title.clone(),
             path: device.path().to_vec(),
         };
         TargetInfo {

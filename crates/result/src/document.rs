@@ -117,6 +117,9 @@ impl TargetInfo {
 pub struct ModeInfo {
     /// Short name, referred to by [`StepResult::mode`].
     pub name: String,
+    /// Title of the host, or of its port; the same for every device that was attached to it. Empty in results of version 0.1.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
     /// The chain from host to device, stage by stage.
     pub path: Vec<String>,
 }

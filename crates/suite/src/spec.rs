@@ -78,6 +78,7 @@ impl SimSpec {
     pub fn mode_info(mode: &Mode, path: &[String]) -> ModeInfo {
         ModeInfo {
             name: mode.name.clone(),
+            host: mode.host.host.title.clone(),
             path: path.to_vec(),
         }
     }

@@ -207,14 +207,16 @@ impl FullnessSweep {
         let Some(point) = plan.points.first() else {
             return Vec::new();
         };
+        let host = &point.about.host_source.profile.host.title;
         let name = match self.profile.review.first() {
-            Some(review) => review.mode.clone(),
-            None => point.about.host_source.profile.host.title.clone(),
+            Some(review) => &review.mode,
+            None => host,
         };
         let device = point.about.fresh(self.spec.seed);
         let path = device.map(|device| device.path().to_vec());
         vec![ModeInfo {
-            name,
+            name: name.clone(),
+            host: host.clone(),
             path: path.unwrap_or_default(),
         }]
     }

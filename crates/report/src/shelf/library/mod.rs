@@ -152,6 +152,7 @@ mod tests {
         for (name, path, value) in modes {
             document.target.modes.push(ModeInfo {
                 name: (*name).into(),
+                host: String::new(),
                 path: path.iter().map(|p| (*p).to_string()).collect(),
             });
             document.figures.push(Figure {
