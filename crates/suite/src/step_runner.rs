@@ -408,12 +408,15 @@ pub(crate) const SECOND: Nanos = Nanos::from_secs(1);
 pub(crate) enum Pick {
     Best,
     Mean,
+    /// The value of this run, whose other figures are beside it.
+    At(usize),
 }
 
 impl Pick {
     fn of(self, values: &[f64]) -> Option<f64> {
         match self {
             Pick::Best => values.iter().copied().reduce(f64::max),
+            Pick::At(run) => values.get(run).copied(),
             Pick::Mean => {
                 (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
             }
