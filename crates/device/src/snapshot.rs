@@ -7,7 +7,7 @@ use thiserror::Error;
 
 const MAGIC: &[u8; 8] = b"NSDEVICE";
 /// Rises whenever the state of the device changes its form; older snapshots are refused by name.
-const VERSION: u32 = 20;
+const VERSION: u32 = 21;
 const HEADER: usize = 12;
 const CHECKSUM: usize = 8;
 

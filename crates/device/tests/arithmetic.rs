@@ -2,7 +2,7 @@
 //! reference point of a closed queueing network.
 
 use crate::support;
-use crate::support::plain::{EIGHT_DIES, FAST_LINK, Flash, attach, link_ns};
+use crate::support::plain::{EIGHT_DIES, FAST_LINK, Flash, attach, link_ns, with_map_blocks};
 use crate::support::{Draw, Run, closed_loop, device, near, one, read, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::MapLocation;
@@ -288,7 +288,7 @@ fn the_firmwares_own_reads_take_engines_of_the_ecc() {
         (Some(2), 2 * (55_120 + 200_000)),
         (Some(1), 2 * (55_120 + 200_000)),
     ] {
-        let mut p = reference_point().profile(8);
+        let mut p = with_map_blocks(reference_point()).profile(14);
         let map = &mut p.ftl.as_mut().expect("page-mapped").map;
         map.location = MapLocation::Window;
         map.window_kib = Some(8);

@@ -16,11 +16,11 @@ fn slow_decoding(engines: Option<u32>) -> Profile {
     let flash = Flash {
         channels: 4,
         dies_per_channel: 2,
-        blocks: 48,
+        blocks: 54,
         pages_per_block: 32,
         ..FOUR_DIES
     };
-    let mut p = flash.profile(10);
+    let mut p = flash.profile(16);
     p.nand.slc.erase_us = 100.0;
     let controller = p.controller.as_mut().expect("page-mapped");
     controller.decode_us = DECODE_NS as f64 / 1e3;

@@ -1,6 +1,6 @@
 //! Discards cost what they change: a record in the journal, and the pages of the map that held something.
 
-use crate::support::plain::FOUR_DIES;
+use crate::support::plain::{FOUR_DIES, with_map_blocks};
 use crate::support::{self, bare, closed_loop, device, discard, one, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::MapLocation;
@@ -11,7 +11,7 @@ use nandscope_units::Nanos;
 const PER_PAGE: u64 = 1024;
 
 fn windowed() -> Profile {
-    let mut p = FOUR_DIES.profile(10);
+    let mut p = with_map_blocks(FOUR_DIES).profile(16);
     let ftl = p.ftl.as_mut().expect("page-mapped");
     ftl.map.location = MapLocation::Window;
     ftl.map.window_kib = Some(16);

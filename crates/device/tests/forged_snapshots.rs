@@ -59,7 +59,7 @@ fn busy(mut d: Device, seed: u64) -> Device {
 fn page_mapped() -> Device {
     let mut p = support::profile("reference-nvme-64gb");
     (p.nand.channels, p.nand.dies_per_channel, p.nand.planes) = (2, 1, 1);
-    p.nand.blocks_per_plane = 40;
+    p.nand.blocks_per_plane = 48;
     p.nand.word_lines = 4;
     p.nand.page_kib = 8;
     p.nand.cache_read = false;
@@ -72,6 +72,7 @@ fn page_mapped() -> Device {
     ftl.wear_spread_cycles = 2;
     ftl.map.location = MapLocation::Window;
     ftl.map.window_kib = Some(8);
+    ftl.map.update_entries = Some(16);
     ftl.slc_cache = Some(SlcCacheSection {
         static_gb: 0.0001,
         dynamic_gb: 0.001,

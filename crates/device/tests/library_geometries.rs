@@ -45,6 +45,7 @@ fn geometry_of(mut p: Profile, spare_percent: f64) -> (Profile, u32, f64) {
     ftl.slc_cache = None;
     ftl.map.location = MapLocation::Dram;
     (ftl.map.window_kib, ftl.map.host_memory_us) = (None, None);
+    ftl.map.update_entries = None;
     (
         ftl.journal_entries,
         ftl.wear_spread_cycles,

@@ -30,6 +30,7 @@ mod profiles;
 mod registers;
 mod reliability;
 mod relocation;
+mod scattered;
 mod slc_cache;
 mod small_io;
 mod stated_speeds;

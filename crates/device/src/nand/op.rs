@@ -2,7 +2,7 @@
 
 use super::die::Die;
 use super::plane::PlaneSet;
-use crate::ftl::page_map::SegmentId;
+use crate::ftl::page_map::{ProgramId, SegmentId};
 use crate::ftl::superblock_id::SuperblockId;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,11 @@ pub(crate) enum Owner {
         sequence: u32,
         superblock: SuperblockId,
         host_units: u32,
+    },
+    /// A program of map pages.
+    MapProgram {
+        superblock: SuperblockId,
+        program: ProgramId,
     },
     /// A read for relocation: index of the job.
     RelocationRead { job: u32 },

@@ -290,6 +290,9 @@ pub struct MapSection {
     /// Bytes of map that the controller keeps in its own memory of what is in host memory, KiB (only `host-memory`); left
     /// out, none: every look-up fetches.
     pub sram_kib: Option<u32>,
+    /// Changed map entries of moved units that the controller keeps in RAM, to update pages of the map that are not
+    /// loaded with several at once (not for `dram`); left out, each is entered in its page at once.
+    pub update_entries: Option<u32>,
 }
 
 /// Where the mapping table is.

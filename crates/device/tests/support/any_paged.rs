@@ -116,6 +116,7 @@ pub fn build(k: &Knobs) -> (Profile, &'static str) {
     ][usize::from(k.map)];
     p.ftl.as_mut().expect("page-mapped").map.window_kib = (k.map > 0).then_some(8);
     p.ftl.as_mut().expect("page-mapped").map.host_memory_us = (k.map == 2).then_some(3.0);
+    p.ftl.as_mut().expect("page-mapped").map.update_entries = (k.map > 0 && flag(11)).then_some(16);
     p.ftl.as_mut().expect("page-mapped").map.sram_kib = (k.map == 2 && k.journal).then_some(4);
 
     let separated = flag(15) && k.map == 0 && (bits == 1 || k.slc_cache == 0);
@@ -128,7 +129,13 @@ pub fn build(k: &Knobs) -> (Profile, &'static str) {
     let block = slc_block * bits as u64;
     // Enough spare for collection, open blocks, the static cache, and the map's pages and journal.
     let metadata = 256 + 64;
-    let streams = if separated { 4 } else { 0 };
+    let streams = if separated {
+        4
+    } else if k.map > 0 {
+        7
+    } else {
+        0
+    };
     let spare =
         u64::from(k.collection_start) + 5 + streams + (metadata * 4096u64).div_ceil(block).min(12);
     let mut fixed = 0;

@@ -44,6 +44,15 @@ pub const FOUR_DIES: Flash = Flash {
     program_us: 100.0,
 };
 
+/// The same flash with six more blocks per plane, for a map in flash: its pages need superblocks of their own, so that the
+/// capacity is that of a device with six spare superblocks less.
+pub fn with_map_blocks(flash: Flash) -> Flash {
+    Flash {
+        blocks: flash.blocks + 6,
+        ..flash
+    }
+}
+
 /// A fast link, whose transfer of 4 KiB takes 72 ns.
 pub const FAST_LINK: &str = "pcie-5.0-x16";
 

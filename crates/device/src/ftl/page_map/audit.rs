@@ -8,6 +8,7 @@ use crate::command::{CommandKind, Status};
 use crate::events::Event;
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::map_fetches::MapWaiter;
+use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{
     Checked, InvalidState, check_clock, check_near, check_sum, ensure, places_in_use,
@@ -48,6 +49,8 @@ pub(super) struct Census {
     /// Places in the write buffer that these programs give back at their end.
     programmed_units: u64,
     parity_programs: u32,
+    /// Programs of map pages.
+    pub(super) map_programs: Vec<(SuperblockId, ProgramId)>,
     jobs: JobFlow,
     /// Fetches of pages of the map.
     map_fetches: Vec<u32>,
@@ -268,6 +271,14 @@ impl PageMapDevice {
             } => {
                 census.programs.push((sequence, superblock));
                 census.programmed_units += u64::from(host_units);
+                count(&mut census.programs_of, superblock)?;
+                OpClass::Program
+            }
+            Owner::MapProgram {
+                superblock,
+                program,
+            } => {
+                census.map_programs.push((superblock, program));
                 count(&mut census.programs_of, superblock)?;
                 OpClass::Program
             }

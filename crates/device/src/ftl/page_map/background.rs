@@ -212,6 +212,8 @@ impl PageMapDevice {
             self.scratch.sources = sources;
             let fetches = self.fetch_map(wanted, MapWaiter::Job(job), false);
             self.background.jobs[job as usize].reads += fetches;
+            // After the fetches, which read the pages where they were.
+            self.log.write_updated_pages(self.now, &mut written);
             self.submit_host_programs(&mut written);
             self.scratch.written = written;
             if exhausted {
@@ -272,7 +274,7 @@ impl PageMapDevice {
         if !filling && b.active >= b.most {
             return false;
         }
-        let wanted = self.log.needs_relocation()
+        let wanted = self.log.makes_room()
             || self.log.has_refresh()
             || self.log.is_refreshing()
             || (b.idle

@@ -196,23 +196,34 @@ impl Geometry {
         logical.div_ceil(u64::from(self.native.superblock_units.max(1)))
             + u64::from(self.collection_start(ftl))
             + u64::from(open_superblocks(ftl))
+            + u64::from(self.map_reserve(ftl))
             + u64::from(self.slc_superblocks_for(static_gb))
     }
 
-    /// Free superblocks at which collection starts. Where the map is in flash, every move may write a
-    /// page of it, and the room of the page's old copy comes back only with its superblock: until as
-    /// many have been written as the map has, there must be room for them.
+    /// Free superblocks at which collection starts. Each stream that is kept apart may open a superblock before it gives
+    /// one back.
     pub fn collection_start(&self, ftl: &FtlSection) -> u32 {
-        if ftl.map.location == MapLocation::Dram {
-            // Each stream that is kept apart may open a superblock before it gives one back.
-            let more = open_superblocks(ftl) - OPEN_SUPERBLOCKS + self.checkpoint_burst(ftl);
-            return ftl.collection_start.saturating_add(more);
+        if has_map_blocks(ftl) {
+            return ftl.collection_start.max(open_superblocks(ftl));
         }
-        let copies = self
-            .map_units()
-            .div_ceil(self.native.superblock_units.max(1));
-        ftl.collection_start
-            .max(copies.saturating_add(OPEN_SUPERBLOCKS))
+        let more = open_superblocks(ftl) - OPEN_SUPERBLOCKS + self.checkpoint_burst(ftl);
+        ftl.collection_start.saturating_add(more)
+    }
+
+    /// Closed superblocks of map pages beyond which they are collected, where the map is in flash: about twice what the
+    /// pages take, so that a victim among them is mostly invalid. 0 for a map in DRAM.
+    pub fn map_superblocks(&self, ftl: &FtlSection) -> u32 {
+        if !has_map_blocks(ftl) {
+            return 0;
+        }
+        let twice = self.map_units().saturating_mul(2);
+        twice.div_ceil(self.native.superblock_units.max(1)) + 1
+    }
+
+    /// Superblocks that [`Geometry::map_superblocks`] takes beyond the valid pages of the map.
+    pub fn map_reserve(&self, ftl: &FtlSection) -> u32 {
+        let valid = self.map_units() / self.native.superblock_units.max(1);
+        self.map_superblocks(ftl).saturating_sub(valid)
     }
 
     /// Superblocks that journal and checkpoint of a map in DRAM fill at once, when the host has written what is admitted
@@ -386,9 +397,16 @@ impl Geometry {
 /// relocation always has a target.
 pub const OPEN_SUPERBLOCKS: u32 = 3;
 
-/// Superblocks that are open at once, and one: with separation by heat, two more.
+/// Superblocks that are open at once, and one: two more for each kind of data that is kept apart, hot data or pages of the
+/// map.
 pub fn open_superblocks(ftl: &FtlSection) -> u32 {
-    OPEN_SUPERBLOCKS + if ftl.separate_by_heat { 2 } else { 0 }
+    let apart = u32::from(ftl.separate_by_heat) + u32::from(has_map_blocks(ftl));
+    OPEN_SUPERBLOCKS + 2 * apart
+}
+
+/// Whether pages of the map are in superblocks of their own: those of a map of which only a part is loaded.
+pub fn has_map_blocks(ftl: &FtlSection) -> bool {
+    ftl.map.location != MapLocation::Dram
 }
 
 /// Whether a map in DRAM is written to flash.

@@ -4,7 +4,8 @@
 //!
 //! The log says *what* must be read, programmed and erased; *when* is the device's affair.
 //! This file holds its state; [`append`] the host's side, [`lookup`] what reads ask, [`slc`] the
-//! cache's rules, [`partial`] writes of less than a unit, [`discard`] what is forgotten, [`choice`] whom to relocate, [`heat`] which data is kept apart, [`relocation`] how, [`life`] what becomes of a
+//! cache's rules, [`partial`] writes of less than a unit, [`map_blocks`] superblocks of map pages, [`map_updates`] changes of the
+//! map that wait in RAM, [`discard`] what is forgotten, [`choice`] whom to relocate, [`heat`] which data is kept apart, [`relocation`] how, [`life`] what becomes of a
 //! superblock after that, [`audit`] the check of it all.
 
 mod append;
@@ -16,6 +17,8 @@ mod heat;
 mod journal;
 mod life;
 mod lookup;
+mod map_blocks;
+mod map_updates;
 mod open;
 mod partial;
 mod relocation;
@@ -37,6 +40,7 @@ use crate::random::Random;
 use checkpoint::Checkpoint;
 use heat::Heat;
 pub(crate) use heat::Pool;
+use map_updates::MapUpdates;
 use nandscope_units::Nanos;
 use partial::Partial;
 use serde::{Deserialize, Serialize};
@@ -49,6 +53,7 @@ pub(crate) struct ProgramUnit {
     pub(crate) program: ProgramId,
     pub(crate) die: Die,
     pub(crate) slc: bool,
+    pub(crate) pool: Pool,
     /// Units of host data in it, which take places in the write buffer; the rest is metadata,
     /// relocated data and padding.
     pub(crate) host_units: u32,
@@ -176,6 +181,11 @@ struct Layout {
     map_pages: u32,
     /// Pages of the map that are loaded, if not all of them are.
     map_cache_slots: Option<u32>,
+    /// Changed entries that are collected in RAM, if they are.
+    update_entries: Option<u32>,
+    /// Closed superblocks of map pages beyond which they are collected, and how many of them hold no valid pages.
+    map_superblocks: u32,
+    map_reserve: u32,
     /// These are in host memory: the controller fetches a page for every look-up that its own memory does not answer.
     map_is_remote: bool,
     /// Pages of the map in the controller's own memory, where it keeps any of what is in host memory.
@@ -222,6 +232,9 @@ impl Layout {
             map_base: Lpn(geometry.user_units),
             map_pages,
             map_cache_slots: ftl.map.window_kib.map(slots),
+            update_entries: ftl.map.update_entries,
+            map_superblocks: geometry.map_superblocks(ftl),
+            map_reserve: geometry.map_reserve(ftl),
             map_is_remote: ftl.map.location == MapLocation::HostMemory,
             near_map_slots: ftl.map.sram_kib.map(slots),
             journal_base: Lpn(logical - journal_units),
@@ -250,8 +263,15 @@ pub(crate) struct Log {
     slc_closed: VecDeque<SuperblockId>,
     slc_count: u32,
     /// By [`Pool`], as is `relocation`.
-    host: [Option<Stream>; 2],
-    relocation: [Option<Stream>; 2],
+    host: [Option<Stream>; Pool::COUNT],
+    relocation: [Option<Stream>; Pool::COUNT],
+    /// Closed superblocks of map pages, which are not among the victims.
+    map_closed: Vec<SuperblockId>,
+    /// Changes of map entries that are collected in RAM.
+    map_updates: Option<MapUpdates>,
+    /// Pages of the map that are written with these changes in the present step.
+    #[serde(skip)]
+    updated: Vec<u32>,
     /// Only where data is separated by heat.
     heat: Option<Heat>,
     victim: Option<Victim>,
@@ -328,8 +348,13 @@ impl Log {
             entries_pending: 0,
             slc_closed: VecDeque::new(),
             slc_count: 0,
-            host: [None; 2],
-            relocation: [None; 2],
+            host: [None; Pool::COUNT],
+            relocation: [None; Pool::COUNT],
+            map_closed: Vec::new(),
+            map_updates: layout
+                .update_entries
+                .map(|entries| MapUpdates::new(entries, layout.map_pages)),
+            updated: Vec::new(),
             heat: ftl.separate_by_heat.then(|| Heat::new(geometry.user_units)),
             victim: None,
             fetched: Fetched::default(),

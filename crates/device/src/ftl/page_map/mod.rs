@@ -46,6 +46,7 @@ use crate::ftl::page_map::log::{Log, PageRun, ProgramUnit};
 use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::map_fetches::{MapFetches, MapWaiter};
 use crate::ftl::page_map::ppn::Ppn;
+pub(crate) use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::page_map::readahead::ReadAhead;
 pub(crate) use crate::ftl::page_map::readahead::SegmentId;
 use crate::host_counters::HostCounters;
@@ -412,6 +413,10 @@ impl PageMapDevice {
                 superblock,
                 host_units,
             } => self.on_host_programmed(sequence, superblock, host_units),
+            Owner::MapProgram {
+                superblock,
+                program,
+            } => self.on_map_programmed(superblock, program),
             Owner::RelocationRead { job } => self.decode_for_relocation(job, pages),
             Owner::RelocationProgram { job } => self.on_relocation_programmed(job),
             Owner::ParityProgram { superblock } => self.on_parity_programmed(superblock),

@@ -220,6 +220,13 @@ fn ftl(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
         ),
         _ => {}
     }
+    if ftl.map.update_entries.is_some() && ftl.map.location == MapLocation::Dram {
+        faults.add(
+            "ftl.map.update_entries",
+            "the whole map is in DRAM and updated there".to_string(),
+            "remove the key, or set location to `window` or `host-memory`",
+        );
+    }
     match (ftl.map.location, ftl.map.host_memory_us) {
         (MapLocation::HostMemory, None) => {
             faults.add(

@@ -63,6 +63,7 @@ const RANGES: &[Range] = &[
     ("ftl.parity_dies", 0.0, 4095.0, |p| ftl(p, |f| of(f.parity_dies))),
     ("ftl.map.window_kib", 8.0, 4_194_304.0, |p| ftl(p, |f| optional(f.map.window_kib))),
     ("ftl.map.sram_kib", 4.0, 1_048_576.0, |p| ftl(p, |f| optional(f.map.sram_kib))),
+    ("ftl.map.update_entries", 16.0, 16_777_216.0, |p| ftl(p, |f| optional(f.map.update_entries))),
     ("ftl.map.host_memory_us", 0.0, 1e4, |p| ftl(p, |f| optional(f.map.host_memory_us))),
     ("ftl.slc_cache.static_gb", 0.0, 1e5, |p| cache(p, |c| c.static_gb)),
     ("ftl.slc_cache.dynamic_gb", 0.0, 1e5, |p| cache(p, |c| c.dynamic_gb)),

@@ -47,7 +47,7 @@ impl Log {
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
     ) -> usize {
-        if self.heat.is_some() || self.map_cache.is_some() || self.checkpoint.is_some() {
+        if self.heat.is_some() || self.checkpoint.is_some() {
             return 0;
         }
         let to = Writer::Host(Pool::Cold);
@@ -69,12 +69,18 @@ impl Log {
         self.gc_writes_since_host = 0;
         self.close_if_full(to);
         self.note_journal_entries(count, now, full);
+        if self.map_cache.is_some() {
+            for unit in units {
+                self.touch_map(self.map_page_of(*unit), true, now, full);
+            }
+            self.forget_wanted();
+        }
         units.len()
     }
 
     /// Closes the host's program units with padding, so that what they hold can be programmed.
     pub(crate) fn close_host_units(&mut self) -> impl Iterator<Item = ProgramUnit> + use<> {
-        let units = Pool::ALL.map(|pool| self.pad(Writer::Host(pool)));
+        let units = Pool::HOST.map(|pool| self.pad(Writer::Host(pool)));
         units.into_iter().flatten()
     }
 

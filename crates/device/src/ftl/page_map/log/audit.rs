@@ -100,6 +100,7 @@ impl Log {
             .chain(self.slc_closed.iter().copied())
             .chain(self.refresh_queue.iter().map(|target| target.superblock))
             .chain(self.to_erase.iter().copied())
+            .chain(self.map_closed.iter().copied())
             .chain(free);
         for superblock in named {
             ensure!(
@@ -129,6 +130,7 @@ impl Log {
                 map_cache.audit(slots, self.layout.map_pages)?;
             }
         }
+        self.audit_updates()?;
         let mut coming = self.near_map.iter().flat_map(MapCache::coming);
         ensure!(
             coming.next().is_none(),
@@ -147,8 +149,10 @@ impl Log {
         }
         let hot = self.host[Pool::Hot as usize].is_some()
             || self.relocation[Pool::Hot as usize].is_some();
+        let map = self.host[Pool::Map as usize].is_some()
+            || self.relocation[Pool::Map as usize].is_some();
         ensure!(
-            self.is_separated() || !hot,
+            (self.is_separated() || !hot) && (self.map_cache.is_some() || !map),
             "data is kept apart that the profile does not separate"
         );
         for stream in self.relocation.iter().flatten() {
@@ -189,7 +193,11 @@ impl Log {
             victim.end == start + units
                 && (start..=victim.end).contains(&victim.cursor)
                 && self.next_to_move(&passed).is_none()
-                && (self.is_separated() || victim.pool == Pool::Cold)
+                && match victim.pool {
+                    Pool::Cold => true,
+                    Pool::Hot => self.is_separated(),
+                    Pool::Map => self.map_cache.is_some(),
+                }
                 && victim.yield_per_move <= u64::from(units) * CREDIT_PER_UNIT,
             "superblock {} is collected from {} to {}",
             victim.superblock,
@@ -384,18 +392,22 @@ impl Log {
             "a cached superblock is listed twice: {:?}",
             self.slc_closed
         );
+        let of_map: BTreeSet<SuperblockId> = self.map_closed.iter().copied().collect();
         for superblock in in_state(State::Closed) {
             let slc = self.blocks.get(superblock).slc;
+            let map = self.holds_map_pages(superblock);
             ensure!(
-                native.contains(&superblock) != slc && cached.contains(&superblock) == slc,
+                native.contains(&superblock) != (slc || map)
+                    && cached.contains(&superblock) == slc
+                    && of_map.contains(&superblock) == map,
                 "closed superblock {superblock} (SLC: {slc}) is not where it belongs"
             );
         }
         let closed = in_state(State::Closed).count();
         ensure!(
-            native.len() + cached.len() == closed,
+            native.len() + cached.len() + self.map_closed.len() == closed,
             "{closed} superblocks are closed, {} are listed",
-            native.len() + cached.len()
+            native.len() + cached.len() + self.map_closed.len()
         );
         for superblock in &native {
             let (listed, valid) = (

@@ -1,7 +1,7 @@
 //! Which superblock is relocated next, and why: folding, collection, refresh, wear levelling; and how
 //! far the host must wait for it.
 
-use super::{Cause, Log, RefreshTarget, Stream, Victim};
+use super::{Cause, Log, Pool, RefreshTarget, Stream, Victim};
 use crate::convert::{Narrow, ToF64};
 use crate::ftl::blocks::{NATIVE_CYCLE, State};
 use crate::ftl::page_map::geometry::OPEN_SUPERBLOCKS;
@@ -45,7 +45,7 @@ impl Log {
 
     /// What a host unit takes from the free space, in native units.
     pub(crate) fn cost_of_host_unit(&self) -> u64 {
-        let slc = self.host.iter().flatten().any(|s| s.slc);
+        let slc = self.host_streams().any(|s| s.slc);
         let data = u64::from(if slc {
             self.geometry.native.superblock_units / self.geometry.slc.superblock_units
         } else {
@@ -119,36 +119,38 @@ impl Log {
     }
 
     pub(super) fn choose_victim(&mut self, now: Nanos, idle: bool) -> Option<Victim> {
-        let (superblock, cause, only) =
-            if self.must_fold() || (idle && !self.needs_relocation() && self.has_slc_data()) {
-                (self.slc_closed.pop_front()?, Cause::Fold, None)
-            } else if self.needs_relocation() && !self.refresh_is_due() {
-                let (superblock, cause) = self.gc_victim(now)?;
-                (superblock, cause, None)
-            } else if let Some(target) = self.refresh_victim() {
-                (target.superblock, Cause::Refresh, target.block)
-            } else if self.needs_relocation() {
-                let (superblock, cause) = self.gc_victim(now)?;
-                (superblock, cause, None)
-            } else if idle && self.collects_in_idle_time() {
-                (self.victims.least()?, Cause::Collect, None)
-            } else {
-                return None;
-            };
+        let (superblock, cause, only) = if let Some(superblock) = self.map_victim() {
+            (superblock, Cause::Collect, None)
+        } else if self.must_fold() || (idle && !self.needs_relocation() && self.has_slc_data()) {
+            (self.slc_closed.pop_front()?, Cause::Fold, None)
+        } else if self.needs_relocation() && !self.refresh_is_due() {
+            let (superblock, cause) = self.gc_victim(now)?;
+            (superblock, cause, None)
+        } else if let Some(target) = self.refresh_victim() {
+            (target.superblock, Cause::Refresh, target.block)
+        } else if self.needs_relocation() {
+            let (superblock, cause) = self.gc_victim(now)?;
+            (superblock, cause, None)
+        } else if idle && self.collects_in_idle_time() {
+            (self.victims.least()?, Cause::Collect, None)
+        } else {
+            return None;
+        };
         self.gc_victims_in_row = if cause == Cause::Collect {
             self.gc_victims_in_row.saturating_add(1)
         } else {
             0
         };
+        let pool = self.pool_of_victim(superblock);
         self.victims.remove(superblock);
+        self.map_closed.retain(|s| *s != superblock);
         let block = self.blocks.get_mut(superblock);
         block.state = State::Collecting;
         let valid = u64::from(block.valid);
-        let pool = self.pool_of_victim(superblock);
         let start = self.geometry.ppn(superblock, 0);
         let gained = u64::from(self.geometry.native.superblock_units).saturating_sub(valid);
         let yield_per_move = (gained * CREDIT_PER_UNIT).checked_div(valid).unwrap_or(0);
-        if cause == Cause::Collect {
+        if cause == Cause::Collect && pool != Pool::Map {
             self.mean_yield = match self.mean_yield {
                 0 => yield_per_move,
                 mean => mean - mean / VICTIMS_IN_MEAN + yield_per_move / VICTIMS_IN_MEAN,
@@ -162,9 +164,10 @@ impl Log {
             only,
             pool,
             empty: valid == 0 && only.is_none(),
-            yield_per_move: match cause {
-                Cause::Refresh => self.loan_per_move(),
-                Cause::Collect | Cause::Fold => yield_per_move,
+            yield_per_move: match (cause, pool) {
+                // What these make room for is not the host's data.
+                (Cause::Refresh, _) | (Cause::Collect, Pool::Map) => self.loan_per_move(),
+                (Cause::Collect | Cause::Fold, _) => yield_per_move,
             },
         })
     }
@@ -188,12 +191,9 @@ impl Log {
     /// Credit for each unit of a victim that makes little room or none: the host goes on at the expense of the
     /// free superblocks that collection can do without.
     fn loan_per_move(&self) -> u64 {
-        if self.map_cache.is_some() {
-            // The free superblocks are for pages of the map, which every move may write.
-            return 0;
-        }
         let native = u64::from(self.geometry.native.superblock_units);
-        let least = u64::from(OPEN_SUPERBLOCKS + self.layout.checkpoint_burst) * native;
+        let kept = OPEN_SUPERBLOCKS + self.map_streams() + self.layout.checkpoint_burst;
+        let least = u64::from(kept) * native;
         let start = u64::from(self.gc_low_watermark()) * native;
         let lent = self.free_room().min(start).saturating_sub(least);
         self.mean_yield / start.saturating_sub(least).max(1) * lent
@@ -203,7 +203,7 @@ impl Log {
     /// checkpoints.
     pub(crate) fn room_at_gc(&self) -> (u64, u64) {
         let native = u64::from(self.geometry.native.superblock_units);
-        let last = 1 + u64::from(self.layout.checkpoint_burst);
+        let last = u64::from(1 + self.map_streams() + self.layout.checkpoint_burst);
         (u64::from(self.gc_low_watermark()) * native, last * native)
     }
 

@@ -64,6 +64,9 @@ impl Log {
                 if let Some(map_cache) = &mut self.map_cache {
                     map_cache.forget(page);
                 }
+                if let Some(updates) = &mut self.map_updates {
+                    updates.take(page);
+                }
                 self.forget(self.layout.map_base + page);
             }
         }

@@ -26,10 +26,14 @@ pub(crate) enum Pool {
     #[default]
     Cold,
     Hot,
+    /// Pages of a map of which only a part is loaded ([`super::map_blocks`]).
+    Map,
 }
 
 impl Pool {
-    pub(super) const ALL: [Pool; 2] = [Pool::Cold, Pool::Hot];
+    pub(super) const COUNT: usize = 3;
+    /// Those of the host's data.
+    pub(super) const HOST: [Pool; 2] = [Pool::Cold, Pool::Hot];
 }
 
 /// How often chunks are written.
@@ -126,6 +130,9 @@ impl Log {
 
     /// The pool to which most of the valid data of a superblock belongs now.
     pub(super) fn pool_of_victim(&self, superblock: SuperblockId) -> Pool {
+        if self.holds_map_pages(superblock) {
+            return Pool::Map;
+        }
         let Some(heat) = &self.heat else {
             return Pool::Cold;
         };

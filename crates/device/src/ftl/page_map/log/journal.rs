@@ -2,7 +2,7 @@
 //! Without `ftl.journal_pages`, what a checkpoint of a map in DRAM writes is not modelled.
 
 use super::checkpoint::Checkpoint;
-use super::{Log, ProgramUnit, Stream};
+use super::{Log, Pool, ProgramUnit, Stream};
 use crate::convert::Narrow;
 use crate::ftl::page_map::lpn::Lpn;
 use nandscope_units::Nanos;
@@ -45,7 +45,7 @@ impl Log {
         let page = self.journal_next;
         let unit = self.layout.journal_base + page;
         self.journal_next = (self.journal_next + 1) % self.layout.journal_units;
-        self.write_metadata(unit, now, full);
+        self.write_metadata((Pool::Cold, unit), now, full);
         self.checkpoint_with(page, now, full);
     }
 
@@ -85,7 +85,8 @@ impl Log {
         let due = |checkpoint: &Checkpoint| checkpoint.due(journal_page);
         let mut left = self.checkpoint.as_ref().map_or(0, due);
         while let Some(page) = self.checkpoint.as_mut().and_then(|c| c.pass(&mut left)) {
-            self.write_metadata(self.layout.map_base + page, now, full);
+            let unit = self.layout.map_base + page;
+            self.write_metadata((Pool::Cold, unit), now, full);
         }
     }
 

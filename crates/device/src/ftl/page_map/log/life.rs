@@ -42,7 +42,11 @@ impl Log {
         }
         block.state = State::Closed;
         let valid = block.valid;
-        self.victims.insert(superblock, valid);
+        if self.holds_map_pages(superblock) {
+            self.map_closed.push(superblock);
+        } else {
+            self.victims.insert(superblock, valid);
+        }
     }
 
     pub(super) fn queue_erase(&mut self, superblock: SuperblockId) {
@@ -51,6 +55,7 @@ impl Log {
         if slc {
             self.slc_closed.retain(|s| *s != superblock);
         }
+        self.map_closed.retain(|s| *s != superblock);
         let block = self.blocks.get_mut(superblock);
         debug_assert_eq!(block.valid, 0, "valid data would be erased");
         debug_assert_ne!(block.state, State::Erasing, "a superblock is erased twice");
@@ -112,7 +117,7 @@ impl Log {
 
     /// Data is being gathered for the next program of a stream of the host.
     pub(crate) fn is_gathering(&self) -> bool {
-        self.host.iter().flatten().any(|s| s.filling > 0)
+        self.host_streams().any(|s| s.filling > 0)
     }
 
     /// Units that the host can write before an erase must end: the last free superblock is kept
@@ -120,7 +125,7 @@ impl Log {
     pub(crate) fn host_space_units(&self) -> u64 {
         let mode = |slc: bool| self.geometry.mode(slc).superblock_units;
         let left = |s: &Option<Stream>| s.map_or(0, |s| mode(s.slc) - s.next);
-        let kept = 1 + self.layout.checkpoint_burst;
+        let kept = 1 + self.layout.checkpoint_burst + self.map_streams();
         let mut fresh = self.blocks.free_count().saturating_sub(kept);
         let mut open = left(&self.host[Pool::Cold as usize]);
         if self.is_separated() {
@@ -136,7 +141,7 @@ impl Log {
     /// Native units that can be written without any relocation.
     pub(crate) fn free_units(&self) -> u64 {
         let left = |s: &Stream| self.geometry.mode(s.slc).superblock_units - s.next;
-        let open = self.host.iter().flatten().map(left).sum::<u32>();
+        let open = self.host_streams().map(left).sum::<u32>();
         u64::from(self.blocks.free_count()) * u64::from(self.geometry.native.superblock_units)
             + u64::from(open)
     }
@@ -160,7 +165,10 @@ impl Log {
     /// Ends the device's life where fewer blocks are left to collect with than the check of a
     /// profile asks for.
     pub(super) fn note_retired(&mut self, now: Nanos) {
-        let least = self.layout.gc_start + self.layout.open + self.layout.slc.fixed;
+        let least = self.layout.gc_start
+            + self.layout.open
+            + self.layout.map_reserve
+            + self.layout.slc.fixed;
         if self.blocks.retired() + least > self.layout.spare {
             self.end_life(now);
         }
@@ -186,7 +194,7 @@ impl Log {
         loop {
             self.erase_invalid_instantly(now);
             let wanted =
-                self.needs_relocation() || idle && (self.has_slc_data() || self.victim.is_some());
+                self.makes_room() || idle && (self.has_slc_data() || self.victim.is_some());
             if !wanted || self.is_read_only() || self.gc_is_futile() {
                 break;
             }
@@ -199,6 +207,7 @@ impl Log {
             let (moved, exhausted) = self.relocate(now, &mut sources, &mut written, &mut full);
             self.prefetch_moves(moved);
             self.wanted.clear();
+            self.write_updated_pages(now, &mut written);
             for unit in written.drain(..).chain(full) {
                 self.program_done(unit.superblock);
             }

@@ -32,8 +32,13 @@ impl Log {
         }
     }
 
-    pub(super) fn write_metadata(&mut self, logical: Lpn, now: Nanos, full: &mut Vec<ProgramUnit>) {
-        let units = self.append_host(Pool::Cold, (logical, 1), false, now, full);
+    pub(super) fn write_metadata(
+        &mut self,
+        (pool, logical): (Pool, Lpn),
+        now: Nanos,
+        full: &mut Vec<ProgramUnit>,
+    ) {
+        let units = self.append_host(pool, (logical, 1), false, now, full);
         self.programmed.metadata += u64::from(units);
     }
 
@@ -95,11 +100,15 @@ impl Log {
         for i in 0..count {
             let logical = self.map.owner(to + i);
             let page = self.map_page_of(logical);
-            if logical < self.layout.map_base && last != Some(page) {
+            if logical >= self.layout.map_base || self.collect_update(page) {
+                continue;
+            }
+            if last != Some(page) {
                 self.touch_map(page, true, now, full);
                 last = Some(page);
             }
         }
+        self.choose_updates(now, full);
     }
 
     /// Looks a map page up. What it must wait for is among the wanted pages afterwards.
@@ -114,6 +123,10 @@ impl Log {
             return;
         };
         let lookup = map_cache.touch(page, change);
+        if change && let Some(updates) = &mut self.map_updates {
+            // They are entered in the page while it is loaded.
+            updates.take(page);
+        }
         let absent = matches!(lookup, Lookup::Miss { .. });
         // What has left host memory counts as absent here, too.
         let near = self.near_map.as_mut();
@@ -125,7 +138,7 @@ impl Log {
             write_back: Some(old),
         } = lookup
         {
-            self.write_metadata(self.layout.map_base + old, now, full);
+            self.write_map_page(old, now, full);
         }
     }
 

@@ -11,10 +11,18 @@ use nandscope_units::Nanos;
 /// What fills an open superblock.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Writer {
-    /// Data of the host for a pool, and the map's own.
+    /// Data of the host for a pool, the map's journal, and pages of the map.
     Host(Pool),
     /// What relocation moves to a pool.
     Relocation(Pool),
+}
+
+impl Writer {
+    fn pool(self) -> Pool {
+        match self {
+            Writer::Host(pool) | Writer::Relocation(pool) => pool,
+        }
+    }
 }
 
 impl Log {
@@ -47,7 +55,8 @@ impl Log {
     }
 
     fn open_for(&mut self, writer: Writer, now: Nanos) -> Option<Stream> {
-        let slc = matches!(writer, Writer::Host(_)) && self.slc_may_grow();
+        let may_be_slc = matches!(writer, Writer::Host(Pool::Cold | Pool::Hot));
+        let slc = may_be_slc && self.slc_may_grow();
         let superblock = self.blocks.open(slc, now)?;
         self.slc_count += u32::from(slc);
         Some(Stream {
@@ -124,6 +133,7 @@ impl Log {
             program,
             die: self.geometry.die_of(slc, program),
             slc,
+            pool: writer.pool(),
             host_units,
         })
     }
@@ -159,11 +169,11 @@ impl Log {
         if open.next == units {
             let (superblock, slc) = (open.superblock, open.slc);
             *self.stream_mut(writer) = None;
-            self.close_superblock(superblock, slc);
+            self.close_superblock(superblock, slc, writer.pool());
         }
     }
 
-    fn close_superblock(&mut self, superblock: SuperblockId, slc: bool) {
+    fn close_superblock(&mut self, superblock: SuperblockId, slc: bool, pool: Pool) {
         self.closings += 1;
         let block = self.blocks.get_mut(superblock);
         block.state = State::Closed;
@@ -173,6 +183,8 @@ impl Log {
             self.queue_erase(superblock);
         } else if slc {
             self.slc_closed.push_back(superblock);
+        } else if pool == Pool::Map {
+            self.map_closed.push(superblock);
         } else {
             self.victims.insert(superblock, valid);
         }

@@ -34,7 +34,7 @@ impl Log {
 
     /// Units of valid data in SLC superblocks.
     pub(crate) fn slc_used_units(&self) -> u64 {
-        let open = self.host.iter().flatten().filter(|s| s.slc);
+        let open = self.host_streams().filter(|s| s.slc);
         let open = open.map(|s| s.superblock);
         self.slc_closed
             .iter()

@@ -5,7 +5,7 @@ use crate::convert::Narrow;
 use crate::ftl::page_map::audit::Census;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::invariant::{Checked, ensure, places_in_use};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Writes {
     /// Checks the buffer and everything that the queues hold on its way through it; `gathers` says whether
@@ -66,6 +66,12 @@ impl Writes {
                     .is_none_or(|p| !p.done || p.map_waits > 0)
                 && done == first as usize,
             "programs of the host are under way that nobody waits for"
+        );
+        ensure!(
+            self.map_programs.iter().collect::<BTreeSet<_>>()
+                == queued.map_programs.iter().collect()
+                && self.map_programs.len() == queued.map_programs.len(),
+            "programs of the map are lost, or done twice"
         );
         self.audit_waits(
             &queued.map_waits,

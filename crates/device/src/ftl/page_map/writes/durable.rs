@@ -77,7 +77,9 @@ impl PageMapDevice {
         self.close_host_units();
         self.end_linger(true);
         let mut none = Vec::new();
-        while (!self.writes.in_flight.is_empty() || self.parity_programs > 0)
+        while (!self.writes.in_flight.is_empty()
+            || !self.writes.map_programs.is_empty()
+            || self.parity_programs > 0)
             && let Some(next) = self.events.next_time()
         {
             self.advance(next, &mut none);

@@ -53,6 +53,8 @@ pub(in crate::ftl::page_map) struct Writes {
     /// Sequence number of the first entry of `in_flight`.
     base: u32,
     in_flight: VecDeque<InFlight>,
+    /// Programs of map pages that are under way.
+    map_programs: Vec<(SuperblockId, ProgramId)>,
     /// All programs before this sequence number are done.
     programmed: u32,
     /// Pages of the map that units of the next program must be entered in.
@@ -80,6 +82,7 @@ impl Writes {
             free_transfers: Vec::new(),
             base: 0,
             in_flight: VecDeque::new(),
+            map_programs: Vec::new(),
             programmed: 0,
             gathering_map_waits: 0,
             gathering_merges: 0,
@@ -160,6 +163,7 @@ impl Writes {
         self.in_flight
             .iter()
             .any(|f| !f.done && f.superblock == superblock && f.program == program)
+            || self.map_programs.contains(&(superblock, program))
     }
 
     /// A program that is under way, or whose units are not all entered in the map.

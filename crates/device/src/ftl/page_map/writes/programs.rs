@@ -4,7 +4,8 @@
 use super::InFlight;
 use crate::convert::Narrow;
 use crate::ftl::page_map::PageMapDevice;
-use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::page_map::log::{Pool, ProgramUnit};
+use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::PlaneSet;
 use crate::nand::{FlashOp, OpClass, Owner};
@@ -16,7 +17,11 @@ impl PageMapDevice {
     #[inline]
     pub(in crate::ftl::page_map) fn submit_host_programs(&mut self, units: &mut Vec<ProgramUnit>) {
         for unit in &*units {
-            self.submit_host_program(*unit);
+            if unit.pool == Pool::Map {
+                self.submit_map_program(*unit);
+            } else {
+                self.submit_host_program(*unit);
+            }
         }
         units.clear();
         self.relocate_for_credit();
@@ -40,6 +45,33 @@ impl PageMapDevice {
         self.writes.staged.push_back(unit);
         self.writes.lingers = true;
         self.end_linger(false);
+    }
+
+    /// Pages of the map take no place in the write buffer, and no flush waits for them: the journal and the tags beside
+    /// data repeat what they say. The host pays no credit for them, as their superblocks have room of their own.
+    fn submit_map_program(&mut self, unit: ProgramUnit) {
+        let (superblock, program) = (unit.superblock, unit.program);
+        self.writes.map_programs.push((superblock, program));
+        self.submit_program(
+            unit,
+            Owner::MapProgram {
+                superblock,
+                program,
+            },
+        );
+        self.program_parity(&unit);
+    }
+
+    pub(in crate::ftl::page_map) fn on_map_programmed(
+        &mut self,
+        superblock: SuperblockId,
+        program: ProgramId,
+    ) {
+        self.writes
+            .map_programs
+            .retain(|under_way| *under_way != (superblock, program));
+        self.log.program_done(superblock);
+        self.erase_invalid();
     }
 
     /// The last program unit waits no longer for the rest of its last unit, which a sequential stream of

@@ -1,0 +1,261 @@
+//! Changed map entries of moved units that wait in RAM (`ftl.map.update_entries`). To update a page of the map that is not
+//! loaded, it must be read and written, whether for one entry or for many. Entries are therefore grouped by page, and when
+//! the RAM for them is full, the page with the most is updated: the batch updates of DFTL (Gupta et al., ASPLOS 2009),
+//! with the dirty buffer of S-FTL (Jiang et al., "S-FTL: An Efficient Address Translation for Flash Memory by Exploiting
+//! Spatial Locality", MSST 2011), which postpones pages of which few entries have changed.
+//!
+//! A unit that is moved twice takes two entries. A power cut loses none: the tags beside moved units repeat them.
+
+use super::{Log, ProgramUnit, WantedPage};
+use crate::invariant::{Checked, ensure};
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+const NONE: u32 = u32::MAX;
+/// Pages with this many entries or more are in one list.
+const MANY: usize = 64;
+
+/// The neighbours of a page in the list of those with as many entries.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Node {
+    entries: u32,
+    before: u32,
+    after: u32,
+}
+
+/// Ends of a list of pages, in the order in which they got there.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct List {
+    first: u32,
+    last: u32,
+}
+
+/// Changed entries by page of the map.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct MapUpdates {
+    /// Entries for which there is RAM.
+    most: u32,
+    entries: u32,
+    nodes: Vec<Node>,
+    /// By number of entries, up to [`MANY`].
+    lists: Vec<List>,
+}
+
+/// The list of pages with so many entries.
+fn list_of(entries: u32) -> usize {
+    (entries as usize).min(MANY)
+}
+
+impl MapUpdates {
+    /// RAM for `most` entries of a map of `pages`.
+    pub(super) fn new(most: u32, pages: u32) -> Self {
+        let node = Node {
+            entries: 0,
+            before: NONE,
+            after: NONE,
+        };
+        let list = List {
+            first: NONE,
+            last: NONE,
+        };
+        MapUpdates {
+            most,
+            entries: 0,
+            nodes: vec![node; pages as usize],
+            lists: vec![list; MANY + 1],
+        }
+    }
+
+    /// An entry of a page has changed.
+    pub(super) fn add(&mut self, page: u32) {
+        let entries = self.nodes[page as usize].entries;
+        self.entries += 1;
+        if list_of(entries + 1) == list_of(entries) {
+            self.nodes[page as usize].entries += 1;
+            return;
+        }
+        self.unlink(page);
+        self.nodes[page as usize].entries = entries + 1;
+        let list = &mut self.lists[list_of(entries + 1)];
+        let before = std::mem::replace(&mut list.last, page);
+        if before == NONE {
+            list.first = page;
+        } else {
+            self.nodes[before as usize].after = page;
+        }
+        self.nodes[page as usize].before = before;
+    }
+
+    /// The entries of a page are needed no longer, or entered in it.
+    pub(super) fn take(&mut self, page: u32) {
+        self.unlink(page);
+        let node = &mut self.nodes[page as usize];
+        self.entries -= std::mem::take(&mut node.entries);
+    }
+
+    /// The page with the most entries, if they are more than there is RAM for: of several, the one that has had them
+    /// longest. Its entries are entered in it.
+    fn take_fullest_beyond_ram(&mut self) -> Option<u32> {
+        if self.entries <= self.most {
+            return None;
+        }
+        let fullest = self.lists.iter().rev().find(|list| list.first != NONE)?;
+        let page = fullest.first;
+        self.take(page);
+        Some(page)
+    }
+
+    /// Takes a page out of its list.
+    fn unlink(&mut self, page: u32) {
+        let node = &mut self.nodes[page as usize];
+        let (before, after) = (node.before, node.after);
+        let entries = node.entries;
+        (node.before, node.after) = (NONE, NONE);
+        if entries == 0 {
+            return;
+        }
+        let list = &mut self.lists[list_of(entries)];
+        match before {
+            NONE => list.first = after,
+            page => self.nodes[page as usize].after = after,
+        }
+        match after {
+            NONE => list.last = before,
+            page => self.nodes[page as usize].before = before,
+        }
+    }
+
+    /// Checks that every page is in the list that its entries say, and that there is RAM for all of them.
+    fn audit(&self, most: u32, pages: u32) -> Checked {
+        let entries: u64 = self.nodes.iter().map(|node| u64::from(node.entries)).sum();
+        ensure!(
+            self.most == most
+                && self.nodes.len() == pages as usize
+                && self.lists.len() == MANY + 1
+                && u64::from(self.entries) == entries
+                && self.entries <= most,
+            "{entries} changed entries of {} pages of the map wait, {} were counted",
+            self.nodes.len(),
+            self.entries
+        );
+        let mut listed = 0;
+        for (number, list) in self.lists.iter().enumerate() {
+            let (mut before, mut at) = (NONE, list.first);
+            while let Some(node) = self.nodes.get(at as usize) {
+                listed += 1;
+                ensure!(
+                    node.before == before
+                        && node.entries > 0
+                        && list_of(node.entries) == number
+                        && listed <= self.nodes.len(),
+                    "page {at} of the map is listed with other entries than it has: {node:?}"
+                );
+                (before, at) = (at, node.after);
+            }
+            ensure!(
+                at == NONE && before == list.last,
+                "the list of map pages with {number} changed entries ends at {at}"
+            );
+        }
+        let waiting = self.nodes.iter().filter(|node| node.entries > 0).count();
+        ensure!(
+            waiting == listed,
+            "{waiting} pages of the map wait for an update, {listed} are listed"
+        );
+        Ok(())
+    }
+}
+
+impl Log {
+    /// Keeps the changed entry of a moved unit in RAM, if there is any for it and the page is not loaded; returns whether
+    /// it did.
+    pub(super) fn collect_update(&mut self, page: u32) -> bool {
+        let (Some(updates), Some(map_cache)) = (&mut self.map_updates, &self.map_cache) else {
+            return false;
+        };
+        let absent = !map_cache.holds(page);
+        if absent {
+            updates.add(page);
+        }
+        absent
+    }
+
+    /// Chooses the pages that must be updated now. Those that are not loaded are wanted; [`Log::write_updated_pages`]
+    /// must follow when their fetch has begun.
+    pub(super) fn choose_updates(&mut self, now: Nanos, full: &mut Vec<ProgramUnit>) {
+        let next = |log: &mut Log| log.map_updates.as_mut()?.take_fullest_beyond_ram();
+        while let Some(page) = next(self) {
+            let is_loaded = |log: &Log| log.map_cache.as_ref().is_some_and(|c| c.holds(page));
+            if is_loaded(self) {
+                self.touch_map(page, true, now, full);
+            } else {
+                self.wanted.push(WantedPage { page, absent: true });
+                self.updated.push(page);
+            }
+        }
+    }
+
+    /// Writes the pages of the map that [`Log::relocate`] has updated.
+    pub(crate) fn write_updated_pages(&mut self, now: Nanos, full: &mut Vec<ProgramUnit>) {
+        let mut updated = std::mem::take(&mut self.updated);
+        for page in updated.drain(..) {
+            self.write_map_page(page, now, full);
+        }
+        self.updated = updated;
+    }
+
+    /// Checks the changed entries that wait in RAM.
+    pub(super) fn audit_updates(&self) -> Checked {
+        let l = &self.layout;
+        ensure!(
+            self.map_updates.is_some() == l.update_entries.is_some(),
+            "changed entries of the map are collected otherwise than the profile says"
+        );
+        match (&self.map_updates, l.update_entries) {
+            (Some(updates), Some(most)) => updates.audit(most, l.map_pages),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// Against counts in a list that is searched.
+    #[test]
+    fn the_page_with_the_most_changed_entries_is_updated() {
+        let mut updates = MapUpdates::new(40, 30);
+        // Entries of a page, and when it got as many.
+        let mut model = [(0u32, 0u32); 30];
+        let mut random = Random::new(3);
+        for step in 1..20_000 {
+            let among = 1 + random.below(30);
+            let page = random.below(among);
+            if random.below(10) == 0 {
+                updates.take(page as u32);
+                model[page as usize] = (0, 0);
+            } else {
+                updates.add(page as u32);
+                let (entries, since) = &mut model[page as usize];
+                *entries += 1;
+                if *entries as usize <= MANY {
+                    *since = step;
+                }
+            }
+            while let Some(page) = updates.take_fullest_beyond_ram() {
+                let rank = |page: usize| {
+                    let (entries, since) = model[page];
+                    (std::cmp::Reverse(list_of(entries)), since)
+                };
+                let fullest = (0..30).min_by_key(|page| rank(*page)).expect("pages");
+                assert_eq!(page as usize, fullest, "{model:?}");
+                model[fullest] = (0, 0);
+            }
+            assert_eq!(updates.audit(40, 30), Ok(()));
+            let entries: Vec<u32> = updates.nodes.iter().map(|node| node.entries).collect();
+            assert_eq!(entries, model.map(|page| page.0));
+        }
+    }
+}
