@@ -150,9 +150,11 @@ impl Round {
             let restored = restore(&mut device, &mut journal, Since::LeftBehind).unwrap();
             assert_eq!(device.writes, 0, "{number}");
             if seed == number && first_batch {
-                assert!(restored.unseen.is_some(), "{number}: {restored:?}");
-                let kept = journal.close(&restored).unwrap();
-                assert!(kept.is_some() && path.exists(), "{number}");
+                if !journal.tags_put_back() {
+                    assert!(restored.unseen.is_some(), "{number}: {restored:?}");
+                    let kept = journal.close(&restored).unwrap();
+                    assert!(kept.is_some() && path.exists(), "{number}");
+                }
                 continue;
             }
             let Some(evidence) = &restored.unrecognized else {
