@@ -51,6 +51,10 @@ fn a_file_that_was_never_written_is_not_the_other_one() {
     let ours = folder.run(&["run", "two.fio", &tiny(), "--contents"]);
     ours.fails(1, &["verify: "]);
     assert!(said(&ours).contains("the jobs use 2 files"), "{}", ours.out);
+    // Also if both run at the same time.
+    folder.file("both.fio", &text.replace("stonewall\n", ""));
+    let ours = folder.run(&["run", "both.fio", &tiny(), "--contents"]);
+    ours.fails(1, &["verify: "]);
     folder.file("one.fio", &text.replace("file-1", "file-0"));
     folder
         .run(&["run", "one.fio", &tiny(), "--contents"])

@@ -70,11 +70,8 @@ fn of_group(group: &[Job], seed: u64, capacity: Bytes, checks: Vec<Check>) -> Op
         starts.chain([u64::from(job.verify_unit())])
     });
     let block = units.fold(0, greatest_divisor);
-    // A group that only reads finds what earlier runs wrote.
-    let reads_only = group
-        .iter()
-        .all(|job| job.rw.access == Access::Read || job.verify.only);
-    let verifier = Verifier::new(seed, saturating_u32(block), reads_only, checks);
+    let finds_earlier = finds_only_earlier(group, capacity);
+    let verifier = Verifier::new(seed, saturating_u32(block), finds_earlier, checks);
     let verifier = match group.iter().any(|job| asks(job) && job.verify.dump) {
         true => verifier.with_dumps(),
         false => verifier,
@@ -83,6 +80,39 @@ fn of_group(group: &[Job], seed: u64, capacity: Bytes, checks: Vec<Check>) -> Op
     Some(match zeros {
         true => verifier.with_zeros_after_discards(),
         false => verifier,
+    })
+}
+
+/// Whether all that the group reads was written by earlier runs: jobs only read or only write, and none reads where another
+/// one writes.
+fn finds_only_earlier(group: &[Job], capacity: Bytes) -> bool {
+    let only_reads = |job: &&Job| job.rw.access == Access::Read || job.verify.only;
+    let (readers, writers): (Vec<&Job>, Vec<&Job>) = group.iter().partition(only_reads);
+    if writers.is_empty() {
+        return true;
+    }
+    let is_known = |job: &&Job| job.trace.is_none() && job.rw.access != Access::ReadWrite;
+    if readers.is_empty() || !writers.iter().all(is_known) {
+        return false;
+    }
+    let parts = |jobs: &[&Job], reads: bool| {
+        let clones = jobs
+            .iter()
+            .flat_map(|job| (0..job.numjobs).map(move |clone| (*job, clone)));
+        let regions =
+            clones.flat_map(|(job, clone)| Region::parts(job, clone, capacity).unwrap_or_default());
+        let parts = regions.map(|region| (region.start, region.start + region.length, reads));
+        parts.collect::<Vec<_>>()
+    };
+    let mut all = [parts(&readers, true), parts(&writers, false)].concat();
+    all.sort_unstable();
+    // Ends of the furthest part so far that is written, and of that which is read.
+    let mut ends = [0, 0];
+    all.into_iter().all(|(start, end, reads)| {
+        let is_apart = ends[usize::from(!reads)] <= start;
+        let furthest = &mut ends[usize::from(reads)];
+        *furthest = (*furthest).max(end);
+        is_apart
     })
 }
 
