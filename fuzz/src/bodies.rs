@@ -248,7 +248,7 @@ pub fn result(data: &[u8]) {
         Err(error) => panic!("{error}"),
     }
     let _ = nandscope_report::html::render(&document);
-    let _ = nandscope_report::terminal::summary(&document, &Default::default());
+    let _ = nandscope_report::terminal::summary(&document, &[], &Default::default());
 }
 
 /// What fio wrote as JSON: as a result document it can be written, read again and shown.

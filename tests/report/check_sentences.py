@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Recomputes every sentence of a report's verdict from the result document, and fails where one is false.
+"""Recomputes every sentence of a report's verdict from the operations and series of the result document, and fails where
+one is false. Derived figures of the document are trusted for ranks only.
 
     check_sentences.py [--shelf SHELF] FOLDER...
 
@@ -25,7 +26,7 @@ from sentences.document import Document
 from sentences.power import power_and_heat
 from sentences.ranks import ranks, unusual
 from sentences.rivals import SHELF
-from sentences.speed import formatting, speed
+from sentences.speed import formatting, speed, weaknesses
 from sentences.sustained import sustained
 from sentences.text import paragraphs, sentences
 
@@ -40,6 +41,7 @@ RULES = {
     "Inside": inside,
     "Fullness": fullness,
     "Speed": speed,
+    "Weaknesses": weaknesses,
     "Sustained write": sustained,
     "Power and heat": power_and_heat,
     "Formatting": formatting,

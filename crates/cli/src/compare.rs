@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::{input, output, shelf};
 use clap::Args;
-use nandscope_report::compare::{self, Price};
+use nandscope_report::compare::{self, Alignment, Basis};
 use nandscope_report::{shelf::price_of, terminal};
 use nandscope_result::ResultDocument;
 use serde::Serialize;
@@ -16,7 +16,9 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   nandscope compare before.json after.json --html change.html
-  nandscope compare a.json b.json c.json --baseline c.json";
+  nandscope compare a.json b.json c.json --baseline c.json
+
+Results are compared on the hosts that all of them share. Figures of other hosts are left out.";
 
 /// Arguments of `nandscope compare`.
 #[derive(Debug, Args)]
@@ -28,6 +30,9 @@ pub struct Arguments {
     /// Result to which ratios and differences refer: one of the files, or its letter in the comparison [default: A]
     #[arg(long, value_name = "RESULT|LETTER")]
     baseline: Option<PathBuf>,
+    /// Compare results that share no host, each on its first one
+    #[arg(long)]
+    across_hosts: bool,
     /// Print JSON instead of text
     #[arg(long)]
     json: bool,
@@ -43,7 +48,7 @@ pub struct Arguments {
 ///
 /// # Errors
 /// `Exit::File` if a result cannot be read or the page cannot be written; `Exit::Usage` if a file is not a result,
-/// there are fewer than two, or the baseline is none of them.
+/// there are fewer than two, they share no host, or the baseline is none of them.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let baseline = baseline(&arguments)?;
     let mut files = FileClaims::default();
@@ -66,19 +71,23 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         ..Default::default()
     };
     // What cannot be compared is refused before anything is written.
-    let text = compare::text(&documents, &prices, baseline, &options);
+    let basis = Basis {
+        prices: &prices,
+        baseline,
+        across_hosts: arguments.across_hosts,
+    };
+    let text = compare::text(&documents, &basis, &options);
     let text = text.map_err(|e| output::report_failure(&e))?;
     let written = match &arguments.html {
         Some(path) => {
-            let page = compare::html(&documents, &prices, baseline)
-                .map_err(|e| output::report_failure(&e))?;
+            let page = compare::html(&documents, &basis).map_err(|e| output::report_failure(&e))?;
             output::write(path, page.as_bytes())
         }
         None => Ok(()),
     };
     let printed = match arguments.json {
         true => {
-            let json = json(&documents, &prices, baseline, &arguments.results);
+            let json = json(&documents, &basis, &arguments.results);
             json.and_then(|json| output::print_json(&json, console))
         }
         false => console.print(&text),
@@ -126,25 +135,31 @@ struct Shared<'a> {
 struct Comparison<'a> {
     results: Vec<String>,
     baseline: String,
+    /// The hosts that all results share; none if they share none, or it is not known.
+    hosts: Vec<&'a str>,
+    /// Sentences on the hosts: which are compared, and which are not.
+    about_hosts: Vec<String>,
     figures: Vec<Shared<'a>>,
 }
 
 /// The comparison for programs.
 ///
 /// # Errors
-/// `Exit::Usage` if there are fewer than two documents, or the baseline is none of them.
+/// `Exit::Usage` if there are fewer than two documents, they share no host, or the baseline is none of them.
 pub fn json(
     documents: &[&ResultDocument],
-    prices: &[Option<Price>],
-    baseline: usize,
+    basis: &Basis,
     paths: &[PathBuf],
 ) -> Result<Value, Failure> {
-    let rows = compare::rows(documents, prices, baseline);
-    let rows = rows.map_err(|e| output::report_failure(&e))?;
+    let rows = compare::rows(documents, basis).map_err(|e| output::report_failure(&e))?;
+    let alignment = Alignment::of(documents, basis.across_hosts);
+    let alignment = alignment.map_err(|e| output::report_failure(&e))?;
     let shown = |path: &PathBuf| path.display().to_string();
     let comparison = Comparison {
         results: paths.iter().map(shown).collect(),
-        baseline: paths.get(baseline).map(shown).unwrap_or_default(),
+        baseline: paths.get(basis.baseline).map(shown).unwrap_or_default(),
+        hosts: alignment.names(),
+        about_hosts: alignment.sentences(),
         figures: rows
             .iter()
             .map(|row| Shared {

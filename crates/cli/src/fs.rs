@@ -207,7 +207,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         result.complete &= measured.len() == plans.len();
         result.wall.started = Some(started.clone());
         result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
-        summaries.push(summary_json::of(&result));
+        summaries.push(summary_json::of(&result, &[]));
         if let Some(folder) = arguments.folder(subject, subjects.len()) {
             let written = keep(&result, &arguments, &folder, console);
             if written.is_ok() {

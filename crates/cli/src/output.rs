@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::rescue;
 use nandscope_files::{Access, FollowLinks, folder_of, read_regular};
-use nandscope_report::shelf::PageContext;
+use nandscope_report::shelf::{PageContext, Rank};
 use nandscope_report::{ReportError, summary_json, terminal};
 use nandscope_result::ResultDocument;
 use nandscope_result::json::to_json;
@@ -135,9 +135,9 @@ pub fn write_in(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Failure> 
 pub fn report_failure(error: &ReportError) -> Failure {
     match error {
         ReportError::Write(_) => Failure::file(error),
-        ReportError::TooFewDocuments(_) | ReportError::NoSuchBaseline { .. } => {
-            Failure::usage(error)
-        }
+        ReportError::TooFewDocuments(_)
+        | ReportError::NoSuchBaseline { .. }
+        | ReportError::NoSharedHost(_) => Failure::usage(error),
         _ => Failure::internal(error),
     }
 }
@@ -293,7 +293,7 @@ pub fn present(
 ) -> Result<(), Failure> {
     let place = report_folder(document, folder);
     let written = write_report(document, folder).map(drop);
-    show(document, &place, written, form, console)
+    show(document, &place, written, &[], form, console)
 }
 
 /// Prints the summary of a result, also where its report could not be written, and says where the page is.
@@ -304,28 +304,30 @@ pub fn show(
     document: &ResultDocument,
     folder: &Path,
     written: Result<(), Failure>,
+    ranks: &[Rank],
     form: Form,
     console: &Console,
 ) -> Result<(), Failure> {
     // The summary comes last: a reader that goes away early must not cost the result.
-    let printed = print_summary(document, form, console);
+    let printed = print_summary(document, ranks, form, console);
     all([written, printed])?;
     console.note(&format!("report: {}", folder.join("report.html").display()));
     Ok(())
 }
 
-/// Prints the summary of a result.
+/// Prints the summary of a result with its ranks among other drives.
 ///
 /// # Errors
 /// `Exit::File` if standard output cannot be written.
 pub fn print_summary(
     document: &ResultDocument,
+    ranks: &[Rank],
     form: Form,
     console: &Console,
 ) -> Result<(), Failure> {
     match form {
-        Form::Text => console.print_verdicts(&summary(document, console)),
-        Form::Json => print_json(&summary_json::of(document), console),
+        Form::Text => console.print_verdicts(&summary(document, ranks, console)),
+        Form::Json => print_json(&summary_json::of(document, ranks), console),
         Form::Silent => Ok(()),
     }
 }
@@ -340,12 +342,12 @@ pub fn print_json(value: &impl Serialize, console: &Console) -> Result<(), Failu
 }
 
 /// The summary of a result, as wide as the terminal.
-pub fn summary(document: &ResultDocument, console: &Console) -> String {
+pub fn summary(document: &ResultDocument, ranks: &[Rank], console: &Console) -> String {
     let options = terminal::Options {
         width: console.width,
         ..Default::default()
     };
-    terminal::summary(document, &options)
+    terminal::summary(document, ranks, &options)
 }
 
 #[cfg(test)]

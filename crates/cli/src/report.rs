@@ -89,16 +89,15 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         // The command line is refused without a result.
         (None, ..) => return Err(Failure::usage("name a stored result")),
     };
+    let among = shelf::among(&document, &rivals(arguments.shelf.as_deref())?);
+    let ranks = among.ranks.clone();
     if let Some(folder) = &arguments.output {
         let author = match &arguments.author {
             Some(folder) => author::read(folder)?,
             None => Author::default(),
         };
         let _made = output::check_folder(folder)?;
-        let context = PageContext {
-            author,
-            ..shelf::among(&document, &rivals(arguments.shelf.as_deref())?)
-        };
+        let context = PageContext { author, ..among };
         let failed = |e| output::report_failure(&e);
         let mut written = write_among(&document, &context, folder).map_err(failed)?;
         if arguments.png {
@@ -112,7 +111,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             ));
         }
     }
-    output::print_summary(&document, form, console)?;
+    output::print_summary(&document, &ranks, form, console)?;
     Ok(Exit::Done)
 }
 

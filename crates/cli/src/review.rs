@@ -10,8 +10,9 @@ use crate::run::progress::Line;
 use crate::steps::{self, Asked, Keeper, Place};
 use crate::{author, input, shelf, target};
 use clap::Args;
+use nandscope_report::compare::{self, Basis};
 use nandscope_report::shelf::{Author, Drive, PageContext, price_of};
-use nandscope_report::{compare, summary_json, terminal};
+use nandscope_report::{ReportError, summary_json, terminal};
 #[cfg(target_os = "linux")]
 use nandscope_result::Notice;
 use nandscope_result::ResultDocument;
@@ -161,14 +162,33 @@ pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure>
         .iter()
         .map(|d| price_of(d, &arguments.rivals))
         .collect();
-    let page = compare::html(&documents, &prices, 0).map_err(|e| output::report_failure(&e))?;
+    let summaries = documents.iter().map(|d| {
+        let context = nandscope_report::shelf::among(d, &arguments.rivals);
+        summary_json::of(d, &context.ranks)
+    });
+    let summaries: Vec<_> = summaries.collect();
+    let basis = Basis {
+        prices: &prices,
+        ..Basis::default()
+    };
+    let page = match compare::html(&documents, &basis) {
+        // The reviews are done and stay.
+        Err(e @ ReportError::NoSharedHost(_)) => {
+            console.note(&format!("no comparison: {e}"));
+            if arguments.json {
+                let answer = json!({ "results": summaries, "comparison": null });
+                output::print_json(&answer, console)?;
+            }
+            return Ok(exit);
+        }
+        page => page.map_err(|e| output::report_failure(&e))?,
+    };
     let place = folder.join("compare.html");
     output::write(&place, page.as_bytes())?;
     console.note(&format!("comparison: {}", place.display()));
     if arguments.json {
-        let summaries = documents.iter().map(|d| summary_json::of(d));
-        let comparison = crate::compare::json(&documents, &prices, 0, &results)?;
-        let answer = json!({ "results": summaries.collect::<Vec<_>>(), "comparison": comparison });
+        let comparison = crate::compare::json(&documents, &basis, &results)?;
+        let answer = json!({ "results": summaries, "comparison": comparison });
         output::print_json(&answer, console)?;
         return Ok(exit);
     }
@@ -177,7 +197,7 @@ pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure>
         ..Default::default()
     };
     let text =
-        compare::text(&documents, &prices, 0, &options).map_err(|e| output::report_failure(&e))?;
+        compare::text(&documents, &basis, &options).map_err(|e| output::report_failure(&e))?;
     console.print(&format!("\n{text}"))?;
     Ok(exit)
 }
@@ -337,7 +357,14 @@ fn carry_out(
         Err(ref failure) if failure.saved && document.complete => watch.keeper.finish(true),
         Err(_) => None,
     };
-    output::show(&document, &place, written, arguments.form(), console)?;
+    output::show(
+        &document,
+        &place,
+        written,
+        &context.ranks,
+        arguments.form(),
+        console,
+    )?;
     if interrupt.asked() {
         let resumable = resumable.map(|text| format!("; {text}"));
         let text = format!(

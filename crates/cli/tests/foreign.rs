@@ -19,12 +19,18 @@ fn the_output_of_fio_is_reported_and_compared() {
     assert!(page.contains("completion latencies"));
     let run = folder.run(&["run", "job.fio", &tiny(), "-o", "ours.json"]);
     run.succeeds();
-    let compared = folder.run(&["compare", "fio.json", "ours.json"]);
+    let refused = folder.run(&["compare", "fio.json", "ours.json"]);
+    refused.fails(
+        2,
+        &["share no host", "A on a real machine", "--across-hosts"],
+    );
+    let compared = folder.run(&["compare", "fio.json", "ours.json", "--across-hosts"]);
     let text = &compared.succeeds().out;
     for figure in [
         "r: read bandwidth",
         "w: write latency, p99",
         "w: flush IOPS",
+        "Hosts differ: A on a real machine; B on Direct",
     ] {
         assert!(text.contains(figure), "{figure} is missed in {text}");
     }

@@ -136,7 +136,7 @@ fn exhausted(step: &StepResult) -> Option<Event> {
         until_s: None,
         text: format!(
             "after {gb:.2} GB the speed of writing falls from {} to {} MB/s: consistent with an exhausted write cache",
-            rate(profile.burst_mb_s),
+            rate(profile.fast_mb_s()?),
             rate(profile.sustained_mb_s)
         ),
     })
@@ -153,7 +153,7 @@ fn rate(mb_s: f64) -> String {
 
 /// From where on the rest of the step is steady.
 fn steady(step: &StepResult, series: &Series) -> Option<Event> {
-    let samples = throughput_profile::weighted(series);
+    let samples = throughput_profile::weighted(series, step.start_s);
     let total: f64 = samples.iter().map(|s| s.1).sum();
     let begin = |i: usize| total * i as f64 / 20.0;
     let found = (0..BEGINNINGS).map(begin).find_map(|skipped| {

@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let written = nandscope_report::write_all(&document, std::path::Path::new(&dir))?;
     print!(
         "{}",
-        nandscope_report::terminal::summary(&document, &Default::default())
+        nandscope_report::terminal::summary(&document, &[], &Default::default())
     );
     println!("{} files in {dir}", written.len());
     Ok(())

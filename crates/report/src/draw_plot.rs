@@ -296,6 +296,7 @@ mod tests {
                 name: "j".into(),
                 directions: vec![DirectionResult {
                     kind: "read".into(),
+                    operations: 1000,
                     latency: Latency {
                         percentiles: vec![(50.0, 90_000), (99.0, 500_000), (99.9, 4_000_000)],
                         ..Latency::default()

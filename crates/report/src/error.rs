@@ -32,6 +32,11 @@ pub enum ReportError {
     /// A comparison was asked for with fewer than two documents.
     #[error("a comparison needs at least two result documents, {0} given")]
     TooFewDocuments(usize),
+    /// The documents of a comparison were measured on different hosts, which are named.
+    #[error(
+        "the results share no host: {0}; measure one of them again with --host NAME, or compare all the same with --across-hosts"
+    )]
+    NoSharedHost(String),
     /// The baseline of a comparison is not one of its documents.
     #[error("baseline {number} of {documents} result documents; number them from 1")]
     NoSuchBaseline {

@@ -115,7 +115,7 @@ pub(crate) fn render_among(document: &ResultDocument, context: &PageContext) -> 
         capacity: number::bytes(document.target.capacity_bytes),
         elapsed: document.wall.elapsed_s.map(number::duration),
         notices: notice::all(document),
-        overview: overview::of(document),
+        overview: overview::of(document, &context.ranks),
         key_figures: key_figures(document),
         fill: long_writes::of(document)
             .map(LongWritesView::new)
@@ -270,7 +270,7 @@ mod tests {
         });
         let mut texts = vec![
             render(&document).unwrap(),
-            crate::compare::html(&[&document, &document], &[], 0).unwrap(),
+            crate::compare::html(&[&document, &document], &Default::default()).unwrap(),
         ];
         for plot in crate::view::step::plots_for_files(
             &document.steps[0],

@@ -1,19 +1,20 @@
 //! The summary of a result for programs: what the terminal's summary says, as JSON. It holds no series, histograms or jobs;
 //! those are in the result document.
 
+use crate::view::page_context::Rank;
 use crate::view::statements::Paragraph;
 use crate::view::{notice, overview, published, ranking};
 use nandscope_result::{Conclusion, ResultDocument};
 use serde_json::{Value, json};
 
-/// Verdict, answers and figures of a document.
-pub fn of(document: &ResultDocument) -> Value {
+/// Verdict, answers and figures of a document, whose device has these ranks among others.
+pub fn of(document: &ResultDocument, ranks: &[Rank]) -> Value {
     let target = &document.target;
     let notices = notice::all(document).into_iter().map(|n| {
         let steps: Vec<String> = n.steps.into_iter().map(|(_, title)| title).collect();
         json!({ "level": n.level, "text": n.text, "steps": steps })
     });
-    let overview = overview::of(document);
+    let overview = overview::of(document, ranks);
     let texts = |paragraphs: Vec<Paragraph>| -> Vec<Value> {
         let texts = paragraphs.into_iter();
         texts
@@ -72,7 +73,7 @@ mod tests {
             }],
             ..StepResult::default()
         }];
-        let json = of(&document);
+        let json = of(&document, &[]);
         assert_eq!(json["figures"].as_array().map(Vec::len), Some(1));
         assert_eq!(json["figures"][0]["figure"]["value"], 93.5);
         assert_eq!(json["answers"][0]["answer"], "4 MiB");

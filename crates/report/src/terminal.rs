@@ -8,6 +8,7 @@ use crate::sparkline;
 use crate::view::answer::Answer;
 use crate::view::notice;
 use crate::view::overview;
+use crate::view::page_context::Rank;
 use crate::view::published::{self, Placed};
 use crate::view::ranking;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
@@ -49,8 +50,8 @@ impl Default for Options {
     }
 }
 
-/// The summary as text, with a line break at its end.
-pub fn summary(document: &ResultDocument, options: &Options) -> String {
+/// The summary as text, with a line break at its end; `ranks` are those of the device among others.
+pub fn summary(document: &ResultDocument, ranks: &[Rank], options: &Options) -> String {
     let width = options.width.max(40);
     let mut out = String::new();
     let target = &document.target;
@@ -70,7 +71,7 @@ pub fn summary(document: &ResultDocument, options: &Options) -> String {
     conditions(&mut out, document, width);
     notices(&mut out, document, width);
     out.push('\n');
-    for p in overview::of(document).paragraphs {
+    for p in overview::of(document, ranks).paragraphs {
         // Each verdict begins a line, where the command colours it.
         if p.lead == overview::TESTS {
             for part in p.text.trim_end_matches('.').split("; ") {
@@ -443,7 +444,7 @@ mod tests {
             unit: "W".into(),
             ..Figure::default()
         });
-        let text = summary(&document, &Options::default());
+        let text = summary(&document, &[], &Options::default());
         assert!(
             !text.contains(|c: char| c == '\u{202e}' || (c.is_control() && c != '\n')),
             "{text:?}"
@@ -454,7 +455,7 @@ mod tests {
     #[test]
     fn conditions_stand_in_the_summary_where_there_are_any() {
         let mut document = crate::blank::document();
-        let text = |d: &ResultDocument| summary(d, &Options::default());
+        let text = |d: &ResultDocument| summary(d, &[], &Options::default());
         assert!(!text(&document).contains("Measured with"));
         for (name, value) in [("scheduler", "none"), ("kernel", "6.1"), ("processor", "x")] {
             document.environment.insert(name.into(), value.into());
@@ -473,13 +474,13 @@ mod tests {
             }],
             ..StepResult::default()
         });
-        assert!(summary(&document, &Options::default()).contains("Allocation unit: 4 MiB"));
+        assert!(summary(&document, &[], &Options::default()).contains("Allocation unit: 4 MiB"));
     }
 
     #[test]
     fn an_unfinished_run_says_so() {
         let mut document = crate::blank::document();
         document.complete = false;
-        assert!(summary(&document, &Options::default()).contains("The run is incomplete"));
+        assert!(summary(&document, &[], &Options::default()).contains("The run is incomplete"));
     }
 }

@@ -1,6 +1,7 @@
 //! Results that version 0.1 wrote are read, written back unchanged, reported and compared; what the terminal
 //! shows of them is compared with snapshots (`INSTA_UPDATE=always cargo test -p nandscope-report` writes them).
 
+use nandscope_report::compare::Basis;
 use nandscope_report::terminal::{Options, summary};
 use nandscope_report::{compare, html, summary::step_summary};
 use nandscope_result::{
@@ -65,7 +66,7 @@ fn results_of_version_0_1_are_reported() {
         assert!(page.contains("</html>"), "{kind}");
         insta::assert_snapshot!(
             format!("summary_{kind}"),
-            summary(&document, &Options::default())
+            summary(&document, &[], &Options::default())
         );
     }
 }
@@ -87,7 +88,7 @@ fn sentences(text: &str) -> usize {
 fn no_verdict_has_more_than_three_sentences() {
     let mut whole = 0;
     for (kind, document) in documents() {
-        let summary = nandscope_report::summary_json::of(&document);
+        let summary = nandscope_report::summary_json::of(&document, &[]);
         let texts = |key: &str| -> Vec<String> {
             let parts = summary[key].as_array().unwrap().iter();
             parts
@@ -117,10 +118,15 @@ fn no_verdict_has_more_than_three_sentences() {
 #[test]
 fn results_of_version_0_1_are_compared() {
     for (kind, document) in documents() {
-        let rows = compare::rows(&[&document, &document], &[], 0).unwrap();
+        let rows = compare::rows(&[&document, &document], &Basis::default()).unwrap();
         let same = rows.iter().all(|row| row.ratio(1).is_none_or(|r| r == 1.0));
         assert!(same, "{kind}");
-        let text = compare::text(&[&document, &document], &[], 0, &Options::default()).unwrap();
+        let text = compare::text(
+            &[&document, &document],
+            &Basis::default(),
+            &Options::default(),
+        )
+        .unwrap();
         insta::assert_snapshot!(format!("comparison_{kind}"), text);
     }
 }

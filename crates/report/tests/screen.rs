@@ -8,6 +8,7 @@ fn fits_its_width_and_a_screen() {
     for width in [60, 80, 120] {
         let text = summary(
             &fixture::document(),
+            &[],
             &Options {
                 width,
                 ascii: false,
@@ -17,7 +18,7 @@ fn fits_its_width_and_a_screen() {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
     }
-    let lines = summary(&fixture::document(), &Options::default())
+    let lines = summary(&fixture::document(), &[], &Options::default())
         .lines()
         .count();
     assert!(lines <= 44, "{lines} lines");
@@ -25,7 +26,7 @@ fn fits_its_width_and_a_screen() {
 
 #[test]
 fn says_what_matters() {
-    let text = summary(&fixture::document(), &Options::default());
+    let text = summary(&fixture::document(), &[], &Options::default());
     for part in [
         "sim:sm2708-250gb",
         "WARNING: The device throttled",
@@ -42,6 +43,7 @@ fn says_what_matters() {
 fn ascii_is_ascii() {
     let text = summary(
         &fixture::document(),
+        &[],
         &Options {
             width: 80,
             ascii: true,

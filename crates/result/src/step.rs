@@ -214,6 +214,13 @@ pub struct DirectionResult {
 }
 
 impl DirectionResult {
+    /// Whether the operations define a percentile of their latency: at least one of them must lie beyond it, so that the
+    /// 99th takes 100 operations and the 99.99th takes 10,000.
+    pub fn defines(&self, percentile: f64) -> bool {
+        let beyond = self.operations as f64 * (100.0 - percentile) / 100.0;
+        beyond >= 1.0 - 1e-6
+    }
+
     /// fio's `lat`: from the instant an operation was issued to its completion.
     pub fn since_issue(&self) -> &Latency {
         self.service.as_ref().unwrap_or(&self.latency)

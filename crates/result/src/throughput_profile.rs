@@ -3,10 +3,14 @@
 
 use crate::{DirectionResult, Operation, Series, StepResult, series};
 
-/// A step shorter than this says nothing of what lasts, seconds.
-const SHORTEST_S: f64 = 20.0;
-/// Fewer samples than this make no profile.
-const FEWEST: usize = 20;
+/// A write that takes less time than this says nothing of what lasts, seconds.
+pub const SHORTEST_S: f64 = 20.0;
+/// Nor does one of less data, which may fit into a buffer, 10^9 bytes.
+pub const LEAST_GB: f64 = 0.05;
+/// Fewest intervals of a profile.
+const FEWEST: usize = 10;
+/// Share of the time that is called the slowest or the fastest part.
+const TENTH: f64 = 0.1;
 /// Samples that are averaged: enough to pass over a single odd one, few enough to see a cache
 /// that lasts only some samples.
 const WINDOW: usize = 3;
@@ -27,9 +31,25 @@ pub struct ThroughputProfile {
     pub fast_s: Option<f64>,
     /// All that was written, 10^9 bytes.
     pub written_gb: f64,
+    /// Time that it took, seconds.
+    pub time_s: f64,
+    /// Rate in the slowest tenth of the time, MB/s.
+    pub slowest_mb_s: f64,
+    /// Rate in the fastest tenth of the time, MB/s.
+    pub fastest_mb_s: f64,
 }
 
 impl ThroughputProfile {
+    /// All that was written divided by the time, MB/s.
+    pub fn mean_mb_s(&self) -> f64 {
+        self.written_gb * 1e3 / self.time_s
+    }
+
+    /// Rate until the device slowed down for good, MB/s; `None` if it never did.
+    pub fn fast_mb_s(&self) -> Option<f64> {
+        Some(self.fast_gb? * 1e3 / self.fast_s.filter(|s| *s > 0.0)?)
+    }
+
     /// True where the end is markedly slower than the start.
     pub fn slows(&self) -> bool {
         self.fast_gb.is_some() && self.sustained_mb_s < SLOWED * self.burst_mb_s
@@ -39,7 +59,7 @@ impl ThroughputProfile {
 /// The profile of a step that is one run of sequential writing; `None` for any other step, and for
 /// one that is too short.
 pub fn of_step(step: &StepResult) -> Option<ThroughputProfile> {
-    of_series(sequential_write(step)?)
+    of_series(sequential_write(step)?, step.start_s)
 }
 
 /// The write bandwidth of a step that is one run of sequential writing without pauses. Runs that follow one another
@@ -99,11 +119,11 @@ pub fn write_series(step: &StepResult) -> Option<&Series> {
     step.find_series(&name).filter(|s| s.unit == "MB/s")
 }
 
-/// The same from the series itself.
-pub fn of_series(series: &Series) -> Option<ThroughputProfile> {
-    let samples = weighted(series);
-    let total_s: f64 = samples.iter().map(|s| s.1).sum();
-    if samples.len() < FEWEST || total_s < SHORTEST_S {
+/// The same from the series itself, which begins at `start_s` seconds.
+pub fn of_series(series: &Series, start_s: f64) -> Option<ThroughputProfile> {
+    let samples = weighted(series, start_s);
+    let (written_gb, time_s) = (gb(&samples), seconds(&samples));
+    if samples.len() < FEWEST || time_s < SHORTEST_S || written_gb < LEAST_GB {
         return None;
     }
     let means: Vec<f64> = samples
@@ -112,51 +132,80 @@ pub fn of_series(series: &Series) -> Option<ThroughputProfile> {
         .collect();
     let early = (means.len() / 10).max(1);
     let burst = means[..early].iter().copied().fold(0.0, f64::max);
-    let written = |part: &[(f64, f64)]| part.iter().map(|(v, dt)| v * dt).sum::<f64>() / 1e3;
     let values: Vec<f64> = samples.iter().map(|s| s.0).collect();
     let beyond_noise = |i: &usize| faster_beyond_noise(&values[..*i], &values[*i..]);
     let knee = knee(&means, burst).filter(beyond_noise);
-    let time = |part: &[(f64, f64)]| part.iter().map(|(_, dt)| dt).sum::<f64>();
+    let mut sorted = samples.clone();
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let slowest = rate_of_first(sorted.iter(), time_s * TENTH);
+    let fastest = rate_of_first(sorted.iter().rev(), time_s * TENTH);
     Some(ThroughputProfile {
         burst_mb_s: burst,
-        sustained_mb_s: last_quarter(&samples, total_s),
-        fast_gb: knee.map(|i| written(&samples[..i])),
-        fast_s: knee.map(|i| time(&samples[..i])),
-        written_gb: written(&samples),
+        sustained_mb_s: rate_of_first(samples.iter().rev(), time_s / 4.0),
+        fast_gb: knee.map(|i| gb(&samples[..i])),
+        fast_s: knee.map(|i| seconds(&samples[..i])),
+        written_gb,
+        time_s,
+        slowest_mb_s: slowest,
+        fastest_mb_s: fastest,
     })
 }
 
-/// Values with the length of their intervals in seconds.
-pub fn weighted(series: &Series) -> Vec<(f64, f64)> {
-    let mut before: Option<f64> = None;
+/// Data of intervals, 10^9 bytes.
+fn gb(samples: &[(f64, f64)]) -> f64 {
+    samples.iter().map(|(v, dt)| v * dt).sum::<f64>() / 1e3
+}
+
+fn seconds(samples: &[(f64, f64)]) -> f64 {
+    samples.iter().map(|(_, dt)| dt).sum()
+}
+
+/// Longest interval of a regular series, as a multiple of its usual one: a short rest at the end of a run belongs to the
+/// interval before it.
+const LONGEST: f64 = 1.5;
+
+/// Rates with the length of their intervals in seconds; the series begins at `start_s`. The last interval ends with the
+/// run, and may be shorter or longer than the others: only with its true length is the sum of rate times length what was
+/// moved.
+pub fn weighted(series: &Series, start_s: f64) -> Vec<(f64, f64)> {
+    let usual = Some(series.interval_s).filter(|i| *i > 0.0);
+    // Of several intervals the first is whole; a single one may be as short as the run.
+    let mut before = match (usual, series.t_s.as_slice()) {
+        (Some(usual), [first, _, ..]) => first - usual,
+        _ => start_s,
+    };
     let mut out = Vec::new();
     for (&t, &v) in series.t_s.iter().zip(&series.v) {
-        let usual = if series.interval_s > 0.0 {
-            Some(series.interval_s)
-        } else {
-            None
-        };
-        let dt = usual.or(before.map(|b| t - b)).unwrap_or(0.0);
+        let since = t - before;
+        before = t;
+        // Nothing is known of a gap between two intervals.
+        let dt = usual.map_or(since, |usual| match since > LONGEST * usual + 1e-9 {
+            true => usual,
+            false => since,
+        });
         if v.is_finite() && dt.is_finite() && dt >= 0.0 {
             out.push((v, dt));
         }
-        before = Some(t);
     }
     out
 }
 
-fn last_quarter(samples: &[(f64, f64)], total_s: f64) -> f64 {
-    let mut left = total_s / 4.0;
-    let (mut sum, mut time) = (0.0, 0.0);
-    for &(v, dt) in samples.iter().rev() {
+/// Rate in the first `time` seconds of intervals, MB/s; the last of them counts in part.
+fn rate_of_first<'a>(samples: impl Iterator<Item = &'a (f64, f64)>, time: f64) -> f64 {
+    let (mut left, mut sum) = (time, 0.0);
+    for &(v, dt) in samples {
+        let part = dt.min(left);
+        sum += v * part;
+        left -= part;
         if left <= 0.0 {
             break;
         }
-        sum += v * dt;
-        time += dt;
-        left -= dt;
     }
-    if time > 0.0 { sum / time } else { 0.0 }
+    if time > left {
+        sum / (time - left)
+    } else {
+        0.0
+    }
 }
 
 /// Number of samples of the fast part at the start: it ends with the last fast window before
@@ -197,7 +246,7 @@ mod tests {
         let mut v = vec![375.0; 15];
         v.extend(vec![75.0; 100]);
         v.extend(vec![30.0; 200]);
-        let profile = of_series(&series(v)).unwrap();
+        let profile = of_series(&series(v), 0.0).unwrap();
         assert!((profile.burst_mb_s - 375.0).abs() < 1e-9);
         assert!((profile.sustained_mb_s - 30.0).abs() < 1e-9);
         assert!(
@@ -216,7 +265,7 @@ mod tests {
         v.extend(vec![75.0; 400]);
         v.extend(vec![375.0; 10]);
         v.extend(vec![75.0; 100]);
-        let profile = of_series(&series(v)).unwrap();
+        let profile = of_series(&series(v), 0.0).unwrap();
         assert!(
             (profile.fast_gb.unwrap() - 36.75).abs() < 0.5,
             "{profile:?}"
@@ -227,7 +276,7 @@ mod tests {
     fn a_cache_of_five_samples_is_seen() {
         let mut v = vec![375.0; 5];
         v.extend(vec![75.0; 1995]);
-        let profile = of_series(&series(v)).unwrap();
+        let profile = of_series(&series(v), 0.0).unwrap();
         assert!((profile.burst_mb_s - 375.0).abs() < 1e-9);
         assert!(
             (profile.fast_gb.unwrap() - 1.875).abs() < 0.08,
@@ -238,7 +287,7 @@ mod tests {
     #[test]
     fn a_steady_device_has_no_knee() {
         let v = (0..100).map(|i| 60.0 + f64::from(i % 3)).collect();
-        let profile = of_series(&series(v)).unwrap();
+        let profile = of_series(&series(v), 0.0).unwrap();
         assert_eq!(profile.fast_gb, None);
         assert!(!profile.slows());
     }
@@ -248,7 +297,7 @@ mod tests {
         let v = (0..200)
             .map(|i| if (50..60).contains(&i) { 5.0 } else { 60.0 })
             .collect();
-        assert_eq!(of_series(&series(v)).unwrap().fast_gb, None);
+        assert_eq!(of_series(&series(v), 0.0).unwrap().fast_gb, None);
     }
 
     #[test]
@@ -261,7 +310,7 @@ mod tests {
                 if fast { 400.0 } else { 90.0 }
             })
             .collect();
-        assert!(!of_series(&series(v)).unwrap().slows());
+        assert!(!of_series(&series(v), 0.0).unwrap().slows());
         let falls: Vec<f64> = (0..40).map(|i| if i < 10 { 400.0 } else { 90.0 }).collect();
         assert!(faster_beyond_noise(&falls[..10], &falls[10..]));
         assert!(!faster_beyond_noise(&falls[..2], &falls[10..12]));
@@ -293,9 +342,38 @@ mod tests {
         assert_eq!(of_step(&paced), None);
     }
 
+    /// A fast file: one interval of which 0.08 s were measured.
+    #[test]
+    fn an_interval_counts_as_long_as_it_was() {
+        let short = Series {
+            t_s: vec![100.08],
+            ..series(vec![1_406.0])
+        };
+        assert!((gb(&weighted(&short, 100.0)) - 0.112_48).abs() < 1e-9);
+        let mut last = series(vec![100.0, 100.0, 50.0]);
+        last.t_s[2] = 3.4;
+        assert!((gb(&weighted(&last, 0.0)) - 0.27).abs() < 1e-9);
+        // Neither a ramp before the first interval nor a gap is time in which data was moved.
+        last.t_s[2] = 30.0;
+        assert!((gb(&weighted(&last, -50.0)) - 0.25).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_slowest_tenth_is_a_tenth_of_the_time() {
+        let mut v = vec![100.0; 85];
+        v.extend([10.0; 5]);
+        v.extend([110.0; 10]);
+        let profile = of_series(&series(v), 0.0).unwrap();
+        assert!((profile.slowest_mb_s - 55.0).abs() < 1e-9, "{profile:?}");
+        assert!((profile.fastest_mb_s - 110.0).abs() < 1e-9, "{profile:?}");
+        assert!((profile.mean_mb_s() - 96.5).abs() < 1e-9, "{profile:?}");
+    }
+
     #[test]
     fn too_short_says_nothing() {
-        assert_eq!(of_series(&series(vec![100.0; 10])), None);
-        assert_eq!(of_series(&series(vec![f64::NAN; 100])), None);
+        assert_eq!(of_series(&series(vec![100.0; 10]), 0.0), None);
+        // Two megabytes in thirty seconds may all be in a buffer.
+        assert_eq!(of_series(&series(vec![0.07; 30]), 0.0), None);
+        assert_eq!(of_series(&series(vec![f64::NAN; 100]), 0.0), None);
     }
 }

@@ -93,7 +93,8 @@ fn plateau_figures<T: Target>(
 ) {
     let id = format!("{id}.plateau-{number}");
     let title = format!("{title}, region {number}");
-    runner.figure(&id, &title, "MB/s", &[plateau.mb_per_s], Pick::Mean);
+    let median = format!("{title}, median");
+    runner.figure(&id, &median, "MB/s", &[plateau.mb_per_s], Pick::Mean);
     runner.figure(
         &format!("{id}.end"),
         &format!("{title}, ends at"),

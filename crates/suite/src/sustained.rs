@@ -118,10 +118,13 @@ const TAILS: [(f64, &str); 2] = [(99.0, "p99"), (99.9, "p99.9")];
 /// Adds what the slowest hundredth and thousandth of the operations took.
 fn tails<T: Target>(runner: &mut StepRunner<'_, T>, id: &str, title: &str) {
     let job = runner.current().and_then(|s| s.jobs.last());
-    let Some(latency) = job.and_then(|j| j.directions.first()).map(|d| &d.latency) else {
+    let Some(direction) = job.and_then(|j| j.directions.first()) else {
         return;
     };
-    let of = |wanted: f64| latency.percentiles.iter().find(|(p, _)| *p == wanted);
+    let of = |wanted: f64| {
+        let mut percentiles = direction.latency.percentiles.iter();
+        percentiles.find(|(p, _)| *p == wanted && direction.defines(wanted))
+    };
     let found: Vec<_> = TAILS
         .iter()
         .filter_map(|(p, name)| of(*p).map(|(_, ns)| (*name, *ns as f64 / 1e3)))

@@ -290,7 +290,7 @@ impl RunResult {
             width: 80,
             ..terminal::Options::default()
         };
-        terminal::summary(&self.document, &options)
+        terminal::summary(&self.document, &[], &options)
     }
 
     fn _repr_html_(&self) -> PyResult<String> {

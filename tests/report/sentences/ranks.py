@@ -5,8 +5,8 @@ import os
 import re
 import statistics
 
-from .rivals import (SHELF, compared, host_limit, in_library, kind, library_rivals, library_table, shelf_rivals, test_of,
-                     widest)
+from .rivals import (SHELF, compared, host, host_limit, in_library, kind, library_rivals, library_table, shared_hosts,
+                     shelf_rivals, test_of, widest)
 from .text import NUMBER, near, number
 
 
@@ -38,10 +38,17 @@ def ranks(document, page):
     if re.fullmatch(r"Not ranked among the simulated devices of the library: the result does not say whether this is a memory "
                     r"card or an SSD\. --shelf DIR ranks it among the drives of a shelf\.", intro):
         return [] if kind(document) is None and not simulated else ["the document says what the device is"]
-    if match := re.fullmatch(rf"Places among (\d+) other drives? of the shelf in the same test \((.+?)\)\.{meaning}", intro):
+    if match := re.fullmatch(rf"Places among (\d+) other drives? of the shelf in the same test \((.+?)\)"
+                             rf"(?:, (?:on (?P<host>.+?)|each on the (?P<first>first) host of its result))?\.{meaning}", intro):
         rivals = shelf_rivals(document)
         own, *others = compared([document] + rivals)
+        shared, across = shared_hosts([document] + rivals)
+        named = host(document, shared[0][0])[1] if not across and len(shared) == 1 else None
+        if bool(match["first"]) != across or match["host"] != named:
+            return [f"the host is {named}, {'none' if across else len(shared)} shared: {intro}"]
         titles = [d.title + (" (simulated)" if d.data["target"]["kind"] == "simulated" else "") for d in rivals]
+        if across:
+            titles = [f"{t}, {host(d, m)[1]}" for t, d, m in zip(titles, rivals, shared[0][1:])]
         expected, fewest, left_out = titles, 1, {}
     elif match := re.fullmatch(r"Places among (\d+) (?:cards and eMMCs|SSDs) of the library, all simulated, in the same test "
                                rf"\((.+?)\), each on the fastest host of its profile(?:, this drive in (.+?))?\.( This drive was measured\.)?{meaning}", intro):
@@ -81,8 +88,26 @@ def ranks(document, page):
             named = [o[key][1] for o, t in zip(others, titles) if key in o and t == best]
             return ((position, count) == (int(at), int(of)) and count > fewest and near(number(best_value[1]), top) and top in named)
         keys = [k for k, (name, v) in own.items() if (title.endswith(name) or name in title) and k[1] == value[2] and near(number(value[1]), v)]
+        if at == of and int(of) >= 5 and "last place in" not in page.lower():
+            faults.append(f"{title}: the last place of {of} is not in the verdict")
         if not any(holds(k) for k in keys):
             faults.append(f"{title}: rank {at} of {of} behind {best} does not hold: {[place(own, others, k) for k in keys]}")
+    return faults
+
+
+def last_places(document, text):
+    """Figures in which all others are better: title, value and place."""
+    rivals = shelf_rivals(document)
+    if rivals:
+        own, *others = compared([document] + rivals)
+    else:
+        own, others, _ = in_library(document)
+    named = re.findall(rf"(?:^|, )(.+?) \({NUMBER} (\S+), (\d+) of (\d+)\)", re.sub(r" and \d+ more$", "", text))
+    faults = [] if named else [f"not understood: {text}"]
+    for title, value, unit, at, of in named:
+        keys = [k for k, (name, v) in own.items() if (title.endswith(name) or name in title) and k[1] == unit and near(number(value), v)]
+        if not any(place(own, others, k)[:2] == (int(at), int(of)) and at == of and int(of) >= 5 for k in keys):
+            faults.append(f"{title}: {at} of {of} is not the last place: {[place(own, others, k) for k in keys]}")
     return faults
 
 

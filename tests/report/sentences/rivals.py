@@ -11,21 +11,52 @@ SHELF = []
 LIBRARY = os.path.join(os.path.dirname(__file__), "../../../crates/report/src/shelf/library")
 
 
-def compared(documents):
-    """Values of each document by the identifier and unit of the figure and the mode in which all have it."""
-    first = [d.modes[0] if d.modes else None for d in documents]
-    common = [m for m in documents[0].modes if m is not None and all(m in d.modes for d in documents)]
+def host(document, mode):
+    """Title of the host of a mode, its name, and whether it is simulated; a run has one host, which its steps do not name."""
+    data = document.data
+    simulated = data["target"]["kind"] == "simulated"
+    modes = data["target"]["modes"]
+    if mode is None:
+        info = modes[0] if len(modes) == 1 else None
+    else:
+        info = next((m for m in modes if m["name"] == mode), None)
+    title = info.get("host", "") if info else "" if simulated else data["environment"].get("processor", "")
+    return title, mode or (info and info["name"]) or title or None, simulated
+
+
+def is_same(a, b):
+    if a[2] != b[2]:
+        return False
+    return a[0] == b[0] if a[0] and b[0] else a[1] == b[1] or not a[2]
+
+
+def shared_hosts(documents):
+    """For each host that all documents have, the mode of each; else the first mode of each, and that they share none."""
+    of_each = [d.modes or [None] for d in documents]
     found = []
-    for document, own in zip(documents, first):
+    for mode in of_each[0]:
+        own = host(documents[0], mode)
+        modes = [next((m for m in ms if is_same(own, host(d, m))), "none") for d, ms in zip(documents, of_each)]
+        if "none" not in modes:
+            found.append(modes)
+    return (found, False) if found else ([[ms[0] for ms in of_each]], True)
+
+
+def compared(documents):
+    """Values of each document by the identifier and unit of the figure and the host on which all have it."""
+    shared, _ = shared_hosts(documents)
+    found = []
+    for i, document in enumerate(documents):
         values = {}
         for figure in document.data["figures"] + [f for s in document.steps for f in s["figures"]]:
             mode = figure.get("mode")
-            if mode is not None and (mode not in common if common else mode != own):
+            at = next((n for n, modes in enumerate(shared) if modes[i] == mode), None)
+            if mode is not None and at is None:
                 continue
             prefix = re.sub(r"[^a-z0-9]+", "-", (mode or "").lower()).strip("-") + "."
             name = figure["id"].removeprefix(prefix)
-            values.setdefault((name, figure["unit"], mode if common else None), (figure["title"], figure["value"]))
-        per_watt = efficiency(document, common[0] if common else own)
+            values.setdefault((name, figure["unit"], at or None), (figure["title"], figure["value"]))
+        per_watt = efficiency(document, shared[0][i])
         if per_watt is not None:
             values[("efficiency", "MB/s/W", None)] = ("Sequential write, power efficiency", per_watt)
         found.append(values)

@@ -250,7 +250,7 @@ fn write(
     if arguments.json {
         return output::all([written, console.print_json(json)]);
     }
-    let mut text = output::summary(document, console);
+    let mut text = output::summary(document, &[], console);
     let conclusions = document.steps.iter().flat_map(|s| &s.conclusions);
     // The reasons of a verdict are in the summary already.
     for conclusion in conclusions.filter(|c| c.passed.is_none()) {

@@ -64,6 +64,7 @@ fn of_direction(step: &str, job: &str, d: &DirectionResult, figures: &mut Vec<Fi
         .chain(due)
     {
         let tail = latency.percentiles.iter().find(|p| p.0 == 99.0);
+        let tail = tail.filter(|_| d.defines(99.0));
         let tail = tail.map(|(_, ns)| (run_figure::P99, *ns as f64));
         for (what, ns) in [(run_figure::MEAN, latency.mean_ns)]
             .into_iter()

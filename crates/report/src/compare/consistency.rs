@@ -1,7 +1,7 @@
 //! The consistency of rates: the rate of every interval of the same test as a point for each document. A drive whose points
 //! lie on a line is consistent; one whose points scatter stalls.
 
-use super::rows::Alignment;
+use super::hosts::Alignment;
 use crate::names::{Unique, capital};
 use crate::view::plot::{Axis, Kind, Line, Plot};
 use crate::view::table::{Samples, Table};
@@ -197,7 +197,12 @@ mod tests {
     fn of(documents: &[&ResultDocument]) -> Vec<Plot> {
         let names: Vec<String> = documents.iter().map(|d| d.title.clone()).collect();
         let mut ids = Unique::default();
-        plots(documents, &Alignment::of(documents), &names, &mut ids)
+        plots(
+            documents,
+            &Alignment::or_across(documents),
+            &names,
+            &mut ids,
+        )
     }
 
     #[test]

@@ -21,8 +21,8 @@ pub fn of(document: &ResultDocument, mode: Option<&str>) -> Option<f64> {
 }
 
 fn of_step(step: &StepResult) -> Option<f64> {
-    let rate = mean(&weighted(sequential_write(step)?))?;
-    let power = mean(&weighted(step.find_series(series::POWER)?))?;
+    let rate = mean(&weighted(sequential_write(step)?, step.start_s))?;
+    let power = mean(&weighted(step.find_series(series::POWER)?, step.start_s))?;
     (power > 0.0 && rate > 0.0).then(|| rate / power)
 }
 

@@ -1,10 +1,11 @@
-//! Several documents side by side, aligned by test: the figures that at least two of them share, with their ratio
+//! Several documents side by side, on the hosts that they share, aligned by test: the figures that at least two of them share, with their ratio
 //! or difference to a baseline, sorted with the best first; their long writes, their scaling with queue
 //! depth, their latencies and the consistency of their rates in the same plots.
 
 mod consistency;
 mod document_names;
 mod efficiency;
+pub(crate) mod hosts;
 mod page;
 pub(crate) mod plots;
 mod price;
@@ -13,11 +14,23 @@ pub(crate) mod rows;
 pub(crate) mod selection;
 mod text;
 
+pub use hosts::Alignment;
 pub use page::html;
 pub use price::Price;
 pub use row::Row;
 pub use rows::rows;
 pub use text::text;
+
+/// What values are compared with, and on which hosts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Basis<'a> {
+    /// Prices of the documents, or empty.
+    pub prices: &'a [Option<Price>],
+    /// Document to which ratios and differences refer.
+    pub baseline: usize,
+    /// Documents that share no host are compared all the same, each on its first host.
+    pub across_hosts: bool,
+}
 
 /// A, B, C … for the documents; numbers after Z.
 pub fn letter(i: usize) -> String {

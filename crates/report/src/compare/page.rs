@@ -1,12 +1,12 @@
 //! The comparison as a page: bar charts sorted with the best first, plots of all documents together, and the table.
 
 use super::document_names;
+use super::hosts::Alignment;
 use super::plots;
-use super::price::Price;
 use super::row::{PRICE, Row};
-use super::rows::{Alignment, rows};
+use super::rows::rows;
 use super::selection::charted;
-use super::{consistency, efficiency, letter};
+use super::{Basis, consistency, efficiency, letter};
 use crate::encode;
 use crate::error::Result;
 use crate::html::{SCRIPT, STYLE, THEME_SCRIPT};
@@ -28,6 +28,10 @@ struct Page<'a> {
     charts: Vec<BarSection>,
     sections: Vec<(&'static str, &'static str, Vec<Plot>)>,
     baseline: String,
+    /// Sentences on the hosts.
+    hosts: String,
+    /// The shared host, in headings; empty where there are several or none.
+    host: String,
     c: Data,
     style: &'static str,
     script: &'static str,
@@ -64,18 +68,13 @@ impl Page<'_> {
     }
 }
 
-/// The comparison as one self-contained page; `prices` are those of the documents, or empty. Ratios refer to the document
-/// `baseline`.
+/// The comparison as one self-contained page.
 ///
 /// # Errors
 /// Returns an error as [`rows`] does, or if the template cannot be filled in.
-pub fn html(
-    documents: &[&ResultDocument],
-    prices: &[Option<Price>],
-    baseline: usize,
-) -> Result<String> {
-    let rows = rows(documents, prices, baseline)?;
-    let alignment = Alignment::of(documents);
+pub fn html(documents: &[&ResultDocument], basis: &Basis) -> Result<String> {
+    let rows = rows(documents, basis)?;
+    let alignment = Alignment::of(documents, basis.across_hosts)?;
     let names = document_names::names(documents, &alignment.named());
     let lettered: Vec<String> = names
         .iter()
@@ -83,11 +82,13 @@ pub fn html(
         .map(|(i, name)| format!("{}: {name}", letter(i)))
         .collect();
     let mut ids = Unique::default();
-    let sections: Vec<_> = [
+    let mut sections: Vec<_> = [
         (
             "fills",
             "Long sequential writes",
-            plots::fills(documents, &lettered).into_iter().collect(),
+            plots::fills(documents, &alignment, &lettered)
+                .into_iter()
+                .collect(),
         ),
         (
             "queue-depths",
@@ -97,7 +98,7 @@ pub fn html(
         (
             "latencies",
             "Latencies",
-            plots::latencies(documents, &lettered, &mut ids),
+            plots::latencies(documents, &alignment, &lettered, &mut ids),
         ),
         (
             "consistency",
@@ -108,6 +109,12 @@ pub fn html(
     .into_iter()
     .filter(|(_, _, plots): &(_, _, Vec<Plot>)| !plots.is_empty())
     .collect();
+    // A plot shows the first of several hosts.
+    if let Some(host) = alignment.names().first() {
+        for plot in sections.iter_mut().flat_map(|s| &mut s.2) {
+            plot.title = format!("{} on {host}", plot.title);
+        }
+    }
     let mut data = BTreeMap::new();
     for plot in sections.iter().flat_map(|s| &s.2) {
         data.insert(plot.id.clone(), encode::plot(plot)?);
@@ -118,14 +125,16 @@ pub fn html(
             .map(|(i, (document, name))| Document {
                 letter: letter(i),
                 name: name.clone(),
-                is_baseline: i == baseline,
+                is_baseline: i == basis.baseline,
                 document,
             })
             .collect(),
-        charts: charts(&rows, &lettered),
+        charts: charts(&rows, &lettered, &alignment.heading()),
         rows,
         sections,
-        baseline: letter(baseline),
+        baseline: letter(basis.baseline),
+        hosts: alignment.sentences().join(" "),
+        host: alignment.heading(),
         c: Data(data),
         style: STYLE,
         script: SCRIPT,
@@ -135,7 +144,7 @@ pub fn html(
 }
 
 /// Charts of the first figures of each kind; all of power efficiency and price apart.
-fn charts(rows: &[Row], names: &[String]) -> Vec<BarSection> {
+fn charts(rows: &[Row], names: &[String], host: &str) -> Vec<BarSection> {
     let per_watt = |row: &&Row| row.unit == efficiency::UNIT || row.unit == "J/GB";
     let priced = |row: &&Row| row.id == PRICE;
     let all = |chosen: &dyn Fn(&&Row) -> bool| {
@@ -153,11 +162,12 @@ fn charts(rows: &[Row], names: &[String]) -> Vec<BarSection> {
     ];
     let drawn = sections
         .into_iter()
-        .map(|(id, title, rows)| (id, title, bar_charts(&rows, names)));
+        .map(|(id, title, rows)| (id, title, bar_charts(&rows, names, host)));
     drawn.filter(|(_, _, charts)| !charts.is_empty()).collect()
 }
 
-fn bar_charts(rows: &[&Row], names: &[String]) -> Vec<BarChart> {
+/// Each chart can be saved on its own, so that its title names the host.
+fn bar_charts(rows: &[&Row], names: &[String], host: &str) -> Vec<BarChart> {
     rows.iter()
         .map(|row| {
             let drives: Vec<DriveValue> = row
@@ -170,7 +180,9 @@ fn bar_charts(rows: &[&Row], names: &[String]) -> Vec<BarChart> {
                     baseline: i == row.baseline,
                 })
                 .collect();
-            bars::of_drives(&row.title, &row.unit, &drives)
+            // A price is the same on every host.
+            let host = if row.id == PRICE { "" } else { host };
+            bars::of_drives(&format!("{}{host}", row.title), &row.unit, &drives)
         })
         .collect()
 }
@@ -195,12 +207,17 @@ mod tests {
             document
         };
         let (a, b) = (document("slow", 100.0), document("fast", 250.0));
-        let page = html(&[&a, &b], &[], 0).unwrap();
+        let basis = Basis::default();
+        let page = html(&[&a, &b], &basis).unwrap();
         assert!(page.contains("2.50×") && !page.contains("<read>"));
         let bars = &page[page.find("class=\"bars").unwrap()..];
         assert!(bars.find("B: fast").unwrap() < bars.find("A: slow").unwrap());
         assert!(page.contains("A: slow <span class=\"tag\">baseline"));
-        let page = html(&[&a, &b], &[], 1).unwrap();
+        let baseline = Basis {
+            baseline: 1,
+            ..basis
+        };
+        let page = html(&[&a, &b], &baseline).unwrap();
         assert!(page.contains("B: fast <span class=\"tag\">baseline"));
         assert!(page.contains("0.40×") && !page.contains("2.50×"));
     }

@@ -1,6 +1,7 @@
 //! Plots of a comparison: the long writes, the scaling with queue depth and the latencies of all documents, a line for
 //! each.
 
+use super::hosts::Alignment;
 use super::row::Row;
 use crate::names::Unique;
 use crate::view::plot::{Axis, Kind, Line, Plot};
@@ -11,12 +12,20 @@ use nandscope_result::ResultDocument;
 /// Plots of latencies; each is one test.
 const MOST_LATENCIES: usize = 8;
 
-/// The first long write of each document over the data written; `None` where fewer than two were filled.
-pub fn fills(documents: &[&ResultDocument], names: &[String]) -> Option<Plot> {
+/// The first long write of each document on the compared host over the data written; `None` where fewer than two were filled.
+pub fn fills(
+    documents: &[&ResultDocument],
+    alignment: &Alignment,
+    names: &[String],
+) -> Option<Plot> {
     let found: Vec<(String, Samples)> = documents
         .iter()
         .zip(names)
-        .filter_map(|(d, name)| Some((name.clone(), long_writes::first(d)?)))
+        .enumerate()
+        .filter_map(|(i, (d, name))| {
+            let write = long_writes::first(d, alignment.first_of(i))?;
+            Some((name.clone(), write))
+        })
         .collect();
     (found.len() > 1).then(|| long_writes::overlay("fill", &found))
 }
@@ -32,6 +41,8 @@ pub fn queue_depths(rows: &[Row], names: &[String], ids: &mut Unique) -> Vec<Plo
             continue;
         };
         match groups.iter_mut().find(|g| g.0 == test) {
+            // The same figure on a further host.
+            Some((_, points)) if points.iter().any(|p| p.0 == depth) => {}
             Some(group) => group.1.push((depth, row)),
             None => groups.push((test, vec![(depth, row)])),
         }
@@ -83,25 +94,30 @@ fn queue_depth(test: &str, points: &[(f64, &Row)], names: &[String], ids: &mut U
 }
 
 /// Latencies of the tests that at least two documents share.
-pub fn latencies(documents: &[&ResultDocument], names: &[String], ids: &mut Unique) -> Vec<Plot> {
-    let Some(first) = documents.first() else {
-        return Vec::new();
-    };
-    let of_each: Vec<Vec<(String, Samples)>> =
-        documents.iter().map(|d| percentile::medians(d)).collect();
+pub fn latencies(
+    documents: &[&ResultDocument],
+    alignment: &Alignment,
+    names: &[String],
+    ids: &mut Unique,
+) -> Vec<Plot> {
+    let of_each: Vec<Vec<(String, Samples)>> = documents
+        .iter()
+        .enumerate()
+        .map(|(i, d)| percentile::medians(d, alignment.first_of(i)))
+        .collect();
     let mut plots = Vec::new();
-    for (test, _) in percentile::medians(first) {
+    for (test, _) in of_each.first().into_iter().flatten() {
         let lines: Vec<(String, Samples)> = of_each
             .iter()
             .zip(names)
             .filter_map(|(tests, name)| {
-                let found = tests.iter().find(|t| t.0 == test)?;
+                let found = tests.iter().find(|t| t.0 == *test)?;
                 Some((name.clone(), found.1.clone()))
             })
             .collect();
         if lines.len() > 1 && plots.len() < MOST_LATENCIES {
             let id = ids.slug(&format!("latency {test}"));
-            plots.push(latency(&id, &test, &lines));
+            plots.push(latency(&id, test, &lines));
         }
     }
     plots
@@ -181,7 +197,7 @@ mod tests {
         let names: Vec<String> = ["A", "B", "C"].map(String::from).to_vec();
         let of = |documents: &[ResultDocument]| {
             let documents: Vec<&ResultDocument> = documents.iter().collect();
-            fills(&documents, &names)
+            fills(&documents, &Alignment::or_across(&documents), &names)
         };
         let plot = of(&documents).unwrap();
         let lines: Vec<&str> = plot.lines.iter().map(|l| l.name.as_str()).collect();

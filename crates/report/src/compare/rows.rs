@@ -1,81 +1,14 @@
-//! The figures of several documents, aligned by test. Where all documents went through a mode of the same name, the
-//! figures of that mode belong together; otherwise each document's first mode does, whatever host that is.
+//! The figures of several documents, aligned by test and host.
 
-use super::price::Price;
+use super::hosts::Alignment;
 use super::row::Row;
-use super::{efficiency, price};
+use super::{Basis, efficiency, price};
 use crate::error::{ReportError, Result};
 use crate::names::slug;
 use crate::view::matrix::{ANSWER, is_answer};
 use crate::view::{published, ranking};
 use nandscope_result::{Figure, ResultDocument, figure_id};
 use std::collections::BTreeMap;
-
-/// Mode of each document that is compared.
-pub struct Alignment {
-    /// Modes of the same name in all documents; empty where there is none.
-    common: Vec<String>,
-    /// The first mode of each document.
-    first: Vec<Option<String>>,
-}
-
-impl Alignment {
-    /// Looks at the modes that ran.
-    pub fn of(documents: &[&ResultDocument]) -> Alignment {
-        let all: Vec<Vec<Option<String>>> = documents.iter().map(|d| modes(d)).collect();
-        let in_all = |mode: &String| all.iter().all(|m| m.contains(&Some(mode.clone())));
-        let candidates = all.first().into_iter().flatten().flatten();
-        Alignment {
-            common: candidates.filter(|m| in_all(m)).cloned().collect(),
-            first: all
-                .into_iter()
-                .map(|m| m.into_iter().next().flatten())
-                .collect(),
-        }
-    }
-
-    /// The mode by which a document is named: none where all share theirs.
-    pub fn named(&self) -> Vec<Option<String>> {
-        match self.common.is_empty() {
-            true => self.first.clone(),
-            false => vec![None; self.first.len()],
-        }
-    }
-
-    /// The mode of document `i` that is compared first.
-    pub(super) fn first_of(&self, i: usize) -> Option<&str> {
-        let own = self.first.get(i).and_then(Option::as_deref);
-        self.common.first().map(String::as_str).or(own)
-    }
-
-    /// The mode under which a figure of document `i` is compared; `None` where it is not.
-    fn of_figure(&self, i: usize, figure: &Figure) -> Option<String> {
-        let Some(mode) = &figure.mode else {
-            return Some(String::new());
-        };
-        if self.common.is_empty() {
-            let first = self.first.get(i).and_then(Option::as_ref);
-            return (first == Some(mode)).then(String::new);
-        }
-        self.common.contains(mode).then(|| mode.clone())
-    }
-
-    /// Whether the documents share so many modes that a title must name its own.
-    fn several(&self) -> bool {
-        self.common.len() > 1
-    }
-}
-
-/// The modes that ran, then those of figures whose steps are missing, as in a result that was recovered.
-fn modes(document: &ResultDocument) -> Vec<Option<String>> {
-    let mut modes = crate::view::modes::modes(document);
-    for figure in document.all_figures() {
-        if figure.mode.is_some() && !modes.contains(&figure.mode) {
-            modes.push(figure.mode.clone());
-        }
-    }
-    modes
-}
 
 /// Identifier without the mode before it.
 pub(crate) fn test_id(figure: &Figure) -> &str {
@@ -84,16 +17,13 @@ pub(crate) fn test_id(figure: &Figure) -> &str {
         .unwrap_or(&figure.id)
 }
 
-/// The figures that at least two documents share, by test, mode and unit; what a reader looks for first comes first.
-/// Last are prices per GB; `prices` are those of the documents, or empty. Ratios refer to the document `baseline`.
+/// The figures that at least two documents share, by test, host and unit; what a reader looks for first comes first.
+/// Last are prices per GB.
 ///
 /// # Errors
-/// `ReportError` if there are fewer than two documents, or the baseline is none of them.
-pub fn rows(
-    documents: &[&ResultDocument],
-    prices: &[Option<Price>],
-    baseline: usize,
-) -> Result<Vec<Row>> {
+/// `ReportError` if there are fewer than two documents, they share no host, or the baseline is none of them.
+pub fn rows(documents: &[&ResultDocument], basis: &Basis) -> Result<Vec<Row>> {
+    let baseline = basis.baseline;
     if documents.len() < 2 {
         return Err(ReportError::TooFewDocuments(documents.len()));
     }
@@ -103,8 +33,9 @@ pub fn rows(
             documents: documents.len(),
         });
     }
-    let mut rows = all_rows(documents);
-    rows.extend(price::rows(documents, prices));
+    let alignment = Alignment::of(documents, basis.across_hosts)?;
+    let mut rows = all_rows(documents, &alignment);
+    rows.extend(price::rows(documents, basis.prices));
     rows.retain(|r| r.values.iter().flatten().count() >= 2);
     for row in &mut rows {
         row.baseline = baseline;
@@ -113,8 +44,7 @@ pub fn rows(
 }
 
 /// All figures of documents, those that only one has included, in the order of [`rows`].
-pub(crate) fn all_rows(documents: &[&ResultDocument]) -> Vec<Row> {
-    let alignment = Alignment::of(documents);
+pub(crate) fn all_rows(documents: &[&ResultDocument], alignment: &Alignment) -> Vec<Row> {
     let mut places: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     let mut rows: Vec<Row> = Vec::new();
     for (i, document) in documents.iter().enumerate() {
@@ -123,12 +53,13 @@ pub(crate) fn all_rows(documents: &[&ResultDocument]) -> Vec<Row> {
             if figure.id.is_empty() || !figure.value.is_finite() {
                 continue;
             }
-            let Some(mode) = alignment.of_figure(i, figure) else {
+            let Some(host) = alignment.of_figure(i, figure) else {
                 continue;
             };
-            let key = (test_id(figure).to_string(), mode, figure.unit.clone());
+            let key = (test_id(figure).to_string(), host, figure.unit.clone());
             let place = *places.entry(key).or_insert_with(|| {
-                rows.push(row(&placed, documents.len(), alignment.several()));
+                let host = alignment.label_of(i, figure);
+                rows.push(row(&placed, documents.len(), host));
                 rows.len() - 1
             });
             if let Some(cell) = rows.get_mut(place).and_then(|r| r.values.get_mut(i)) {
@@ -136,7 +67,7 @@ pub(crate) fn all_rows(documents: &[&ResultDocument]) -> Vec<Row> {
             }
         }
     }
-    rows.push(efficiency(documents, &alignment));
+    rows.push(efficiency(documents, alignment));
     rows.retain(|r| !is_quiet(r) && r.values.iter().any(Option::is_some));
     rows.sort_by_key(|r| ranking::rank(&r.id));
     rows
@@ -145,10 +76,11 @@ pub(crate) fn all_rows(documents: &[&ResultDocument]) -> Vec<Row> {
 /// The power efficiency of the documents, each in the mode in which it is compared first.
 fn efficiency(documents: &[&ResultDocument], alignment: &Alignment) -> Row {
     let all = documents.iter().enumerate();
-    let mode = alignment.first_of(0).filter(|_| alignment.several());
+    let names = alignment.names();
+    let host = names.first().filter(|_| alignment.several());
     Row {
-        title: match mode {
-            Some(mode) => format!("{}, {mode}", efficiency::TITLE),
+        title: match host {
+            Some(host) => format!("{}, {host}", efficiency::TITLE),
             None => efficiency::TITLE.to_string(),
         },
         unit: efficiency::UNIT.to_string(),
@@ -166,12 +98,12 @@ fn is_quiet(row: &Row) -> bool {
     row.id == figure_id::THROTTLE_MIN && row.values.iter().flatten().all(|v| *v >= 100.0)
 }
 
-fn row(placed: &published::Placed, documents: usize, several: bool) -> Row {
+/// A row without values; its title ends with the host, if one is given.
+fn row(placed: &published::Placed, documents: usize, host: Option<&str>) -> Row {
     let figure = placed.figure;
-    let title = if several {
-        placed.title_with_mode()
-    } else {
-        placed.title()
+    let title = match host {
+        Some(host) => format!("{}, {host}", placed.title()),
+        None => placed.title(),
     };
     Row {
         title: title.replace(ANSWER, ""),
@@ -185,6 +117,7 @@ fn row(placed: &published::Placed, documents: usize, several: bool) -> Row {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Price;
     use super::*;
     use nandscope_result::StepResult;
 
@@ -232,7 +165,7 @@ mod tests {
             ],
         );
         let c = document("c", vec![figure("read", None, 50.0, "MB/s")]);
-        let rows = rows(&[&a, &b, &c], &[], 0).unwrap();
+        let rows = rows(&[&a, &b, &c], &Basis::default()).unwrap();
         assert_eq!(rows.len(), 1);
         assert_eq!(
             [rows[0].ratio(0), rows[0].ratio(1), rows[0].ratio(2)],
@@ -240,7 +173,7 @@ mod tests {
         );
         assert_eq!(rows[0].ranked(), [(1, 250.0), (0, 100.0), (2, 50.0)]);
         assert!(matches!(
-            super::rows(&[&a], &[], 0),
+            super::rows(&[&a], &Basis::default()),
             Err(ReportError::TooFewDocuments(1))
         ));
     }
@@ -249,12 +182,16 @@ mod tests {
     fn ratios_refer_to_the_baseline() {
         let of = |value: f64| document("d", vec![figure("read", None, value, "MB/s")]);
         let (a, b, c) = (of(100.0), of(250.0), of(50.0));
-        let rows = rows(&[&a, &b, &c], &[], 1).unwrap();
+        let basis = |baseline: usize| Basis {
+            baseline,
+            ..Basis::default()
+        };
+        let rows = rows(&[&a, &b, &c], &basis(1)).unwrap();
         assert_eq!(
             [rows[0].ratio(0), rows[0].ratio(1), rows[0].ratio(2)],
             [Some(0.4), None, Some(0.2)]
         );
-        let beyond = super::rows(&[&a, &b], &[], 2).unwrap_err().to_string();
+        let beyond = super::rows(&[&a, &b], &basis(2)).unwrap_err().to_string();
         assert!(beyond.contains("baseline 3"), "{beyond}");
     }
 
@@ -273,7 +210,11 @@ mod tests {
             })
         };
         let prices = [price(50.0, "EUR"), price(100.0, "EUR"), price(1.0, "USD")];
-        let rows = rows(&[&a, &b, &c], &prices, 0).unwrap();
+        let basis = Basis {
+            prices: &prices,
+            ..Basis::default()
+        };
+        let rows = rows(&[&a, &b, &c], &basis).unwrap();
         assert_eq!(rows.len(), 1);
         assert_eq!(
             (rows[0].unit.as_str(), rows[0].change(1)),
@@ -283,34 +224,48 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_compared_across_hosts() {
+    fn tests_are_compared_on_the_same_host() {
         let on = |mode: &str, id: &str, value: f64| {
             figure(&format!("{}.{id}", slug(mode)), Some(mode), value, "MB/s")
         };
-        let odroid = document(
+        let evo = document(
             "evo",
             vec![
                 on("Odroid XU3", "cdm.read", 47.0),
                 on("UHS-I reader", "cdm.read", 94.0),
             ],
         );
+        let extreme = document(
+            "extreme",
+            vec![
+                on("UHS-I reader", "cdm.read", 91.0),
+                on("SabreLite", "cdm.read", 19.0),
+            ],
+        );
         let direct = document("ref", vec![on("Direct", "cdm.read", 3564.0)]);
-        let all = rows(&[&odroid, &direct], &[], 0).unwrap();
+        let basis = Basis::default();
+        // The reader is the second host of one card and the first of the other.
+        let shared = rows(&[&evo, &extreme], &basis).unwrap();
+        assert_eq!(shared.len(), 1);
+        assert_eq!(shared[0].values, [Some(94.0), Some(91.0)]);
+        assert!(matches!(
+            rows(&[&evo, &direct], &basis),
+            Err(ReportError::NoSharedHost(_))
+        ));
+        let across = Basis {
+            across_hosts: true,
+            ..basis
+        };
+        let all = rows(&[&evo, &direct], &across).unwrap();
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].values, [Some(47.0), Some(3564.0)]);
-        assert_eq!(
-            Alignment::of(&[&odroid, &direct]).named()[0].as_deref(),
-            Some("Odroid XU3")
-        );
-        // With modes in common, each is compared with itself.
-        let again = rows(&[&odroid, &odroid], &[], 0).unwrap();
+        let named = Alignment::of(&[&evo, &direct], true).unwrap().named();
+        assert_eq!(named[0].as_deref(), Some("Odroid XU3"));
+        // With several hosts in common, each is compared with itself.
+        let again = rows(&[&evo, &evo], &basis).unwrap();
         let values: Vec<_> = again.iter().map(|r| r.values[1]).collect();
         assert_eq!(values, [Some(47.0), Some(94.0)]);
-        assert!(
-            again[1].title.ends_with("UHS-I reader"),
-            "{}",
-            again[1].title
-        );
+        assert!(again[1].title.ends_with("UHS-I reader"));
     }
 
     #[test]

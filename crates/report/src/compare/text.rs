@@ -2,11 +2,11 @@
 //! figure, sorted with the best first.
 
 use super::document_names;
-use super::letter;
-use super::price::Price;
+use super::hosts::Alignment;
 use super::row::{PRICE, Row};
-use super::rows::{Alignment, rows};
+use super::rows::rows;
 use super::selection::charted;
+use super::{Basis, letter};
 use crate::error::Result;
 use crate::number::short;
 use crate::terminal::{self, Options};
@@ -23,20 +23,15 @@ const MOST_OF_A_KIND: usize = 8;
 /// Longest bar.
 const MOST_SIGNS: usize = 40;
 
-/// The comparison as text for a terminal; `prices` are those of the documents, or empty. Ratios refer to the document
-/// `baseline`.
+/// The comparison as text for a terminal.
 ///
 /// # Errors
 /// Returns an error as [`rows`] does.
-pub fn text(
-    documents: &[&ResultDocument],
-    prices: &[Option<Price>],
-    baseline: usize,
-    options: &Options,
-) -> Result<String> {
-    let rows = rows(documents, prices, baseline)?;
+pub fn text(documents: &[&ResultDocument], basis: &Basis, options: &Options) -> Result<String> {
+    let rows = rows(documents, basis)?;
     let width = options.width.max(40);
-    let names = document_names::names(documents, &Alignment::of(documents).named());
+    let alignment = Alignment::of(documents, basis.across_hosts)?;
+    let names = document_names::names(documents, &alignment.named());
     let mut out = String::new();
     for (i, (document, name)) in documents.iter().zip(&names).enumerate() {
         let target = if name.contains(&document.target.name) {
@@ -44,7 +39,11 @@ pub fn text(
         } else {
             format!(" ({})", document.target.name)
         };
-        let mark = if i == baseline { ", baseline" } else { "" };
+        let mark = if i == basis.baseline {
+            ", baseline"
+        } else {
+            ""
+        };
         terminal::paragraph(
             &mut out,
             &format!("{}: {name}{target}{mark}", letter(i)),
@@ -52,10 +51,18 @@ pub fn text(
             width,
         );
     }
+    for sentence in alignment.sentences() {
+        terminal::paragraph(&mut out, &sentence, "   ", width);
+    }
     if rows.is_empty() {
         out.push_str("The documents share no figure.\n");
     } else if column_width(&rows, documents.len()) * documents.len() + TITLE <= width {
-        out.push_str(&table(&rows, documents.len(), options));
+        out.push_str(&table(
+            &rows,
+            documents.len(),
+            &alignment.heading(),
+            options,
+        ));
     } else {
         charts(&mut out, &rows, options, width);
     }
@@ -77,9 +84,9 @@ fn cell(row: &Row, i: usize) -> String {
     }
 }
 
-fn table(rows: &[Row], documents: usize, options: &Options) -> String {
+fn table(rows: &[Row], documents: usize, host: &str, options: &Options) -> String {
     let mut table = terminal::table(options.width.max(40), options.ascii);
-    let mut header = vec!["Figure".to_string()];
+    let mut header = vec![format!("Figure{host}")];
     header.extend((0..documents).map(letter));
     table.set_header(header);
     for row in rows {
@@ -167,11 +174,11 @@ mod tests {
     #[test]
     fn two_documents_stand_side_by_side() {
         let (a, b) = (document("a", 100.0), document("b", 250.0));
-        let text = text(&[&a, &b], &[], 0, &Options::default()).unwrap();
+        let text = text(&[&a, &b], &Basis::default(), &Options::default()).unwrap();
         assert!(text.contains("250 MB/s (2.50×)"), "{text}");
         let mut none = document("c", 1.0);
         none.figures.clear();
-        let text = super::text(&[&none, &none], &[], 0, &Options::default()).unwrap();
+        let text = super::text(&[&none, &none], &Basis::default(), &Options::default()).unwrap();
         assert!(text.contains("share no figure"), "{text}");
     }
 
@@ -183,7 +190,11 @@ mod tests {
         let all: Vec<&ResultDocument> = all.iter().collect();
         for ascii in [false, true] {
             let options = Options { width: 80, ascii };
-            let text = text(&all, &[], 3, &options).unwrap();
+            let basis = Basis {
+                baseline: 3,
+                ..Basis::default()
+            };
+            let text = text(&all, &basis, &options).unwrap();
             assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
             let bars: Vec<&str> = text.lines().filter(|l| l.contains(['█', '#'])).collect();
             assert_eq!(bars.len(), 12, "{text}");

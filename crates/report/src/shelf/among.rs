@@ -1,6 +1,7 @@
 //! Among which drives a single result is ranked: those of a shelf, or without one the simulated devices of the library.
 
 use super::{Drive, library, ranks, titles, unusual};
+use crate::compare::Alignment;
 use crate::compare::rows::all_rows;
 use crate::names::{is_quick, test};
 use crate::view::page_context::{PageContext, Rivals};
@@ -39,7 +40,18 @@ fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<PageContext
     if rivals == 0 {
         return None;
     }
-    let rows = all_rows(&documents);
+    let alignment = Alignment::or_across(&documents);
+    for (name, host) in names.iter_mut().zip(alignment.named()).skip(1) {
+        if let Some(host) = host {
+            *name = format!("{name}, {host}");
+        }
+    }
+    let rows = all_rows(&documents, &alignment);
+    let hosts = match (alignment.is_across(), alignment.names().as_slice()) {
+        (true, _) => ", each on the first host of its result".to_string(),
+        (false, [one]) => format!(", on {one}"),
+        _ => String::new(),
+    };
     let drives = if rivals == 1 { "drive" } else { "drives" };
     let test = test(document);
     Some(PageContext {
@@ -47,7 +59,7 @@ fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<PageContext
         unusual: unusual::of_rows(&rows, 0, unusual::OF_SHELF),
         rivals: Some(Rivals {
             intro: format!(
-                "Places among {rivals} other {drives} of the shelf in the same test ({test}). {RANKS}"
+                "Places among {rivals} other {drives} of the shelf in the same test ({test}){hosts}. {RANKS}"
             ),
             limited: None,
             names: names.split_off(1),

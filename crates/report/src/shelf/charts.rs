@@ -126,13 +126,13 @@ fn of_set(set: &TestSet, names: &Names, next: &mut impl FnMut() -> String) -> Ve
         .collect()
 }
 
-/// Remark on a value: its mode, simulated, of a quick run.
+/// Remark on a value: its host if the drives share none, simulated, of a quick run.
 fn note(set: &TestSet, i: usize, drives: &[Drive]) -> String {
     let drive = set.drives.get(i).and_then(|d| drives.get(*d));
     let simulated = drive.is_some_and(Drive::is_simulated);
     let quick = set.documents.get(i).is_some_and(|d| is_quick(d));
     let parts = [
-        set.modes.get(i).cloned().flatten(),
+        set.alignment.named().get(i).cloned().flatten(),
         simulated.then(|| "simulated".to_string()),
         quick.then(|| "quick run".to_string()),
     ];

@@ -142,7 +142,7 @@ fn line(
     let price = drive.about.price.as_ref();
     let mode = columns.iter().find_map(|(set, _)| {
         let place = set.place_of(i)?;
-        set.modes.get(place).cloned().flatten()
+        set.alignment.named().get(place).cloned().flatten()
     });
     Line {
         name: drive.name.clone(),

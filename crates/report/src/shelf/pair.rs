@@ -90,8 +90,9 @@ fn set(set: &TestSet) -> Value {
     let fills: Vec<Option<Value>> = set
         .documents
         .iter()
-        .map(|d| {
-            let samples = long_writes::first(d)?;
+        .enumerate()
+        .map(|(i, d)| {
+            let samples = long_writes::first(d, set.alignment.first_of(i))?;
             let plot = long_writes::overlay("fill", &[(String::new(), samples)]).reduce(FILL_ROWS);
             Some(encode::value(&plot))
         })
@@ -99,7 +100,7 @@ fn set(set: &TestSet) -> Value {
     json!({
         "procedure": set.procedure,
         "drives": set.drives,
-        "modes": set.modes,
+        "modes": set.alignment.named(),
         "quick": set.documents.iter().map(|d| is_quick(d)).collect::<Vec<_>>(),
         "rows": rows.collect::<Vec<_>>(),
         "fills": fills,
@@ -133,7 +134,8 @@ fn latencies(set: &TestSet) -> Vec<Value> {
     let of_each: Vec<_> = set
         .documents
         .iter()
-        .map(|d| percentile::medians(d))
+        .enumerate()
+        .map(|(i, d)| percentile::medians(d, set.alignment.first_of(i)))
         .collect();
     let mut tests: Vec<(&str, usize)> = Vec::new();
     for (name, _) in of_each.iter().flatten() {

@@ -2,8 +2,9 @@
 //! figures have the same name.
 
 use super::Drive;
+use crate::compare::Alignment;
 use crate::compare::Row;
-use crate::compare::rows::{Alignment, all_rows};
+use crate::compare::rows::all_rows;
 use nandscope_result::ResultDocument;
 
 /// All results of one procedure.
@@ -14,8 +15,8 @@ pub(super) struct TestSet<'a> {
     pub drives: Vec<usize>,
     /// Results with these tests, one for each drive.
     pub documents: Vec<&'a ResultDocument>,
-    /// The mode of each that is compared, where it has several.
-    pub modes: Vec<Option<String>>,
+    /// The hosts on which they are compared.
+    pub alignment: Alignment,
     /// Figures; the values are those of `documents`, in the same order.
     pub rows: Vec<Row>,
 }
@@ -34,26 +35,18 @@ pub(super) fn sets(drives: &[Drive]) -> Vec<TestSet<'_>> {
                     procedure: &document.procedure,
                     drives: vec![i],
                     documents: vec![document],
-                    modes: Vec::new(),
+                    alignment: Alignment::or_across(&[]),
                     rows: Vec::new(),
                 }),
             }
         }
     }
     for set in &mut sets {
-        set.rows = all_rows(&set.documents);
-        set.modes = modes(&set.documents);
+        set.alignment = Alignment::or_across(&set.documents);
+        set.rows = all_rows(&set.documents, &set.alignment);
     }
     sets.sort_by_key(|s| std::cmp::Reverse(s.drives.len()));
     sets
-}
-
-/// The mode of each document that is compared; `None` where it has no other.
-fn modes(documents: &[&ResultDocument]) -> Vec<Option<String>> {
-    let named = Alignment::of(documents).named();
-    let several = |d: &ResultDocument| d.target.modes.len() > 1;
-    let all = documents.iter().zip(named);
-    all.map(|(d, mode)| mode.filter(|_| several(d))).collect()
 }
 
 impl TestSet<'_> {

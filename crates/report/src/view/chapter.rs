@@ -12,7 +12,7 @@ use super::{speed, states, time};
 use crate::csv;
 use crate::names::Unique;
 use crate::number;
-use nandscope_result::{Conclusion, ResultDocument, StepResult, procedure};
+use nandscope_result::{Conclusion, Operation, ResultDocument, StepResult, procedure};
 
 /// Steps with plots that a mode's part of a chapter shows unfolded; more are folded, and their
 /// time line is drawn in one piece above them.
@@ -191,11 +191,14 @@ fn verdict(steps: &[&StepResult]) -> String {
             .collect();
         return told.join(" · ");
     }
-    let speeds = speed::of(None, steps);
-    let part = |verb: &str, best: Option<speed::Fastest>| {
-        best.map(|b| format!("{verb} up to {}", number::with_unit(b.mb_s, "MB/s")))
+    let part = |verb: &str, kind: Operation| {
+        let mb_s = speed::greatest(steps, &kind)?;
+        Some(format!("{verb} up to {}", number::with_unit(mb_s, "MB/s")))
     };
-    let parts = [part("reads", speeds.read), part("writes", speeds.write)];
+    let parts = [
+        part("reads", Operation::Read),
+        part("writes", Operation::Write),
+    ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 

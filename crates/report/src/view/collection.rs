@@ -2,9 +2,9 @@
 //! moves as much as the writes need, and their tail stays short.
 
 use crate::number;
-use nandscope_result::{JobResult, Operation, StepResult, counter};
+use nandscope_result::{DirectionResult, JobResult, Operation, StepResult, counter};
 
-/// The percentile of latency that stalls of collection show in.
+/// The percentile of latency that stalls of collection show in; it takes 10,000 writes.
 const TAIL: f64 = 99.99;
 
 /// Share of what the host wrote below which collection explains nothing.
@@ -17,40 +17,54 @@ pub fn in_words(step: &StepResult) -> Option<String> {
     if written <= 0.0 || moved < LEAST * written {
         return None;
     }
-    let tails: Vec<(u64, u64)> = step.jobs.iter().filter_map(tail).collect();
-    let tail = tails.iter().map(|t| t.0).max()?;
-    let longest = tails.iter().map(|t| t.1).max()?;
-    let of = match tails.len() {
+    let writes: Vec<&DirectionResult> = step.jobs.iter().filter_map(writes).collect();
+    let longest = writes.iter().map(|w| w.latency.max_ns).max()?;
+    let longest = number::latency(longest as f64);
+    let tails: Option<Vec<u64>> = writes.iter().map(|w| tail(w)).collect();
+    let of = match writes.len() {
         1 => "",
         _ => " of each job",
     };
+    let times = match tails.and_then(|tails| tails.into_iter().max()) {
+        Some(tail) => {
+            let tail = number::latency(tail as f64);
+            format!("99.99\u{202f}% of the writes{of} took at most {tail}, the longest {longest}")
+        }
+        None => {
+            let count = number::count(writes.iter().map(|w| w.operations).sum());
+            format!("The longest of {count} writes took {longest}")
+        }
+    };
     Some(format!(
-        "Garbage collection moved {} while the host wrote {}. 99.99\u{202f}% of the writes{of} took at most {}, the longest {}.",
+        "Garbage collection moved {} while the host wrote {}. {times}.",
         number::bytes(moved as u64),
         number::bytes(written as u64),
-        number::latency(tail as f64),
-        number::latency(longest as f64),
     ))
 }
 
-/// The tail and the greatest latency of the writes of a job, ns.
-fn tail(job: &JobResult) -> Option<(u64, u64)> {
+/// The writes of a job.
+fn writes(job: &JobResult) -> Option<&DirectionResult> {
     let mut directions = job.directions.iter();
-    let writes = directions.find(|d| d.kind == Operation::Write)?;
+    directions.find(|d| d.kind == Operation::Write && d.operations > 0)
+}
+
+/// The tail of the latency of writes, ns; `None` if they are too few to define it.
+fn tail(writes: &DirectionResult) -> Option<u64> {
     let mut percentiles = writes.latency.percentiles.iter();
     let at = percentiles.find(|(p, _)| (p - TAIL).abs() < 1e-9)?;
-    Some((at.1, writes.latency.max_ns))
+    writes.defines(TAIL).then_some(at.1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_result::{DirectionResult, Latency};
+    use nandscope_result::Latency;
 
     fn job(kind: &str, tail_ns: u64) -> JobResult {
         JobResult {
             directions: vec![DirectionResult {
                 kind: kind.into(),
+                operations: 10_000,
                 latency: Latency {
                     percentiles: vec![(50.0, 1_000), (99.99, tail_ns)],
                     max_ns: 2 * tail_ns,
@@ -82,6 +96,15 @@ mod tests {
         assert!(
             text(&step)
                 .contains("the writes of each job took at most 5.00 ms, the longest 10.0 ms")
+        );
+        // Of fewer writes the tail is the longest, or less than one.
+        step.jobs[1].directions[0].operations = 9_999;
+        step.jobs.truncate(2);
+        step.jobs[0].directions[0].operations = 40;
+        assert!(
+            text(&step).ends_with("The longest of 40 writes took 8.00 ms."),
+            "{}",
+            text(&step)
         );
         step.jobs = vec![job("read", 1)];
         assert_eq!(in_words(&step), None);

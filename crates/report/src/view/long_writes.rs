@@ -38,26 +38,28 @@ type Run<'a> = (&'a StepResult, &'a Series);
 /// The steps that wrote most of the device without pause, in the order of the document.
 fn runs(document: &ResultDocument) -> Vec<Run<'_>> {
     let enough = document.target.capacity_bytes as f64 / 1e9 * MOST_OF_DEVICE;
-    let written = |series: &Series| {
-        let samples = throughput_profile::weighted(series);
+    let written = |(step, series): &Run| {
+        let samples = throughput_profile::weighted(series, step.start_s);
         samples.iter().map(|(v, dt)| v * dt).sum::<f64>() / 1e3
     };
     document
         .steps
         .iter()
         .filter_map(|s| throughput_profile::sequential_write(s).map(|series| (s, series)))
-        .filter(|(_, series)| enough > 0.0 && written(series) >= enough)
+        .filter(|run| enough > 0.0 && written(run) >= enough)
         .collect()
 }
 
-/// The speed of the first long write of a document over what was written, 10^9 bytes. A quick fill writes a part of the
-/// device: then it is the first that a fill has.
-pub fn first(document: &ResultDocument) -> Option<Samples> {
-    let whole = runs(document).first().map(|(_, series)| *series);
+/// The speed of the first long write of a document in a mode over what was written, 10^9 bytes. A quick fill writes a part
+/// of the device: then it is the first that a fill has.
+pub fn first(document: &ResultDocument, mode: Option<&str>) -> Option<Samples> {
+    let in_mode = |step: &StepResult| step.mode.as_deref() == mode;
+    let whole = runs(document).into_iter().find(|(step, _)| in_mode(step));
     let part = || {
         let is_fill = document.procedure == procedure::FILL;
-        let mut steps = document.steps.iter().filter(|_| is_fill);
-        steps.find_map(throughput_profile::sequential_write)
+        let steps = document.steps.iter().filter(|s| is_fill && in_mode(s));
+        let mut runs = steps.filter_map(|s| Some((s, throughput_profile::sequential_write(s)?)));
+        runs.next()
     };
     whole.or_else(part).map(over_data)
 }
@@ -105,7 +107,7 @@ pub fn of(document: &ResultDocument) -> Option<LongWrites> {
         return None;
     }
     let names = names(&runs);
-    let by_data: Vec<Samples> = runs.iter().map(|(_, s)| over_data(s)).collect();
+    let by_data: Vec<Samples> = runs.iter().map(|run| over_data(*run)).collect();
     let by_time: Vec<Samples> = runs.iter().map(|(step, s)| over_time(step, s)).collect();
     let styles: Vec<(usize, bool)> = runs
         .iter()
@@ -122,10 +124,16 @@ pub fn of(document: &ResultDocument) -> Option<LongWrites> {
         .fold(0.0, f64::max);
     let (divisor, unit) = time::time_unit(length);
     let scaled: Vec<Samples> = by_time.iter().map(|s| time::scaled(s, divisor)).collect();
-    let all: Vec<_> = names
+    let stretches: Vec<_> = names
         .iter()
         .cloned()
-        .zip(runs.iter().map(|(s, _)| regions::of_step(s)))
+        .zip(
+            runs.iter()
+                .map(|(s, _)| match regions::of_step(s).is_empty() {
+                    true => Vec::new(),
+                    false => sustained::stretches(s),
+                }),
+        )
         .collect();
     Some(LongWrites {
         heading,
@@ -137,7 +145,7 @@ pub fn of(document: &ResultDocument) -> Option<LongWrites> {
             &styles,
             &scaled,
         ),
-        regions: regions::table(&all),
+        regions: regions::table(&stretches),
     })
 }
 
@@ -165,10 +173,10 @@ fn names(runs: &[Run]) -> Vec<String> {
 }
 
 /// Samples over what had been written at the end of each interval, 10^9 bytes.
-fn over_data(series: &Series) -> Samples {
+fn over_data((step, series): Run) -> Samples {
     let mut written = 0.0;
     let mut points = Vec::new();
-    for (v, dt) in throughput_profile::weighted(series) {
+    for (v, dt) in throughput_profile::weighted(series, step.start_s) {
         written += v * dt / 1e3;
         points.push((written, v));
     }

@@ -4,11 +4,13 @@
 
 use super::answer::{Answer, CANNOT_TELL, INSIDE, is_answer_to};
 use super::curves;
+use super::headline;
 use super::modes::modes;
+use super::page_context::Rank;
 use super::power_and_heat;
 use super::published;
 use super::statements::{MOST_SENTENCES, Overview, Paragraph};
-use super::{speed, sustained};
+use super::{speed, sustained, weaknesses};
 use crate::names::capital;
 use nandscope_result::{ResultDocument, StepResult, procedure};
 
@@ -108,12 +110,12 @@ fn inside(document: &ResultDocument) -> Option<Paragraph> {
     (!parts.is_empty()).then(|| Paragraph::new("Inside", text()))
 }
 
-/// Makes the overview of a document.
-pub fn of(document: &ResultDocument) -> Overview {
+/// Makes the overview of a document with these ranks among other drives.
+pub fn of(document: &ResultDocument, ranks: &[Rank]) -> Overview {
     let mut overview = match document.procedure.as_str() {
         procedure::VERIFY => verdict(document),
         procedure::FILE_SYSTEMS => file_systems(document),
-        _ => measured(document),
+        _ => measured(document, ranks),
     };
     let most = overview.paragraphs.len().min(MOST_SENTENCES);
     overview.findings = overview.paragraphs.split_off(most);
@@ -122,7 +124,7 @@ pub fn of(document: &ResultDocument) -> Overview {
 }
 
 /// The overview of measured rates, before the verdict is cut.
-fn measured(document: &ResultDocument) -> Overview {
+fn measured(document: &ResultDocument, ranks: &[Rank]) -> Overview {
     let mut overview = Overview::default();
     overview.paragraphs.extend(inside(document));
     let modes = modes(document);
@@ -139,7 +141,7 @@ fn measured(document: &ResultDocument) -> Overview {
             Some(mode) if several => format!("{mode}: {what}"),
             _ => capital(what),
         };
-        let of_mode = speed::of(mode.as_deref(), &steps);
+        let of_mode = speed::of(document, mode.as_deref());
         speed::tiles(&mut overview, &of_mode, &label);
         speeds.push(of_mode);
         if let Some(write) = sustained::of(mode.as_deref(), &steps) {
@@ -148,10 +150,23 @@ fn measured(document: &ResultDocument) -> Overview {
         }
         power_and_heat::tiles(&mut overview, document, mode.as_deref(), several);
     }
+    // In a suite that does not write for long on purpose, a long write prepares a test; a run has the writes of its jobs.
+    let purpose = headline::purpose(&document.procedure);
+    let on_purpose = purpose.is_none_or(|p| p.long_writes);
+    let is_told = |write: &sustained::Sustained| write.course.is_some();
+    let must_tell = purpose.is_some_and(|p| p.long_writes);
+    let tells = must_tell || writes.iter().any(is_told);
+    let sustained = sustained::paragraph(&writes).filter(|_| tells);
+    let (before, after) = match on_purpose {
+        true => (sustained, None),
+        false => (None, sustained),
+    };
     let paragraphs = [
         speed::paragraph(&speeds),
-        sustained::paragraph(&writes),
+        weaknesses::paragraph(document, &modes, ranks),
+        before,
         power_and_heat::paragraph(document),
+        after,
     ];
     overview.paragraphs.extend(paragraphs.into_iter().flatten());
     overview.paragraphs.extend(curves::in_words(document));
@@ -221,7 +236,7 @@ mod tests {
 
     #[test]
     fn an_empty_document_claims_nothing() {
-        assert_eq!(of(&document(vec![])), Overview::default());
+        assert_eq!(of(&document(vec![]), &[]), Overview::default());
     }
 
     #[test]
@@ -234,7 +249,7 @@ mod tests {
         };
         document.steps[0].conclusions = vec![test("U1", true), test("U3", false), test("V6", true)];
         assert_eq!(
-            of(&document).paragraphs[0].text,
+            of(&document, &[]).paragraphs[0].text,
             "Passed: U1, V6; failed: U3."
         );
     }
@@ -253,7 +268,7 @@ mod tests {
             place("untar: place 2", "ext4 (9.47s)"),
             place("log: place 1", "ext4 (1.00s)"),
         ];
-        let paragraph = &of(&document).paragraphs[0];
+        let paragraph = &of(&document, &[]).paragraphs[0];
         let text = "untar: NILFS2 (2.29s), ext4 (9.47s); log: ext4 (1.00s).";
         assert_eq!(
             (paragraph.lead.as_str(), paragraph.text.as_str()),
@@ -285,7 +300,7 @@ mod tests {
             published: Some(nandscope_result::Published::default()),
             ..Default::default()
         }];
-        let overview = of(&document);
+        let overview = of(&document, &[]);
         let leads = |paragraphs: &[Paragraph]| {
             let leads = paragraphs.iter().map(|p| p.lead.clone());
             leads.collect::<Vec<String>>()
@@ -315,7 +330,7 @@ mod tests {
             conclusion("probe.open-linear", "6 (99 %)"),
             conclusion("probe.buffer", "cannot tell"),
         ];
-        let first = &of(&document).paragraphs[0];
+        let first = &of(&document, &[]).paragraphs[0];
         assert_eq!(first.lead, "Inside");
         assert_eq!(
             first.text,
@@ -328,27 +343,21 @@ mod tests {
             conclusion("slot.open-au.random", "none"),
         ];
         assert_eq!(
-            of(&document).paragraphs[0].text,
+            of(&document, &[]).paragraphs[0].text,
             "Allocation unit 8 MiB, page 64 KiB, open allocation units 2, open in random order none."
         );
     }
 
     #[test]
     fn throttling_is_only_spoken_of_where_it_was_recorded() {
-        let silent = of(&document(vec![series(
-            "device temperature",
-            "°C",
-            vec![40.0],
-        )]));
+        let of = |series| of(&document(series), &[]);
+        let silent = of(vec![series("device temperature", "°C", vec![40.0])]);
         assert_eq!(silent.paragraphs.len(), 1);
         assert!(!silent.paragraphs[0].text.contains("throttle"));
-        let cool = of(&document(vec![series("throttle", "%", vec![100.0; 4])]));
+        let cool = of(vec![series("throttle", "%", vec![100.0; 4])]);
         assert!(cool.paragraphs[0].text.contains("does not throttle"));
-        let hot = of(&document(vec![series(
-            "throttle",
-            "",
-            vec![1.0, 0.5, 0.5, 1.0],
-        )]));
+        let hot = of(vec![series("throttle", "", vec![1.0, 0.5, 0.5, 1.0])]);
+        assert_eq!(hot.paragraphs[0].lead, "Weaknesses");
         assert!(
             hot.paragraphs[0].text.contains("50.0\u{202f}% of the time"),
             "{hot:?}"

@@ -4,7 +4,7 @@
 use super::plot::{Axis, Band, Kind, Line, Plot};
 use super::table::{Samples, Table};
 use crate::names::{Unique, slug};
-use nandscope_result::{Latency, ResultDocument, StepResult};
+use nandscope_result::{DirectionResult, ResultDocument, StepResult};
 
 /// Most lines in one plot; more cannot be distinguished.
 const MOST_LINES: usize = 8;
@@ -46,11 +46,10 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
     plots
 }
 
-/// The median latencies of every test of a document, by the title of the step and the name of the test; a test that
-/// ran in several modes is listed with the first.
-pub fn medians(document: &ResultDocument) -> Vec<(String, Samples)> {
+/// The median latencies of every test of a document in a mode, by the title of the step and the name of the test.
+pub fn medians(document: &ResultDocument, mode: Option<&str>) -> Vec<(String, Samples)> {
     let mut found: Vec<(String, Samples)> = Vec::new();
-    for step in &document.steps {
+    for step in document.steps.iter().filter(|s| s.mode.as_deref() == mode) {
         for test in tests(step) {
             let name = test.title();
             let name = match step.title.as_str() {
@@ -86,7 +85,7 @@ fn tests(step: &StepResult) -> Vec<Test<'_>> {
         .iter()
         .flat_map(|job| job.directions.iter().map(move |d| (job, d)));
     for (job, direction) in directions {
-        let run = samples(&direction.latency);
+        let run = samples(direction);
         if run.points.len() < 3 {
             continue;
         }
@@ -190,14 +189,14 @@ fn spread(runs: &[Samples]) -> [Samples; 3] {
     out
 }
 
-/// Percentiles as nines and microseconds. The hundredth percentile, the maximum, lies infinitely
-/// many nines away and is left to the tables.
-fn samples(latency: &Latency) -> Samples {
+/// Percentiles as nines and microseconds, as far as there are operations that define them. The hundredth percentile, the
+/// maximum, lies infinitely many nines away and is left to the tables.
+fn samples(direction: &DirectionResult) -> Samples {
     let mut nines = Vec::new();
     let mut us = Vec::new();
-    for &(percentile, ns) in &latency.percentiles {
+    for &(percentile, ns) in &direction.latency.percentiles {
         // A logarithmic axis has no zero.
-        if (0.0..100.0).contains(&percentile) && ns > 0 {
+        if (0.0..100.0).contains(&percentile) && direction.defines(percentile) && ns > 0 {
             nines.push(nines_of(percentile));
             us.push(ns as f64 / 1e3);
         }
@@ -216,7 +215,7 @@ pub fn nines_of(percentile: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_result::{DirectionResult, JobResult};
+    use nandscope_result::{JobResult, Latency};
 
     fn step(jobs: usize) -> StepResult {
         let latency = Latency {
@@ -231,6 +230,7 @@ mod tests {
         };
         let direction = |kind: &str| DirectionResult {
             kind: kind.into(),
+            operations: 1000,
             latency: latency.clone(),
             ..DirectionResult::default()
         };
@@ -261,6 +261,18 @@ mod tests {
     }
 
     #[test]
+    fn a_percentile_without_operations_beyond_it_is_not_drawn() {
+        let mut step = step(1);
+        step.jobs[0].directions.truncate(1);
+        step.jobs[0].directions[0].operations = 99;
+        let latency = &mut step.jobs[0].directions[0].latency;
+        latency.percentiles.insert(1, (20.0, 50_000));
+        let plot = &of_step(&step, &mut Unique::default())[0];
+        // The 99th would be the longest of all.
+        assert_eq!(plot.table.xs.len(), 3);
+    }
+
+    #[test]
     fn few_lines_share_a_plot_and_many_are_parted_by_kind() {
         let few = of_step(&step(2), &mut Unique::default());
         assert_eq!(few.len(), 1);
@@ -287,6 +299,7 @@ mod tests {
                 name: name.into(),
                 directions: vec![DirectionResult {
                     kind: "read".into(),
+                    operations: 1000,
                     latency: Latency {
                         percentiles: percentiles.map(|(p, us)| (p, us * 1000 * factor)).into(),
                         ..Latency::default()

@@ -5,7 +5,7 @@
 use super::modes::modes;
 use super::statements::{Overview, Paragraph, tile};
 use crate::number::with_unit;
-use nandscope_result::{Figure, ResultDocument, StepResult, figure_id, series};
+use nandscope_result::{Figure, ResultDocument, StepResult, figure_id, series, throughput_profile};
 
 /// The figure `id` of a mode.
 fn figure<'a>(document: &'a ResultDocument, id: &str, mode: Option<&str>) -> Option<&'a Figure> {
@@ -74,6 +74,12 @@ pub fn paragraph(document: &ResultDocument) -> Option<Paragraph> {
     clauses.extend(throttled_percent(document).map(throttling));
     (!clauses.is_empty())
         .then(|| Paragraph::new("Power and heat", format!("It {}.", clauses.join("; it "))))
+}
+
+/// How much of the time the device throttled; `None` if it did not, or this was not recorded.
+pub(super) fn throttles(document: &ResultDocument) -> Option<String> {
+    let percent = throttled_percent(document)?;
+    (percent > 0.0).then(|| throttling(percent))
 }
 
 /// Effect of formatting; `None` if the device was not formatted.
@@ -147,23 +153,18 @@ fn throttling(percent: f64) -> String {
     format!("throttles for {share} of the time that was recorded")
 }
 
-/// Share of the samples of `throttle` that lie below full speed, in percent; full speed is 100 in
-/// percent and 1 otherwise.
+/// Share of the recorded time in which `throttle` lay below full speed, in percent; full speed is 100 in percent and 1
+/// otherwise.
 fn throttled_percent(document: &ResultDocument) -> Option<f64> {
     let (mut all, mut throttled) = (0.0, 0.0);
     let steps = document.steps.iter();
-    let series = steps.filter_map(|s| s.find_series(series::THROTTLE));
-    for s in series {
+    let series = steps.filter_map(|s| Some((s.start_s, s.find_series(series::THROTTLE)?)));
+    for (start_s, s) in series {
         let full = if s.unit == "%" { 100.0 } else { 1.0 };
-        let weight = if s.interval_s > 0.0 {
-            s.interval_s
-        } else {
-            1.0
-        };
-        for v in s.v.iter().filter(|v| v.is_finite()) {
-            all += weight;
-            if *v < full * 0.999 {
-                throttled += weight;
+        for (v, seconds) in throughput_profile::weighted(s, start_s) {
+            all += seconds;
+            if v < full * 0.999 {
+                throttled += seconds;
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The regions of a write across the whole device: stretches of about equal speed, as the
-//! procedure found them and left them in figures (`….plateau-N` for the speed,
+//! The regions of a write across the whole device: stretches of about equal rate, as the
+//! procedure found them and left them in figures (`….plateau-N` for the median rate,
 //! `….plateau-N.end` for where it ends). It finds no regions of its own.
 
 use super::matrix::{Body, Cell, Matrix, Row};
@@ -12,7 +12,7 @@ const MARK: &str = ".plateau-";
 /// A stretch of a write with one rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Region {
-    /// Speed, MB/s.
+    /// Rate, MB/s.
     pub mb_s: f64,
     /// End, 10^9 bytes from the start, if known.
     pub end_gb: Option<f64>,
@@ -37,7 +37,7 @@ pub fn of_step(step: &StepResult) -> Vec<Region> {
         .collect()
 }
 
-/// The regions in words: `411 MB/s for the first 5.48 GB, then 76.2 MB/s up to 244 GB and 32.2 MB/s
+/// Several regions in words: `411 MB/s for the first 5.48 GB, then 76.2 MB/s up to 244 GB and 32.2 MB/s
 /// for the rest`.
 pub fn in_words(regions: &[Region]) -> String {
     let last = regions.len().saturating_sub(1);
@@ -52,7 +52,6 @@ pub fn in_words(regions: &[Region]) -> String {
         });
         out.push_str(&speed);
         match (i, region.end_gb) {
-            (0, _) if last == 0 => out.push_str(" throughout"),
             (i, _) if i == last => out.push_str(" for the rest"),
             (0, Some(gb)) => out.push_str(&format!(" for the first {}", with_unit(gb, "GB"))),
             (_, Some(gb)) => out.push_str(&format!(" up to {}", with_unit(gb, "GB"))),
@@ -132,10 +131,6 @@ mod tests {
         assert_eq!(
             in_words(&regions[1..]).replace('\u{202f}', " "),
             "76.2 MB/s for the first 244 GB and 32.2 MB/s for the rest"
-        );
-        assert_eq!(
-            in_words(&regions[2..]).replace('\u{202f}', " "),
-            "32.2 MB/s throughout"
         );
     }
 

@@ -1,108 +1,155 @@
-//! The fastest read and write of each mode, in a sentence and in tiles.
+//! The rates of each mode in the tests that the suite is for, or of a run the fastest read and write, in a sentence and in
+//! key figures.
 
-use super::statements::{Overview, Paragraph, Tile, tile};
-use crate::names::capital;
+use super::headline::{self, Headline, Purpose};
+use super::statements::{Overview, Paragraph, tile};
+use crate::names::{capital, slug};
 use crate::number::{short, with_unit};
-use nandscope_result::{Figure, JobResult, Operation, StepResult};
+use nandscope_result::{Figure, JobResult, Operation, ResultDocument, StepResult};
 
-/// From this share of the greatest speed of all jobs on, the greatest figure is named instead: a figure of repeated runs
-/// is a little below the best of them.
-const AS_FAST: f64 = 0.995;
-/// Last parts of identifiers of figures that are extremes of single intervals, not speeds of a test.
-const EXTREMES: [&str; 2] = ["high", "low"];
-
-/// Part of identifiers of figures of fills, which are writes.
-const FILL: &str = "fill";
-
-/// A speed, and what ran at it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Fastest {
-    /// Bandwidth, MB/s.
-    pub mb_s: f64,
-    /// The figure or job in words.
-    pub what: String,
-}
-
-/// The fastest read and write of one mode.
+/// Rates of one mode.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Speeds {
     /// Name of the mode; `None` where the document has none.
     pub mode: Option<String>,
-    /// Fastest read.
-    pub read: Option<Fastest>,
-    /// Fastest write.
-    pub write: Option<Fastest>,
+    /// Its tests in the order of the verdict.
+    pub tests: Vec<Rates>,
 }
 
-/// The fastest read and write among all figures and jobs of the steps of a mode.
-pub fn of(mode: Option<&str>, steps: &[&StepResult]) -> Speeds {
+/// Rates of one test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rates {
+    /// Rate of reading.
+    pub read: Option<f64>,
+    /// Rate of writing.
+    pub write: Option<f64>,
+    /// Their unit.
+    pub unit: &'static str,
+    /// Name of the test.
+    pub name: String,
+    /// The same for a key figure.
+    pub label: String,
+    /// They are the greatest of several jobs.
+    pub greatest: bool,
+}
+
+/// The rates of a mode.
+pub fn of(document: &ResultDocument, mode: Option<&str>) -> Speeds {
+    let tests = match headline::purpose(&document.procedure) {
+        Some(purpose) => of_suite(document, mode, &purpose),
+        None => of_run(document, mode),
+    };
     Speeds {
         mode: mode.map(str::to_string),
-        read: fastest(steps, &Operation::Read),
-        write: fastest(steps, &Operation::Write),
+        tests,
     }
 }
 
-fn fastest(steps: &[&StepResult], kind: &Operation) -> Option<Fastest> {
-    let figures: Vec<(f64, String)> = steps
+/// The tests of a suite that were measured.
+fn of_suite(document: &ResultDocument, mode: Option<&str>, purpose: &Purpose) -> Vec<Rates> {
+    let value = |test: &Headline, id: Option<&str>| {
+        let id = match mode {
+            Some(mode) => format!("{}.{}", slug(mode), id?),
+            None => id?.to_string(),
+        };
+        let is_it = |f: &&Figure| {
+            f.mode.as_deref() == mode && f.id == id && f.unit == test.unit && f.value.is_finite()
+        };
+        document.all_figures().find(is_it).map(|f| f.value)
+    };
+    let tests = purpose.tests.iter().map(|test| Rates {
+        read: value(test, test.read),
+        write: value(test, test.write),
+        unit: test.unit,
+        name: test.name.to_string(),
+        label: test.short.to_string(),
+        greatest: false,
+    });
+    tests
+        .filter(|t| t.read.is_some() || t.write.is_some())
+        .collect()
+}
+
+/// The fastest read and the fastest write of the jobs of a run.
+fn of_run(document: &ResultDocument, mode: Option<&str>) -> Vec<Rates> {
+    let steps = document.steps.iter();
+    let of_mode: Vec<&StepResult> = steps.filter(|s| s.mode.as_deref() == mode).collect();
+    let of_kind = |kind: Operation| {
+        let (mb_s, name, others) = fastest(&of_mode, &kind)?;
+        let (read, write) = match kind {
+            Operation::Read => (Some(mb_s), None),
+            _ => (None, Some(mb_s)),
+        };
+        Some(Rates {
+            read,
+            write,
+            unit: "MB/s",
+            label: name.clone(),
+            name,
+            greatest: others,
+        })
+    };
+    let found = [of_kind(Operation::Read), of_kind(Operation::Write)];
+    found.into_iter().flatten().collect()
+}
+
+/// The greatest rate of the jobs, MB/s, which job it is, and whether there are others; of several that are shown alike the
+/// first.
+fn fastest(steps: &[&StepResult], kind: &Operation) -> Option<(f64, String, bool)> {
+    let jobs = steps
         .iter()
-        .flat_map(|s| s.figures.iter().map(move |f| (*s, f)))
-        .filter(|(_, f)| is_speed(f, kind))
-        .map(|(s, f)| (f.value, figure_name(s, f)))
-        .collect();
-    let jobs: Vec<(f64, String)> = steps
-        .iter()
-        .flat_map(|s| s.jobs.iter().map(move |j| (*s, j)))
+        .flat_map(|s| s.jobs.iter().map(move |j| (*s, j)));
+    let all: Vec<(f64, String)> = jobs
+        .filter(|(s, j)| headline::is_test(s, j))
         .flat_map(|(s, j)| j.directions.iter().map(move |d| (s, j, d)))
         .filter(|(_, _, d)| d.kind == *kind && d.bandwidth_bytes_per_s.is_finite() && d.bytes > 0)
         .map(|(s, j, d)| (d.bandwidth_bytes_per_s / 1e6, job_name(s, j)))
         .collect();
-    match (greatest(figures), greatest(jobs)) {
-        (Some(figure), Some(job)) if figure.mb_s < job.mb_s * AS_FAST => Some(job),
-        (figure, job) => figure.or(job),
-    }
-}
-
-/// The greatest speed; of several that are shown alike the first.
-fn greatest(all: Vec<(f64, String)>) -> Option<Fastest> {
+    let others = all.len() > 1;
     let greatest = all.iter().map(|s| s.0).fold(0.0, f64::max);
     let shown = short(greatest);
     all.into_iter()
         .find(|(mb_s, _)| *mb_s > 0.0 && short(*mb_s) == shown)
-        .map(|(mb_s, what)| Fastest { mb_s, what })
+        .map(|(mb_s, name)| (mb_s, name, others))
 }
 
-fn is_speed(figure: &Figure, kind: &Operation) -> bool {
-    let names = |part: &str| figure.id.split('.').any(|p| p == part);
-    let last = figure.id.rsplit('.').next().unwrap_or_default();
-    let is_of_kind = names(kind.as_str()) || (*kind == Operation::Write && names(FILL));
-    figure.unit == "MB/s" && figure.value.is_finite() && is_of_kind && !EXTREMES.contains(&last)
+/// The greatest rate of the tests of some steps, without their pauses, MB/s; of the preparing jobs where there are no others.
+pub fn greatest(steps: &[&StepResult], kind: &Operation) -> Option<f64> {
+    let of_jobs = |wanted: &dyn Fn(&StepResult, &JobResult) -> bool| {
+        let jobs = steps
+            .iter()
+            .flat_map(|s| s.jobs.iter().map(move |j| (*s, j)));
+        let rates = jobs.filter(|(s, j)| wanted(s, j)).filter_map(|(_, j)| {
+            let direction = j.directions.iter().find(|d| d.kind == *kind)?;
+            let busy_s = j.runtime_s - j.idle_s;
+            let rate = match busy_s > 0.0 {
+                true => direction.bytes as f64 / busy_s,
+                false => direction.bandwidth_bytes_per_s,
+            };
+            (direction.bytes > 0 && rate.is_finite()).then_some(rate / 1e6)
+        });
+        rates.reduce(f64::max)
+    };
+    of_jobs(&headline::is_test).or_else(|| of_jobs(&|_, _| true))
 }
 
-/// A figure's title, after the title of its chapter where it does not name it.
-fn figure_name(step: &StepResult, figure: &Figure) -> String {
-    within(&step.section, &figure.title)
-}
-
-/// The title of a job's step, and its own name where the step has several.
+/// Title of the step, name of the job, and how it accesses the device.
 fn job_name(step: &StepResult, job: &JobResult) -> String {
-    let title = within(&step.section, &step.title);
-    match step.jobs.len() {
-        1 if !title.is_empty() => title,
-        _ if title.is_empty() || title == job.name => job.name.clone(),
-        _ => format!("{title}, {}", job.name),
+    let option = |names: &[&str]| {
+        let found = names.iter().find_map(|name| job.options.get(*name));
+        found.filter(|v| !v.is_empty()).cloned()
+    };
+    let mut parts = vec![step.title.clone()];
+    if !step.title.contains(&job.name) {
+        parts.push(job.name.clone());
     }
+    parts.extend(option(&["rw", "readwrite"]));
+    parts.extend(option(&["bs", "blocksize"]));
+    parts.retain(|p| !p.is_empty());
+    parts.join(", ")
 }
 
-fn within(section: &str, title: &str) -> String {
-    if section.is_empty() || title.contains(section) {
-        title.to_string()
-    } else {
-        format!("{section}, {title}")
-    }
-}
-
-/// One sentence about all modes: the first is described in full, the others where they differ.
+/// One sentence about all modes.
 pub fn in_words(all: &[Speeds]) -> Option<String> {
     let several = all.len() > 1;
     let clauses: Vec<String> = all.iter().filter_map(|s| clause(s, several)).collect();
@@ -110,30 +157,42 @@ pub fn in_words(all: &[Speeds]) -> Option<String> {
 }
 
 fn clause(speeds: &Speeds, several: bool) -> Option<String> {
-    let part = |verb: &str, best: &Option<Fastest>| {
-        let best = best.as_ref()?;
-        let speed = with_unit(best.mb_s, "MB/s");
-        Some(format!("{verb} at up to {speed} ({})", best.what))
-    };
-    let parts: Vec<String> = [part("reads", &speeds.read), part("writes", &speeds.write)]
-        .into_iter()
-        .flatten()
-        .collect();
+    let parts: Vec<String> = speeds.tests.iter().map(test_in_words).collect();
     let place = match &speeds.mode {
         Some(mode) if several => format!("in {mode} it "),
         _ => String::new(),
     };
-    (!parts.is_empty()).then(|| format!("{place}{}", parts.join(" and ")))
+    (!parts.is_empty()).then(|| format!("{place}{}", parts.join(", ")))
 }
 
-/// Tiles of the fastest read and write.
+/// `reads at 47.6 MB/s and writes at 20.6 MB/s (SEQ1M Q8T1, fresh, best run)`.
+fn test_in_words(test: &Rates) -> String {
+    let most = if test.greatest { "up to " } else { "" };
+    let rates = [("reads", test.read), ("writes", test.write)];
+    let rates = rates.into_iter().filter_map(|(verb, rate)| {
+        let rate = with_unit(rate?, test.unit);
+        Some(format!("{verb} at {most}{rate}"))
+    });
+    let rates: Vec<String> = rates.collect();
+    format!("{} ({})", rates.join(" and "), test.name)
+}
+
+/// Key figures of the tests.
 pub fn tiles(overview: &mut Overview, speeds: &Speeds, label: &dyn Fn(&str) -> String) {
-    for (what, best) in [
-        ("fastest read", &speeds.read),
-        ("fastest write", &speeds.write),
-    ] {
-        if let Some(best) = best {
-            let tile: Tile = tile(label(what), best.mb_s, "MB/s", best.what.clone());
+    for test in &speeds.tests {
+        for (what, rate) in [("read", test.read), ("write", test.write)] {
+            let Some(rate) = rate else { continue };
+            let of_run = test.greatest || test.label == test.name;
+            let name = match of_run {
+                true => what.to_string(),
+                false => format!("{} {what}", test.label),
+            };
+            let name = if test.greatest {
+                format!("fastest {name}")
+            } else {
+                name
+            };
+            let tile = tile(label(&name), rate, test.unit, test.name.clone());
             overview.tiles.push(tile);
         }
     }
@@ -149,19 +208,20 @@ mod tests {
     use super::*;
     use nandscope_result::DirectionResult;
 
-    fn figure(id: &str, value: f64) -> Figure {
+    fn figure(id: &str, unit: &str, value: f64) -> Figure {
         Figure {
             id: id.into(),
             title: id.into(),
             value,
-            unit: "MB/s".into(),
+            unit: unit.into(),
             ..Figure::default()
         }
     }
 
-    fn job(name: &str, kind: &str, mb_s: f64) -> JobResult {
+    fn job(name: &str, rw: &str, kind: &str, mb_s: f64) -> JobResult {
         JobResult {
             name: name.into(),
+            options: [("rw".to_string(), rw.to_string())].into(),
             directions: vec![DirectionResult {
                 kind: kind.into(),
                 bytes: 1,
@@ -172,75 +232,61 @@ mod tests {
         }
     }
 
+    fn document(procedure: &str, step: StepResult) -> ResultDocument {
+        ResultDocument {
+            procedure: procedure.into(),
+            steps: vec![step],
+            ..crate::blank::document()
+        }
+    }
+
+    fn text(document: &ResultDocument) -> String {
+        let text = in_words(&[of(document, None)]);
+        text.unwrap_or_default().replace('\u{202f}', " ")
+    }
+
     #[test]
-    fn the_fastest_of_all_figures_and_jobs_is_named() {
+    fn a_suite_names_the_tests_that_it_is_for() {
+        // A random read and a preparing write are faster than what the suite measures.
         let step = StepResult {
-            title: "queue depth 32".into(),
-            section: "Sustained".into(),
             figures: vec![
-                figure("e.burst.read", 61.3),
-                figure("e.sustained.read.qd32", 904.0),
-                figure("e.fio.write", 75.0),
-                figure("e.fio.write.high", 411.0),
+                figure("speed-class.unfragmented", "MB/s", 13.3),
+                figure("speed-class.fragmented.64k", "MB/s", 5.07),
+                figure("speed-class.a1-like.read", "IOPS", 4_000.0),
             ],
-            jobs: vec![job("prepare", "write", 402.0)],
+            jobs: vec![job("sequential", "write", "write", 17.3)],
             ..StepResult::default()
         };
-        let speeds = of(None, &[&step]);
-        let read = speeds.read.clone().unwrap();
         assert_eq!(
-            (read.mb_s, read.what.as_str()),
-            (904.0, "Sustained, e.sustained.read.qd32")
+            text(&document("speed-class", step.clone())),
+            "Writes at 13.3 MB/s (recording into empty areas, slowest), writes at 5.07 MB/s (recording into areas half in use, 64 KiB, slowest), reads at 4000 IOPS (4 KiB random, queue depth 1)."
         );
-        let write = speeds.write.clone().unwrap();
+        // What is inside is no rate, and what was not measured is left out.
+        assert_eq!(text(&document("flashbench", step.clone())), "");
+        assert_eq!(text(&document("card review", step)), "");
+    }
+
+    #[test]
+    fn of_a_run_the_fastest_jobs_are_named_with_their_access() {
+        let mut warm = job("warm-up", "read", "read", 904.0);
+        warm.options.insert("bs".into(), "1m".into());
+        let step = StepResult {
+            jobs: vec![
+                warm,
+                job("load", "randread", "read", 61.3),
+                job("slow", "randread", "read", 60.0),
+                job("fill", "write", "write", 402.0),
+            ],
+            ..StepResult::default()
+        };
         assert_eq!(
-            (write.mb_s, write.what.as_str()),
-            (402.0, "Sustained, queue depth 32")
-        );
-        assert_eq!(
-            in_words(&[speeds]).unwrap().replace('\u{202f}', " "),
-            "Reads at up to 904 MB/s (Sustained, e.sustained.read.qd32) and writes at up to 402 MB/s (Sustained, queue depth 32)."
+            text(&document("run", step)),
+            "Reads at up to 61.3 MB/s (load, randread), writes at 402 MB/s (fill, write)."
         );
     }
 
     #[test]
-    fn a_fill_writes() {
-        let step = StepResult {
-            figures: vec![
-                figure("sde.fill.pass-1", 75.0),
-                figure("sde.fill.pass-1.plateau-1", 411.0),
-                figure("sde.fill.pass-1.high", 500.0),
-            ],
-            ..StepResult::default()
-        };
-        let speeds = of(None, &[&step]);
-        assert_eq!(speeds.write.unwrap().mb_s, 411.0);
-        assert!(speeds.read.is_none());
-    }
-
-    #[test]
-    fn no_figure_is_faster_than_the_one_that_is_named() {
-        let step = StepResult {
-            figures: vec![
-                figure("q8t1.write", 9.937),
-                figure("q1t1.write", 9.951),
-                figure("q1t1.again.write", 9.954),
-            ],
-            ..StepResult::default()
-        };
-        let write = of(None, &[&step]).write.unwrap();
-        assert_eq!((write.mb_s, write.what.as_str()), (9.951, "q1t1.write"));
-    }
-
-    #[test]
-    fn a_figure_is_named_rather_than_the_job_it_comes_from() {
-        let step = StepResult {
-            figures: vec![figure("cdm.read", 899.0)],
-            jobs: vec![job("run 1", "read", 900.0), job("run 2", "read", 880.0)],
-            ..StepResult::default()
-        };
-        assert_eq!(of(None, &[&step]).read.unwrap().what, "cdm.read");
-        let none = of(None, &[&StepResult::default()]);
-        assert_eq!((none.read.is_none(), in_words(&[none])), (true, None));
+    fn a_document_without_rates_says_nothing() {
+        assert_eq!(text(&document("run", StepResult::default())), "");
     }
 }

@@ -148,9 +148,9 @@ fn job_rows(job: &JobResult) -> Vec<JobRow> {
         .iter()
         .map(|d| {
             let at = |wanted: f64| {
-                d.latency
-                    .percentiles
-                    .iter()
+                let percentiles = d.latency.percentiles.iter();
+                percentiles
+                    .filter(|_| d.defines(wanted))
                     .find(|(p, _)| (p - wanted).abs() < 1e-9)
                     .map_or("–".to_string(), |(_, ns)| number::latency(*ns as f64))
             };

@@ -1,18 +1,23 @@
-//! The long sequential write of each mode: its regions as the procedure found them, or else its start and its end.
-//! A write cache is named only where one run of sequential writing slows down by more than its noise, and the
-//! device does not report that it has none.
+//! The long sequential write of each mode: how fast on average and in the slowest tenth of the time, and its stretches of
+//! about equal rate. Every rate is what was written divided by the time. A write cache is named only where one run of
+//! sequential writing slows down by more than its noise, and the device does not report that it has none.
 
 use super::regions::{self, Region};
 use super::statements::{Overview, Paragraph, tile};
 use crate::names::capital;
-use crate::number::{short, with_unit};
+use crate::number::{bytes, duration, short, with_unit};
 use nandscope_result::StepResult;
-use nandscope_result::throughput_profile::{self, ThroughputProfile};
+use nandscope_result::throughput_profile::{
+    self, LEAST_GB, SHORTEST_S, ThroughputProfile, weighted,
+};
 
-/// A fast write cache shows as a first region so much faster than the second.
+/// A fast write cache shows as a first stretch so much faster than the second.
 const CACHE_FACTOR: f64 = 1.5;
 /// A write of this share of the longest one is as long to a reader; the first is described.
 const AS_LONG: f64 = 0.9;
+/// A rate lasts throughout a write if those of the slowest and of the fastest tenth of the time differ from the mean by no
+/// more than this share.
+const SCATTER: f64 = 0.1;
 
 /// The long write of one mode.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,34 +28,41 @@ pub struct Sustained {
     pub title: String,
     /// All that was written, 10^9 bytes.
     pub written_gb: f64,
-    /// Course of the speed.
-    pub shape: Shape,
-    /// Size of a fast write cache with which the change of speed is consistent, 10^9 bytes.
+    /// Time that it took, seconds.
+    pub time_s: f64,
+    /// Course of the rate; `None` if the write was too short to tell.
+    pub course: Option<Course>,
+}
+
+/// Course of the rate of a write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Course {
+    /// Rates of the whole.
+    pub profile: ThroughputProfile,
+    /// Stretches of about equal rate, at least one.
+    pub stretches: Vec<Region>,
+    /// Size of a fast write cache with which the change of rate is consistent, 10^9 bytes.
     pub cache_gb: Option<f64>,
 }
 
-/// Course of the speed of a write.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Shape {
-    /// Regions of about equal speed.
-    Regions(Vec<Region>),
-    /// Start and end.
-    Profile(ThroughputProfile),
-}
-
-/// The first of the longest sequential writes of a mode.
+/// The first of the longest sequential writes of a mode, also one that is too short to tell anything.
 pub fn of(mode: Option<&str>, steps: &[&StepResult]) -> Option<Sustained> {
-    longest_write(mode, steps).map(|(_, write)| write)
+    let told = longest_write(mode, steps).map(|(_, write)| write);
+    let untold = || {
+        let all = steps.iter().filter_map(|s| one(mode, s));
+        all.max_by(|a, b| a.time_s.total_cmp(&b.time_s))
+    };
+    told.or_else(untold)
 }
 
-/// The first of the longest sequential writes of a mode, with its step.
+/// The first of the longest sequential writes of a mode that are long enough, with its step.
 pub fn longest_write<'a>(
     mode: Option<&str>,
     steps: &[&'a StepResult],
 ) -> Option<(&'a StepResult, Sustained)> {
     let found: Vec<(&StepResult, Sustained)> = steps
         .iter()
-        .filter_map(|s| Some((*s, one(mode, s)?)))
+        .filter_map(|s| Some((*s, one(mode, s).filter(|w| w.course.is_some())?)))
         .collect();
     let longest = found.iter().map(|(_, w)| w.written_gb).fold(0.0, f64::max);
     found
@@ -59,37 +71,87 @@ pub fn longest_write<'a>(
 }
 
 fn one(mode: Option<&str>, step: &StepResult) -> Option<Sustained> {
-    let series = throughput_profile::sequential_write(step)?;
-    let samples = throughput_profile::weighted(series);
-    let written_gb = samples.iter().map(|(v, dt)| v * dt).sum::<f64>() / 1e3;
-    let regions = regions::of_step(step);
-    let (shape, cache_gb) = if regions.is_empty() {
-        let profile = throughput_profile::of_series(series)?;
-        let cache = profile.fast_gb.filter(|_| profile.slows());
-        (Shape::Profile(profile), cache)
-    } else {
-        let cache = cache_gb(&regions, &samples);
-        (Shape::Regions(regions), cache)
-    };
+    let samples = weighted(throughput_profile::sequential_write(step)?, step.start_s);
     Some(Sustained {
         mode: mode.map(str::to_string),
         title: step.title.clone(),
-        written_gb,
-        shape,
-        cache_gb: cache_gb.filter(|_| !throughput_profile::without_cache(step)),
+        written_gb: samples.iter().map(|(v, dt)| v * dt).sum::<f64>() / 1e3,
+        time_s: samples.iter().map(|(_, dt)| dt).sum(),
+        course: course(step, &samples),
     })
 }
 
-/// Size of the first region, where it looks like a cache: much faster than the second, beyond their noise.
-fn cache_gb(regions: &[Region], samples: &[(f64, f64)]) -> Option<f64> {
-    let (first, second) = (regions.first()?, regions.get(1)?);
+/// The stretches of a step that is one run of sequential writing; none of any other step, or of a short one.
+pub fn stretches(step: &StepResult) -> Vec<Region> {
+    one(None, step)
+        .and_then(|write| write.course)
+        .map_or(Vec::new(), |course| course.stretches)
+}
+
+/// `None` if the write was too short.
+fn course(step: &StepResult, samples: &[(f64, f64)]) -> Option<Course> {
+    let profile = throughput_profile::of_step(step)?;
+    // The procedure looks for regions; elsewhere the write is fast until it slows down for good.
+    let found = regions::of_step(step);
+    let last = found.len().saturating_sub(1);
+    let mut ends: Vec<f64> = found.iter().take(last).filter_map(|r| r.end_gb).collect();
+    if found.is_empty() {
+        ends.extend(profile.fast_gb.filter(|_| profile.slows()));
+    }
+    let stretches = between(samples, &ends);
+    let cache = match found.is_empty() {
+        true => profile.fast_gb.filter(|_| profile.slows()),
+        false => cache_gb(&stretches, samples),
+    };
+    Some(Course {
+        cache_gb: cache.filter(|_| !throughput_profile::without_cache(step)),
+        profile,
+        stretches,
+    })
+}
+
+/// Mean rates of the data between these ends, 10^9 bytes, and of the rest. An interval in which a stretch ends belongs to
+/// both, in part.
+fn between(samples: &[(f64, f64)], ends: &[f64]) -> Vec<Region> {
+    let mut stretches = Vec::new();
+    let (mut start, mut begin_s) = (0.0, 0.0);
+    for end in ends.iter().copied().chain([f64::INFINITY]) {
+        let (gb, time_s) = until(samples, end);
+        if gb > start && time_s > begin_s {
+            stretches.push(Region {
+                mb_s: (gb - start) * 1e3 / (time_s - begin_s),
+                end_gb: Some(gb),
+            });
+        }
+        (start, begin_s) = (gb, time_s);
+    }
+    stretches
+}
+
+/// Data, at most `gb`, and the time after which it was written, seconds.
+fn until(samples: &[(f64, f64)], gb: f64) -> (f64, f64) {
+    let (mut written, mut time_s) = (0.0, 0.0);
+    for (v, dt) in samples {
+        let more = v * dt / 1e3;
+        if written + more > gb {
+            return (gb, time_s + dt * (gb - written) / more);
+        }
+        written += more;
+        time_s += dt;
+    }
+    (written, time_s)
+}
+
+/// Size of the first stretch, where it looks like a cache: much faster than the second, beyond their noise.
+fn cache_gb(stretches: &[Region], samples: &[(f64, f64)]) -> Option<f64> {
+    let (first, second) = (stretches.first()?, stretches.get(1)?);
     let end = first
         .end_gb
         .filter(|_| first.mb_s > CACHE_FACTOR * second.mb_s)?;
     let until = second.end_gb.unwrap_or(f64::INFINITY);
     let (mut fast, mut slow, mut written) = (Vec::new(), Vec::new(), 0.0);
     for (v, dt) in samples {
-        // A sample belongs to the region in which its middle lies.
+        // A sample belongs to the stretch in which its middle lies.
         let middle = written + v * dt / 2e3;
         written += v * dt / 1e3;
         match middle {
@@ -114,71 +176,79 @@ fn clause(write: &Sustained, several: bool) -> String {
         Some(mode) if several => format!("in {mode} "),
         _ => String::new(),
     };
-    let speeds = match &write.shape {
-        Shape::Regions(regions) => regions::in_words(regions),
-        Shape::Profile(profile) => profile_in_words(profile),
+    let (gb, time) = (with_unit(write.written_gb, "GB"), duration(write.time_s));
+    let Some(course) = &write.course else {
+        let least = (LEAST_GB * 1e9) as u64;
+        let (least_s, least) = (duration(SHORTEST_S), bytes(least));
+        return format!(
+            "{place}cannot tell, as the longest sequential write was {gb} in {time}, and it takes {least_s} and {least} at least"
+        );
     };
-    let cache = match write.cache_gb {
+    let cache = match course.cache_gb {
         Some(gb) => format!(
             ", consistent with a fast write cache of about {}",
             with_unit(gb, "GB")
         ),
         None => String::new(),
     };
-    let all = with_unit(write.written_gb, "GB");
-    format!("{place}{speeds}, over {all} written without pause{cache}")
+    format!("{place}{}, over {gb} in {time}{cache}", rates(course))
 }
 
-/// The rate below which an end is slower than its start.
-const DROP: f64 = 0.9;
-
-fn profile_in_words(profile: &ThroughputProfile) -> String {
-    let burst = with_unit(profile.burst_mb_s, "MB/s");
-    let sustained = with_unit(profile.sustained_mb_s, "MB/s");
-    match profile.fast_gb {
-        Some(gb) if profile.slows() => format!(
-            "{burst} for about the first {} and {sustained} in the last quarter of the time",
-            with_unit(gb, "GB")
-        ),
-        _ if profile.sustained_mb_s >= DROP * profile.burst_mb_s => {
-            format!("{burst} at the start and {sustained} at the end, with no lasting drop")
-        }
-        _ => format!("{burst} at the start and {sustained} in the last quarter of the time"),
+/// Rates of the stretches or of the whole, and of the slowest tenth of the time.
+fn rates(course: &Course) -> String {
+    let profile = &course.profile;
+    let (mean, end) = (profile.mean_mb_s(), profile.sustained_mb_s);
+    let rate = |mb_s: f64| with_unit(mb_s, "MB/s");
+    let slowest = format!(
+        "{} in the slowest tenth of the time",
+        rate(profile.slowest_mb_s)
+    );
+    if course.stretches.len() > 1 {
+        return format!("{}, {slowest}", regions::in_words(&course.stretches));
     }
+    if is_even(profile) {
+        return format!("{} throughout, {slowest}", rate(mean));
+    }
+    let end = match (end / mean - 1.0).abs() > SCATTER {
+        true => format!(", {} in the last quarter", rate(end)),
+        false => String::new(),
+    };
+    format!("{} on average, {slowest}{end}", rate(mean))
 }
 
-/// The tile of a long write: its speed in the region that holds most of the data.
+/// Whether a rate lasts throughout the write.
+fn is_even(profile: &ThroughputProfile) -> bool {
+    let mean = profile.mean_mb_s();
+    let near = |mb_s: f64| (mb_s - mean).abs() <= SCATTER * mean;
+    near(profile.slowest_mb_s) && near(profile.fastest_mb_s)
+}
+
+/// The tile of a long write: its rate in the stretch that holds most of the data.
 pub fn tiles(overview: &mut Overview, write: &Sustained, label: &dyn Fn(&str) -> String) {
-    let (mb_s, note) = match &write.shape {
-        Shape::Profile(profile) => (
-            profile.sustained_mb_s,
-            format!("last quarter of the time; {}", write.title),
-        ),
-        Shape::Regions(regions) => match longest(regions) {
-            Some((region, start, end)) if regions.len() > 1 => (
-                region.mb_s,
-                format!(
-                    "from {} to {}; {}",
-                    short(start),
-                    with_unit(end, "GB"),
-                    write.title
-                ),
-            ),
-            _ => (
-                regions.first().map_or(f64::NAN, |r| r.mb_s),
-                write.title.clone(),
-            ),
-        },
+    let Some(course) = &write.course else {
+        return;
+    };
+    let title = &write.title;
+    let (mb_s, note) = match longest(&course.stretches) {
+        Some((stretch, start, end)) if course.stretches.len() > 1 => {
+            let (start, end) = (short(start), with_unit(end, "GB"));
+            (stretch.mb_s, format!("from {start} to {end}; {title}"))
+        }
+        _ => {
+            let slowest = with_unit(course.profile.slowest_mb_s, "MB/s");
+            let note = format!("slowest tenth {slowest}; {title}");
+            (course.profile.mean_mb_s(), note)
+        }
     };
     overview
         .tiles
         .push(tile(label("sustained write"), mb_s, "MB/s", note));
 }
 
-/// The region that holds most of the data, with its start and end.
-fn longest(regions: &[Region]) -> Option<(&Region, f64, f64)> {
-    let starts = std::iter::once(0.0).chain(regions.iter().filter_map(|r| r.end_gb));
-    regions
+/// The stretch that holds most of the data, with its start and end.
+fn longest(stretches: &[Region]) -> Option<(&Region, f64, f64)> {
+    let starts = std::iter::once(0.0).chain(stretches.iter().filter_map(|r| r.end_gb));
+    stretches
         .iter()
         .zip(starts)
         .filter_map(|(r, start)| r.end_gb.map(|end| (r, start, end)))
@@ -219,17 +289,44 @@ mod tests {
     fn a_cache_is_named_for_one_sequential_write_only() {
         assert_eq!(
             text(&step(&["write"], falling())),
-            "400 MB/s for about the first 8.00 GB and 40.0 MB/s in the last quarter of the time, over 12.0 GB written without pause, consistent with a fast write cache of about 8.00 GB."
+            "400 MB/s for the first 8.00 GB and 40.0 MB/s for the rest, 40.0 MB/s in the slowest tenth of the time, over 12.0 GB in 2 min 00 s, consistent with a fast write cache of about 8.00 GB."
         );
         // A fill and random writes after it are two runs, whatever profile they form together.
         for rw in [&["write", "randwrite"][..], &["randwrite"], &[]] {
             assert_eq!(text(&step(rw, falling())), "", "{rw:?}");
         }
+    }
+
+    #[test]
+    fn only_an_even_rate_lasts_throughout() {
         let steady = text(&step(&["write"], vec![60.0; 100]));
-        assert!(
-            steady.contains("no lasting drop") && !steady.contains("cache"),
-            "{steady}"
+        assert_eq!(
+            steady,
+            "60.0 MB/s throughout, 60.0 MB/s in the slowest tenth of the time, over 6.00 GB in 1 min 40 s."
         );
+        // A rate that swings is a mean, and its fastest intervals are not what lasts.
+        let swings = (0..100).map(|i| if i % 3 == 0 { 10.7 } else { 17.6 });
+        assert_eq!(
+            text(&step(&["write"], swings.collect())),
+            "15.3 MB/s on average, 10.7 MB/s in the slowest tenth of the time, over 1.53 GB in 1 min 40 s."
+        );
+        let declines = (0..100).map(|i| 100.0 - 0.3 * f64::from(i)).collect();
+        let declines = text(&step(&["write"], declines));
+        assert!(
+            declines.contains("73.9 MB/s in the last quarter"),
+            "{declines}"
+        );
+    }
+
+    #[test]
+    fn a_short_write_gives_no_verdict() {
+        let mut short = step(&["write"], vec![1_406.0]);
+        short.series[0].t_s = vec![0.08];
+        assert_eq!(
+            text(&short),
+            "Cannot tell, as the longest sequential write was 0.11 GB in 80.0 ms, and it takes 20.0 s and 50.0 MB at least."
+        );
+        assert!(longest_write(None, &[&short]).is_none());
     }
 
     #[test]
@@ -261,8 +358,11 @@ mod tests {
             figure("fill.pass-1.plateau-2", 90.0),
             figure("fill.pass-1.plateau-2.end", 38.0),
         ];
+        // The rates are those of the data, not the medians of the figures.
+        let noise = text(&step);
         assert!(
-            text(&step).starts_with("400 MB/s for the first 4.00 GB and 90.0 MB/s for the rest")
+            noise.starts_with("197 MB/s for the first 4.00 GB and 194 MB/s for the rest"),
+            "{noise}"
         );
         assert!(!text(&step).contains("cache"));
         step.series[0].v = falling();
