@@ -85,7 +85,7 @@ fn a_card_is_shown_with_its_mean_and_its_weaknesses() {
         return;
     }
     let folder = Folder::new("sentences-card");
-    let review = ["sim:samsung-evo-16gb", "--quick", "--mode", "Odroid XU3"];
+    let review = ["sim:samsung-evo-16gb", "--quick", "--mode", "UHS-I reader"];
     all_true(&folder, &[&review]);
     let page = folder.read("report-0/report.html").replace('\u{202f}', " ");
     let verdict = page.split("class=\"verdict\"").nth(1).unwrap();
