@@ -96,6 +96,36 @@ fn table(test: &LibraryTest, runs: &[(bool, &str)]) -> String {
     whole
 }
 
+/// The table of a test with new lines for these devices of the library, separated by commas, or for all.
+fn updated(test: &LibraryTest, devices: Option<&str>) -> String {
+    let Some(devices) = devices else {
+        return table(test, &runs(test));
+    };
+    let devices: Vec<&str> = devices.split(", ").collect();
+    for device in &devices {
+        assert!(
+            library::device(device).is_some(),
+            "{device} is not a device of the library"
+        );
+    }
+    let mut wanted = runs(test);
+    wanted.retain(|(_, name)| devices.contains(name));
+    let new = table(test, &wanted);
+    let key = |line: &str| -> Vec<String> { line.split('\t').take(2).map(String::from).collect() };
+    let mut new_lines = new.lines().skip(1);
+    let lines = test.table.lines().map(|line| {
+        let is_wanted = |run: &(bool, &str)| {
+            key(line) == [if run.0 { "quick" } else { "whole" }, run.1].map(String::from)
+        };
+        if wanted.iter().any(is_wanted) {
+            new_lines.next().unwrap()
+        } else {
+            line
+        }
+    });
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
 /// All devices that go through a test, whole and then quick; the plain test has no quick form.
 fn runs(test: &LibraryTest) -> Vec<(bool, &'static str)> {
     let procedure = procedure(test);
@@ -146,13 +176,15 @@ fn the_tables_of_ranks_have_each_library_device_whole_and_quick() {
 }
 
 #[test]
-#[ignore = "slow: twelve results; UPDATE=1 writes all tables, UPDATE=\"fill, iometer\" those of these tests"]
+#[ignore = "slow: twelve results; UPDATE=1 writes all tables, UPDATE=\"fill, iometer\" those of these tests, \
+            DEVICES=\"sm2708-250gb\" the lines of this device only"]
 fn slow_the_tables_of_ranks_follow_from_the_model() {
     if let Ok(wanted) = std::env::var("UPDATE") {
         let is_wanted =
             |t: &&LibraryTest| wanted == "1" || wanted.split(", ").any(|w| w == t.procedure);
+        let devices = std::env::var("DEVICES").ok();
         for test in LIBRARY_TESTS.iter().filter(is_wanted) {
-            std::fs::write(place(test), table(test, &runs(test))).unwrap();
+            std::fs::write(place(test), updated(test, devices.as_deref())).unwrap();
         }
         return;
     }
