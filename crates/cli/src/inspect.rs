@@ -4,28 +4,35 @@
 use crate::confine::Confine;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
-use crate::target;
+use crate::verify::this_year;
+use crate::{input, target};
 use clap::Args;
 use nandscope_device::health::PowerState;
+use nandscope_infer::registers::{Sign, Weight, signs};
 use nandscope_inspect::Roots;
 use nandscope_inspect::conditions::Conditions;
 use nandscope_inspect::guard::{Guard, Reason};
 use nandscope_inspect::identity::Identity;
 use nandscope_inspect::place::{Kind, Place};
-use nandscope_inspect::registers::Registers;
+use nandscope_inspect::registers::{Registers, read_recorded};
 use nandscope_inspect::signature::Signature;
+use nandscope_units::Bytes;
 use serde::Serialize;
-use std::path::Path;
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `nandscope inspect`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  nandscope inspect /dev/sdb\n  nandscope inspect ./file.img\n  nandscope inspect sim:sm2708-250gb --json"
+    after_help = "Examples:\n  nandscope inspect /dev/sdb\n  nandscope inspect ./file.img\n  nandscope inspect sim:sm2708-250gb --json\n  grep . /sys/block/mmcblk0/size /sys/block/mmcblk0/device/* > card.txt\n  nandscope inspect --registers card.txt"
 )]
 pub struct Arguments {
     /// Block device, file, folder, or simulated device (sim:NAME)
-    #[arg(value_name = "TARGET")]
-    target: String,
+    #[arg(value_name = "TARGET", required_unless_present = "registers")]
+    target: Option<String>,
+    /// Judge the recorded registers of a card: `cid DIGITS`, … per line
+    #[arg(long, value_name = "FILE", conflicts_with = "target")]
+    registers: Option<PathBuf>,
     /// Print JSON instead of text
     #[arg(long)]
     json: bool,
@@ -40,6 +47,8 @@ struct Report {
     identity: Option<Identity>,
     simulated: Option<Simulated>,
     registers: Option<Registers>,
+    /// Unusual values of the registers.
+    signs: Vec<Sign>,
     signatures: Vec<Signature>,
     conditions: Option<Conditions>,
     /// Why writing would be refused; absent for targets to which the rules do not apply.
@@ -69,10 +78,10 @@ struct Simulated {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     // What is on a disk may be hostile.
     Confine::default().reading_everything().enforce();
-    let report = if arguments.target.starts_with("sim:") {
-        simulated(&arguments.target, console)?
-    } else {
-        real(&arguments.target)?
+    let report = match (&arguments.registers, arguments.target.as_deref()) {
+        (Some(file), _) => recorded(file)?,
+        (None, Some(name)) if name.starts_with("sim:") => simulated(name, console)?,
+        (None, name) => real(name.unwrap_or_default())?,
     };
     if arguments.json {
         let json = serde_json::to_string_pretty(&report).map_err(Failure::internal)?;
@@ -83,10 +92,28 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// Registers that somebody recorded, of a card that is not here.
+fn recorded(file: &Path) -> Result<Report, Failure> {
+    let text = input::text(file, "the registers")?;
+    let name = file.display().to_string();
+    let found = read_recorded(&name, &text).map_err(Failure::usage)?;
+    let signs = signs(&found.registers, found.size, this_year());
+    Ok(Report {
+        target: name,
+        kind: "recorded registers",
+        registers: Some(found.registers),
+        signs,
+        ..Report::default()
+    })
+}
+
 fn simulated(name: &str, console: &Console) -> Result<Report, Failure> {
     let (source, device) = target::open(name, None, 1, console)?;
     let (identity, health) = (device.identity(), device.health());
+    let registers = target::registers(&device, &source.device_source.profile);
+    let size = Some(identity.capacity);
     Ok(Report {
+        signs: signs_of(registers.as_ref(), size),
         target: name.to_string(),
         kind: "simulated device",
         simulated: Some(Simulated {
@@ -102,7 +129,7 @@ fn simulated(name: &str, console: &Console) -> Result<Report, Failure> {
             read_only: health.is_read_only(),
             power_states: identity.power_states,
         }),
-        registers: target::registers(&device, &source.device_source.profile),
+        registers,
         ..Report::default()
     })
 }
@@ -116,6 +143,13 @@ fn real(name: &str) -> Result<Report, Failure> {
         ))
     })?;
     let conditions = Conditions::gather(&roots, &place);
+    let registers = place.device.and_then(|n| Registers::read(&roots, n));
+    let size = conditions.device.as_ref().map(|identity| identity.size);
+    // A partition is smaller than its card.
+    let whole = conditions
+        .device
+        .as_ref()
+        .is_some_and(|i| i.partition_of.is_none());
     let mut report = Report {
         target: name.to_string(),
         kind: match place.kind {
@@ -124,7 +158,8 @@ fn real(name: &str) -> Result<Report, Failure> {
             Kind::Directory => "folder",
         },
         path: Some(place.path.to_string_lossy().into_owned()),
-        registers: place.device.and_then(|n| Registers::read(&roots, n)),
+        signs: signs_of(registers.as_ref(), size.filter(|_| whole)),
+        registers,
         identity: conditions.device.clone(),
         conditions: Some(conditions),
         ..Report::default()
@@ -141,6 +176,36 @@ fn real(name: &str) -> Result<Report, Failure> {
     Ok(report)
 }
 
+fn signs_of(registers: Option<&Registers>, size: Option<Bytes>) -> Vec<Sign> {
+    let signs = registers.map(|r| signs(r, size, this_year()));
+    signs.unwrap_or_default()
+}
+
+/// The unusual values of the registers, suspicious ones first, or the sentence that there are none.
+fn unusual(signs: &[Sign], console: &Console) -> String {
+    let mut signs: Vec<&Sign> = signs.iter().collect();
+    signs.sort_by_key(|s| Reverse(s.weight));
+    if signs.iter().all(|s| s.weight == Weight::Note) {
+        let text = "They contradict neither each other nor the capacity. A fake can copy them: `nandscope verify` tests what the card keeps.";
+        return format!(
+            "\nNothing in the registers is suspicious\n{}",
+            console.paragraph(text, "  ")
+        ) + &paragraphs(&signs, console);
+    }
+    format!(
+        "\nThe registers are suspicious\n{}",
+        paragraphs(&signs, console)
+    )
+}
+
+fn paragraphs(signs: &[&Sign], console: &Console) -> String {
+    let lines = signs.iter().map(|s| match s.weight {
+        Weight::Suspicious => console.paragraph(&s.text, "  "),
+        Weight::Note => console.paragraph(&format!("worth knowing: {}", s.text), "  "),
+    });
+    lines.collect()
+}
+
 fn shown(report: &Report, console: &Console) -> String {
     let mut out = format!("{}: {}\n", report.target, report.kind);
     // What a user asks first: whether a measurement may write there.
@@ -155,6 +220,7 @@ fn shown(report: &Report, console: &Console) -> String {
     }
     if let Some(registers) = &report.registers {
         out.push_str(&rows("Registers", register_rows(registers), console));
+        out.push_str(&unusual(&report.signs, console));
     }
     if let Some(conditions) = &report.conditions {
         let pairs = conditions.environment().into_iter();
@@ -215,7 +281,7 @@ fn yes_no(flag: bool) -> &'static str {
 const KELVIN: i32 = 273;
 
 fn simulated_rows(device: &Simulated) -> Vec<Row> {
-    let capacity = nandscope_units::Bytes(device.capacity_bytes);
+    let capacity = Bytes(device.capacity_bytes);
     let mut rows = vec![
         row("model", Some(&device.model)),
         row("serial", Some(&device.serial)),

@@ -130,3 +130,47 @@ fn the_registers_of_simulated_cards() {
     // An NVMe link has none.
     assert!(json(&folder, "sim:sm2708-250gb")["registers"].is_null());
 }
+
+#[test]
+fn recorded_registers_of_a_card_are_judged() {
+    let folder = Folder::new("inspect-registers");
+    let fields = "manfid 0x000000\noemid 0x0000\nname SD8G\nserial 0x12345678\ndate 11/2020\nsize 31116288\n";
+    folder.file("card.txt", fields);
+    let out = folder
+        .command(&["inspect", "--registers", "card.txt", "--json"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{said}");
+    let found: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let signs = found["signs"].as_array().unwrap();
+    let of = |id: &str| {
+        signs
+            .iter()
+            .any(|s| s["id"] == id && s["weight"] == "suspicious")
+    };
+    assert!(
+        of("maker") && of("name-capacity") && !of("serial"),
+        "{found}"
+    );
+    folder.file(
+        "card.txt",
+        "cid 035054534c31364730da0a5d93010101\ncsd 400e00325b59000073a77f800a400001\n",
+    );
+    let screen = folder.screen(&["inspect", "--registers", "card.txt"]);
+    assert!(
+        screen.contains("Nothing in the registers is suspicious"),
+        "{screen}"
+    );
+    folder.file("card.txt", "type SD\nhello\n");
+    let out = folder
+        .command(&["inspect", "--registers", "card.txt"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("card.txt, line 2: `hello` is no register"),
+        "{said}"
+    );
+}

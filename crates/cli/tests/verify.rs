@@ -60,6 +60,32 @@ fn a_simulated_card_is_genuine_within_seconds_of_its_time() {
 }
 
 #[test]
+fn the_registers_of_a_simulated_card_count() {
+    let folder = folder("registers");
+    let profile = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../profiles/sandisk-extreme-uhs2-128gb.toml"
+    );
+    let profile = std::fs::read_to_string(profile).unwrap();
+    for (change, code, id) in [
+        (("manufacturer = 3 ", "manufacturer = 3 "), 0, ""),
+        (
+            ("manufacturer = 3 ", "manufacturer = 0 "),
+            12,
+            "manufacturer",
+        ),
+        (("\"SU128\"", "\"SD8G\""), 12, "SD8G"),
+    ] {
+        let changed = profile.replace(change.0, change.1);
+        std::fs::write(folder.join("card.toml"), changed).unwrap();
+        let mut command = verify(&folder, &["sim:./card.toml"]);
+        let output = command.current_dir(&folder).output().unwrap();
+        let said = done(&output, code);
+        assert!(said.contains(id), "{said}");
+    }
+}
+
+#[test]
 fn faults_of_contents_are_injected_into_simulated_devices() {
     let folder = folder("faults");
     let verdict = |fault: &str, code: i32| {

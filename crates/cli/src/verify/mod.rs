@@ -24,6 +24,7 @@ use nandscope_infer::registers::{Sign, signs};
 use nandscope_result::{ResultDocument, TargetInfo, TargetKind, WallClock, procedure};
 use std::path::PathBuf;
 use std::time::SystemTime;
+pub use store::this_year;
 use target::Target;
 
 const EXAMPLES: &str = "\

@@ -13,6 +13,7 @@ use nandscope_result::TargetKind;
 /// As `target::open`; `Exit::Usage` if a fault is unknown or does not concern contents.
 pub fn open(name: &str, commands: &[String], console: &Console) -> Result<Target, Failure> {
     let (simulated, device) = target::open(name, None, 1, console)?;
+    let registers = target::registers(&device, &simulated.device_source.profile);
     let mut medium = SimulatedMedium::new(device);
     for text in commands {
         let injected = medium.inject(text);
@@ -24,6 +25,6 @@ pub fn open(name: &str, commands: &[String], console: &Console) -> Result<Target
         medium: Box::new(medium),
         model: simulated.device_source.profile.device.title,
         kind: TargetKind::Simulated,
-        registers: None,
+        registers,
     })
 }

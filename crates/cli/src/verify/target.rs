@@ -16,7 +16,7 @@ pub struct Target {
     pub model: String,
     /// `block device`, `file`.
     pub kind: TargetKind,
-    /// Registers, where it is a card in a slot of this machine.
+    /// Registers, if it is a card in a slot of this machine, or a simulated one.
     pub registers: Option<Registers>,
 }
 
