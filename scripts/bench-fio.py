@@ -33,7 +33,7 @@ import tempfile
 import time
 
 import page_section
-from same_work import Work, demand
+from same_work import LEAST_DEPTH, LEAST_DEPTH_BUSY, Work, demand
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SIZE = "1g"
@@ -145,7 +145,7 @@ def compare(case, options, arguments, target, folder):
         order = tools if number % 2 == 0 else tools[::-1]
         got = {tool: tool(target, options, operations, folder, arguments.binary) for tool in order}
         sides = {"fio": got[run_fio]["work"], "nandscope": got[run_nandscope]["work"]}
-        demand(case, sides, operations, size, depth)
+        demand(case, sides, operations, size, depth, LEAST_DEPTH_BUSY if arguments.quick else LEAST_DEPTH)
         for tool, run in got.items():
             run["cpu_op"] = max(run["cpu"] - start[tool], 0.0) / operations * 1e6
         pairs.append((got[run_fio], got[run_nandscope]))

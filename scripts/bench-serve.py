@@ -22,7 +22,7 @@ import tempfile
 import time
 
 import page_section
-from same_work import Work, demand
+from same_work import LEAST_DEPTH, LEAST_DEPTH_BUSY, Work, demand
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CARD = "sim:reference-nvme-64gb"
@@ -67,7 +67,7 @@ def compare(case, options, sockets, arguments):
             job, rate = fio(sockets[name], fixed)
             works[name] = Work.of_fio(job)
             runs[name].append(rate)
-        demand(case, works, operations, size, depth)
+        demand(case, works, operations, size, depth, LEAST_DEPTH_BUSY if arguments.quick else LEAST_DEPTH)
     theirs, ours = (statistics.median(runs[name]) for name in ("nbdkit", "nandscope"))
     ratios = [a / b for a, b in zip(runs["nandscope"], runs["nbdkit"])]
     print(f"{case}: nbdkit {theirs:.0f} MB/s, nandscope {ours:.0f} MB/s, {ours / theirs:.2f}", flush=True)

@@ -38,7 +38,7 @@ SINGLE = [
     (re.compile(r"(?P<figure>.+): overwriting without time: (?P<median>[\d.]+) million/s"), "{}, without time", "million/s"),
     (re.compile(r"(?P<figure>memory .+): .*, (?P<median>[\d.]+) bytes per 4 KiB"), "{}", "bytes per 4 KiB"),
 ]
-# What the figures are called in the page, in its order.
+# Titles of the figures in the page, in its order.
 TITLES = {
     "random read": "4 KiB random reads, QD32, full drive of 64 GiB",
     "random write, 12.5 % spare": "4 KiB random writes, steady state, 12.5 % spare",
