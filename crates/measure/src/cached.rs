@@ -1,13 +1,16 @@
 //! Whether a measurement reached the device at all, and in the sizes that were asked for. What is faster than the link, or was never
 //! transferred from or to the device as the kernel counts it, came from a cache.
 
-use nandscope_result::{Notice, Operation, StepResult, counter};
+use nandscope_result::{JobResult, Notice, Operation, StepResult, counter};
 
 /// Less than this says nothing, bytes.
 const LEAST: u64 = 1 << 20;
 /// Below this share of what the jobs moved, the device did not see it. Merging, read-ahead and
 /// others that use the device only make it more.
 const REACHED: f64 = 0.9;
+/// Requests that a file system may add to a durable write or a flush: journal descriptor, commit record, inode, bitmaps, the
+/// flush itself.
+const ADDED_PER_SYNC: f64 = 8.0;
 
 /// Warnings of a step whose numbers are those of a cache. `link_bytes_per_s` is what the link of
 /// the device can carry.
@@ -45,7 +48,11 @@ pub fn notices(step: &StepResult, link_bytes_per_s: Option<f64>) -> Vec<Notice> 
             ));
         }
         let asked: u64 = directions().map(|d| d.operations).sum();
-        texts.extend(other_sizes(step, &kind, moved, asked, counter, requests));
+        let added = match kind {
+            Operation::Write => ADDED_PER_SYNC * syncs(step),
+            _ => 0.0,
+        };
+        texts.extend(other_sizes(step, (moved, asked), added, counter, requests));
         let fastest = directions().map(|d| d.bandwidth_bytes_per_s);
         let fastest = fastest.fold(0.0, f64::max);
         if let Some(link) = link_bytes_per_s
@@ -61,30 +68,48 @@ pub fn notices(step: &StepResult, link_bytes_per_s: Option<f64>) -> Vec<Notice> 
     texts.into_iter().map(Notice::warning).collect()
 }
 
-/// What to say where the device completed other requests than the jobs made: the kernel merged
-/// neighbours, or cut what is longer than the device takes.
+/// Operations of a step after which data must be durable: flushes, and writes of jobs that ask for it.
+fn syncs(step: &StepResult) -> f64 {
+    let of_job = |job: &JobResult| -> u64 {
+        let durable = job
+            .options
+            .get("sync")
+            .is_some_and(|v| v != "0" && v != "none");
+        let counts = |kind: &Operation| match kind {
+            Operation::Flush => true,
+            Operation::Write => durable,
+            _ => false,
+        };
+        let counted = job.directions.iter().filter(|d| counts(&d.kind));
+        counted.map(|d| d.operations).sum()
+    };
+    step.jobs.iter().map(of_job).sum::<u64>() as f64
+}
+
+/// Says that the device completed other requests than the jobs made: the kernel merged neighbours, or split long ones.
+/// `added` writes beyond those of the jobs may be the journal of a file system.
 fn other_sizes(
     step: &StepResult,
-    kind: &Operation,
-    moved: u64,
-    asked: u64,
+    (moved, asked): (u64, u64),
+    added: f64,
     bytes: &str,
     requests: &str,
 ) -> Option<String> {
     let (seen_bytes, seen) = (*step.counters.get(bytes)?, *step.counters.get(requests)?);
-    // Where others used the device as well, or a cache answered, its requests say nothing.
+    // If others used the device as well, or a cache answered, its requests say nothing.
     let ours = seen_bytes >= REACHED * moved as f64 && seen_bytes * REACHED <= moved as f64;
-    let same = seen >= REACHED * asked as f64 && seen * REACHED <= asked as f64;
+    let most = asked as f64 + added;
+    let same = seen >= REACHED * asked as f64 && seen * REACHED <= most;
     if !ours || same || seen < 1.0 || asked == 0 {
         return None;
     }
     let cause = if seen < asked as f64 {
         "the kernel merged neighbours"
     } else {
-        "the kernel split them (see max_sectors_kb of its queue)"
+        "requests were split (max_sectors_kb of the queue, or extents of a file)"
     };
     Some(format!(
-        "other sizes: the jobs made {asked} {kind} operations of {:.1} KiB on average, the device completed {seen:.0} of {:.1} KiB: {cause}",
+        "other sizes: the jobs made {asked} operations of {:.1} KiB on average, the device completed {seen:.0} of {:.1} KiB: {cause}",
         moved as f64 / asked as f64 / 1024.0,
         seen_bytes / seen / 1024.0
     ))
@@ -125,6 +150,36 @@ mod tests {
         assert_eq!(read(16_384.0).len(), 0);
         assert!(read(5_963.0)[0].text.contains("merged neighbours"));
         assert!(read(65_536.0)[0].text.contains("split"));
+    }
+
+    /// 256 writes with a flush after every tenth: ext4 makes 33 requests more, for its journal and the flushes.
+    #[test]
+    fn what_a_journal_adds_to_flushes_is_no_split() {
+        let written = |flushes: u64, sync: &str, writes: f64| {
+            let mut step = step(
+                "write",
+                1 << 20,
+                1e6,
+                Some(("device_written_bytes", 1.09e6)),
+            );
+            let job = &mut step.jobs[0];
+            job.directions[0].operations = 256;
+            job.options.insert("sync".into(), sync.into());
+            job.directions.push(DirectionResult {
+                kind: Operation::Flush,
+                operations: flushes,
+                ..DirectionResult::default()
+            });
+            step.counters.insert("device_writes".into(), writes);
+            let texts: Vec<String> = notices(&step, None).into_iter().map(|n| n.text).collect();
+            texts.concat()
+        };
+        assert_eq!(written(25, "0", 289.0), "");
+        assert!(written(0, "0", 289.0).contains("split"));
+        assert_eq!(written(0, "1", 1024.0), "", "every write is durable");
+        // Flushes do not excuse pieces by the hundred.
+        assert!(written(1, "0", 1024.0).contains("split"));
+        assert!(written(25, "0", 128.0).contains("merged"));
     }
 
     #[test]

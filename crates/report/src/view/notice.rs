@@ -1,9 +1,10 @@
 //! What must be known of a run before its numbers are read: errors, warnings, remarks. The same
-//! words about several steps become one notice that lists the steps.
+//! words about several steps become one notice that lists the steps; numbers that differ become ranges.
 
 use super::step;
 use crate::names::capital;
 use nandscope_result::{Level, ResultDocument};
+use std::cmp::Ordering;
 
 /// A notice as the page shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,9 +65,20 @@ fn add(
     if !text.ends_with(['.', '!', '?', ':']) {
         text.push('.');
     }
-    let same = |n: &&mut Notice| n.word == word && n.level == level && n.text == text;
-    if let Some(notice) = out.iter_mut().find(same) {
-        notice.steps.extend(step);
+    // A notice without a step may be about the line of a file, whose number is no measurement.
+    let joined = |n: &Notice| match (&step, n.steps.is_empty()) {
+        (Some(_), false) => ranges(&n.text, &text),
+        _ => (n.text == text).then(|| text.clone()),
+    };
+    let same = out
+        .iter_mut()
+        .filter(|n| n.word == word && n.level == level)
+        .find_map(|n| joined(n).map(|text| (n, text)));
+    if let Some((notice, text)) = same {
+        notice.text = text;
+        notice
+            .steps
+            .extend(step.filter(|s| !notice.steps.contains(s)));
     } else {
         out.push(Notice {
             level,
@@ -75,6 +87,75 @@ fn add(
             steps: step.into_iter().collect(),
         });
     }
+}
+
+/// Between the numbers of a range. Texts say "from 64 to 16" of something else.
+const TO: &str = "–";
+
+/// Both texts in one, with a range in place of each number that differs; `None` if they differ in more than numbers. The first
+/// text may have ranges already.
+fn ranges(first: &str, second: &str) -> Option<String> {
+    let mut out = String::new();
+    let (mut first, mut second) = (first, second);
+    loop {
+        let (words, after) = split_words(first);
+        let (same, rest) = split_words(second);
+        if words != same {
+            return None;
+        }
+        out.push_str(words);
+        let (Some((low, high, after)), Some((from, to, rest))) = (range(after), range(rest)) else {
+            return after.is_empty().then_some(out).filter(|_| rest.is_empty());
+        };
+        let low = by(low, from, Ordering::Less);
+        let high = by(high, to, Ordering::Greater);
+        out.push_str(low);
+        if high != low {
+            out.push_str(TO);
+            out.push_str(high);
+        }
+        (first, second) = (after, rest);
+    }
+}
+
+/// The number that is less, or greater; the first one if they are equal.
+fn by<'a>(first: &'a str, second: &'a str, wanted: Ordering) -> &'a str {
+    let value = |text: &str| text.parse().unwrap_or(0.0_f64);
+    match value(second).total_cmp(&value(first)) == wanted {
+        true => second,
+        false => first,
+    }
+}
+
+/// The text up to the first number. Digits that follow a letter are part of a word, such as `QD32`.
+fn split_words(text: &str) -> (&str, &str) {
+    let mut before = ' ';
+    for (at, c) in text.char_indices() {
+        if c.is_ascii_digit() && !before.is_alphanumeric() {
+            return text.split_at(at);
+        }
+        before = c;
+    }
+    (text, "")
+}
+
+/// The number or the range with which a text begins, and the rest.
+fn range(text: &str) -> Option<(&str, &str, &str)> {
+    let (low, rest) = number(text)?;
+    let high = rest.strip_prefix(TO).and_then(number);
+    Some(match high {
+        Some((high, rest)) => (low, high, rest),
+        None => (low, low, rest),
+    })
+}
+
+/// The number with which a text begins, without a point or comma after it, and the rest.
+fn number(text: &str) -> Option<(&str, &str)> {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let digits = text.get(..end)?.trim_end_matches('.');
+    (!digits.is_empty()).then(|| text.split_at(digits.len()))
 }
 
 /// Element id and title of a step, with its mode where it has one.
@@ -117,5 +198,42 @@ mod tests {
         assert_eq!(all[1].text, "No trim.");
         let titles: Vec<&str> = all[1].steps.iter().map(|s| s.1.as_str()).collect();
         assert_eq!(titles, ["a", "b"]);
+    }
+
+    #[test]
+    fn numbers_that_differ_become_ranges() {
+        let sizes = |asked: u32, kib: f64| {
+            format!("the jobs made {asked} operations of {kib:.1} KiB at QD32: split.")
+        };
+        let first = ranges(&sizes(512, 4.0), &sizes(64, 4.0)).unwrap();
+        assert_eq!(
+            first,
+            "the jobs made 64–512 operations of 4.0 KiB at QD32: split."
+        );
+        let second = ranges(&first, &sizes(1024, 128.0)).unwrap();
+        assert_eq!(
+            second,
+            "the jobs made 64–1024 operations of 4.0–128.0 KiB at QD32: split."
+        );
+        assert_eq!(ranges(&second, &sizes(100, 8.0)).unwrap(), second);
+        assert_eq!(ranges("1 read", "2 writes"), None);
+        assert_eq!(ranges("at QD1", "at QD32"), None);
+        assert_eq!(ranges("took 5", "took 5 s"), None);
+        assert_eq!(ranges("of 3.", "of 7.").unwrap(), "of 3–7.");
+        assert_eq!(ranges("", "").unwrap(), "");
+        let falls = ranges("falls from 64 to 16", "falls from 60 to 20").unwrap();
+        assert_eq!(falls, "falls from 60–64 to 16–20");
+    }
+
+    #[test]
+    fn numbers_of_notices_without_a_step_stay() {
+        let mut document = crate::blank::document();
+        let given = |text: &str| Given {
+            level: "warning".into(),
+            text: text.into(),
+            ..Given::default()
+        };
+        document.notices = vec![given("line 3: no effect"), given("line 5: no effect")];
+        assert_eq!(all(&document).len(), 2);
     }
 }
