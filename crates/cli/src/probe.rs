@@ -10,7 +10,7 @@ use crate::run::progress::Line;
 use crate::target::real::{self, RealArguments};
 use crate::{input, output, target};
 use clap::Args;
-use nandscope_infer::probe::{Options, Report, from_flashbench, probe, step};
+use nandscope_infer::probe::{Options, Report, doubt, from_flashbench, probe, step};
 use nandscope_infer::timed::ProbeError;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Load, Target};
@@ -101,6 +101,7 @@ fn cut_short(reason: &StopReason) -> &str {
 #[derive(Serialize)]
 struct Output<'a> {
     findings: &'a [nandscope_infer::probe::Finding],
+    doubts: &'a [String],
     written_bytes: u64,
     elapsed_s: f64,
     cut_short: Option<&'a str>,
@@ -215,8 +216,10 @@ fn on_real(
         .prepare(&load)
         .map_err(|e| Failure::file(format!("{name}: {e}")))?;
     let (info, environment) = (opened.info(), opened.environment());
+    let layers = opened.layers().to_vec();
     let line = Line::new("probe").in_real_time();
-    let report = probed(opened.target, arguments, interrupt, line)?;
+    let mut report = probed(opened.target, arguments, interrupt, line)?;
+    doubt(&mut report, &layers);
     let mut document = document(info.model.clone(), info, arguments, &report, started);
     document.environment = environment;
     Ok((report, document))
@@ -291,6 +294,7 @@ fn finish(
     let printed = if arguments.json {
         let json = Output {
             findings: &report.findings,
+            doubts: &report.doubts,
             written_bytes: report.written,
             elapsed_s: report.elapsed_s,
             cut_short: report.cut_short.as_ref().map(cut_short),
@@ -325,6 +329,10 @@ fn screen(report: &Report, document: &ResultDocument, console: &Console) -> Stri
         ),
     };
     text.push_str(&console.paragraph(&about, ""));
+    if !report.doubts.is_empty() {
+        let doubts = report.doubts.join("; ");
+        text.push_str(&console.paragraph(&format!("Note: {doubts}"), ""));
+    }
     let (mut told, not): (Vec<_>, Vec<_>) = report.findings.iter().partition(|f| f.value.is_some());
     told.sort_by_key(|f| place_of_answer(&format!("probe.{}", f.id)));
     for f in told {

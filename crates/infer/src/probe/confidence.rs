@@ -36,7 +36,7 @@ pub const LIKELY: f64 = 0.95;
 pub const FAIR: f64 = 0.9;
 
 /// The confidences that are stated; one that was never tested is the least.
-const LEVELS: [f64; 7] = [SURE, LIKELY, FAIR, 0.8, 0.7, 0.6, 0.5];
+pub(super) const LEVELS: [f64; 7] = [SURE, LIKELY, FAIR, 0.8, 0.7, 0.6, 0.5];
 
 /// Question, strength, right and stated answers: the counted half of 2,000 devices of each of the seeds 11 to 15. The slow
 /// tests of the wide blind test print these lines, and compare them.

@@ -33,10 +33,14 @@ pub fn step(report: &Report) -> StepResult {
 
 fn described(report: &Report) -> String {
     match report.basis {
-        Basis::Simulated => format!(
-            "Concluded from times of operations alone, with {} written. The confidence in brackets is the share of right answers with such evidence on simulated devices whose truth is known.",
-            Bytes(report.written)
-        ),
+        Basis::Simulated => {
+            let doubts = report.doubts.iter().map(|d| format!("; {d}"));
+            format!(
+                "Concluded from times of operations alone, with {} written. The confidence in brackets is the share of right answers with such evidence on simulated devices whose truth is known{}.",
+                Bytes(report.written),
+                doubts.collect::<String>()
+            )
+        }
         Basis::Recorded => "Concluded from a recorded output of flashbench. The confidence in brackets is how often answers with such evidence agree with other recorded runs of the same card."
             .to_string(),
     }

@@ -50,6 +50,7 @@ pub(super) fn transfers<T: Target>(
         }
     }
     let times: Vec<f64> = samples.iter().map(|s| median(s)).collect();
+    probing.report.scatter = spread_of(&samples);
     let at = |length: u64| lengths.iter().position(|l| *l == length).map(|i| times[i]);
     probing.report.curves.push(Curve {
         name: "reads".to_string(),
@@ -141,6 +142,16 @@ fn scatter_of(lengths: &[u64], samples: &[Vec<f64>], of: [u64; 2]) -> f64 {
         .filter(|(length, _)| of.contains(length))
         .map(|(_, times)| quantile(times, 0.75) - quantile(times, 0.25));
     spreads.fold(0.0, f64::max)
+}
+
+/// How far the middle half of the times of one length spreads, as a share of their median; the median over the lengths.
+fn spread_of(samples: &[Vec<f64>]) -> Option<f64> {
+    let spread = |times: &Vec<f64>| {
+        let spread = quantile(times, 0.75) - quantile(times, 0.25);
+        spread / median(times).max(1e-9)
+    };
+    let spreads: Vec<f64> = samples.iter().map(spread).collect();
+    (!spreads.is_empty()).then(|| median(&spreads))
 }
 
 /// The rate that follows from `more`, the time that 256 KiB more take, where it is `least` or longer; s.
@@ -417,5 +428,7 @@ mod tests {
         assert_eq!(scatter_of(&[1, 2], &samples, [2, 2]), 1.0);
         assert_eq!(scatter_of(&[1, 2], &samples, [1, 2]), 8.0);
         assert_eq!(scatter_of(&[], &[], [1, 2]), 0.0);
+        assert_eq!(spread_of(&[]), None);
+        assert_eq!(spread_of(&[vec![2.0; 12]]), Some(0.0));
     }
 }

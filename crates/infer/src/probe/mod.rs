@@ -25,6 +25,7 @@ mod map_range;
 mod open_answers;
 mod opened;
 mod page;
+mod real;
 mod recorded;
 mod rested;
 mod rewritten;
@@ -40,6 +41,7 @@ pub use bench::{Metered, Refused};
 pub use confidence::{Basis, COUNTED, COUNTED_RECORDED, FAIR, LIKELY, SURE, Strength, level};
 pub use document::{from_document, step};
 pub use finding::{Finding, Value, size};
+pub use real::doubt;
 pub use recorded::from_flashbench;
 
 use crate::timed::{Probe, ProbeError};
@@ -99,6 +101,11 @@ pub struct Report {
     pub curves: Vec<Curve>,
     /// Evidence as tables.
     pub tables: Vec<DataTable>,
+    /// What limits the confidences, in sentences; empty for simulated devices, on which they were counted.
+    pub doubts: Vec<String>,
+    /// Spread of the times of equal reads at random places, as a share of their median: the middle half of them. `None` if they
+    /// were not measured.
+    pub scatter: Option<f64>,
     /// Bytes written.
     pub written: u64,
     /// The device's time, seconds.

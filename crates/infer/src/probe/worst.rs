@@ -28,7 +28,7 @@ pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
             }
         }
     }
-    let Some((name, x, rate)) = slowest else {
+    let Some((name, x, rate)) = slowest.map(|(name, x, rate)| (name.to_string(), x, rate)) else {
         return;
     };
     if let Some(order) = not_told(&probing.report).filter(|_| probing.overlaps().is_none()) {
@@ -40,7 +40,10 @@ pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
         return;
     }
     let factor = best / rate;
-    let what = match name {
+    if name == IN_ORDER && factor >= AVOIDED {
+        slow_without_a_pause(&mut probing.report, factor);
+    }
+    let what = match name.as_str() {
         IN_ORDER => format!("long writes in order, after {x:.1} GB"),
         name => format!("{x:.0} {name}"),
     };
@@ -53,6 +56,19 @@ pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
         format!("{rate:.2} MB/s against {best:.1} MB/s at best, of all patterns that were written"),
     );
     probing.add(finding);
+}
+
+/// Writes in order that become slow without a single pause are no stall, but an answer of "none" beside them would contradict
+/// them, unless an SLC cache explains them.
+fn slow_without_a_pause(report: &mut Report, factor: f64) {
+    if report.bytes("slc").is_some() {
+        return;
+    }
+    let found = report.findings.iter_mut().find(|f| f.id == "stalls");
+    if let Some(stalls) = found.filter(|f| f.value == Some(Value::Count(0))) {
+        stalls.answer =
+            format!("no single pause; but writes in order become {factor:.0} times slower");
+    }
 }
 
 const QUESTION: &str = "The pattern to avoid";
@@ -108,6 +124,46 @@ mod tests {
             none,
             "none of those written; the slowest takes 1.03 times as long"
         );
+    }
+
+    #[test]
+    fn no_stalls_and_slow_writes_in_order_are_not_stated_together() {
+        let none = |id, question| {
+            let (value, strength) = (Value::Count(0), Strength::Strong);
+            Finding::new(
+                id,
+                question,
+                value,
+                "none".to_string(),
+                strength,
+                String::new(),
+            )
+        };
+        let mut report = Report {
+            findings: vec![none("stalls", "Stalls while writing in order")],
+            ..Report::default()
+        };
+        slow_without_a_pause(&mut report, 8.2);
+        let stalls = report.finding("stalls").unwrap();
+        assert_eq!(
+            stalls.answer,
+            "no single pause; but writes in order become 8 times slower"
+        );
+        assert_eq!(stalls.value, Some(Value::Count(0)));
+        let size = Value::Bytes(5 << 30);
+        report.findings = vec![none("stalls", "Stalls while writing in order")];
+        let strength = Strength::Strong;
+        let cache = Finding::new(
+            "slc",
+            "SLC cache",
+            size,
+            String::new(),
+            strength,
+            String::new(),
+        );
+        report.findings.push(cache);
+        slow_without_a_pause(&mut report, 8.2);
+        assert_eq!(report.finding("stalls").unwrap().answer, "none");
     }
 
     #[test]

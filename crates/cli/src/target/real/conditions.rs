@@ -17,6 +17,8 @@ pub struct Circumstances {
     pub environment: BTreeMap<String, String>,
     /// Conditions that disturb the measurement.
     pub warnings: Vec<String>,
+    /// Those of them that say that times may not be those of flash: caches, files, virtual disks, memory.
+    pub layers: Vec<String>,
     /// The block device to which operations go.
     pub device: Option<Identity>,
     /// Whether that is the only one.
@@ -25,6 +27,15 @@ pub struct Circumstances {
 
 /// File systems that lie on several devices, or on another file system.
 const SPREAD: [&str; 4] = ["btrfs", "zfs", "bcachefs", "overlay"];
+
+/// Codes of the warnings about something between the program and the flash.
+const LAYERS: [&str; 5] = [
+    "virtual-machine",
+    "virtual-disk",
+    "layered",
+    "memory",
+    "no-device",
+];
 
 /// Looks at the machine and the way to the target at this path. It changes nothing and decides
 /// nothing: a path that has come to lead elsewhere makes for wrong words at most.
@@ -38,10 +49,14 @@ pub fn gather(roots: &Roots, path: &Path) -> Circumstances {
         let text = format!("not known: {why}");
         environment.insert("temperature before".to_string(), text);
     }
+    let layers = conditions.warnings.iter();
+    let layers = layers.filter(|w| LAYERS.contains(&w.code));
+    let layers = layers.map(|w| w.text.clone()).collect();
     let registers = place.device.and_then(|n| Registers::read(roots, n));
     environment.extend(card_environment(registers.as_ref()));
     Circumstances {
         environment,
+        layers,
         warnings: conditions.warnings.into_iter().map(|w| w.text).collect(),
         device: conditions.device,
         single: !conditions

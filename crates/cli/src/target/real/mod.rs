@@ -150,6 +150,8 @@ pub struct Real {
     environment: BTreeMap<String, String>,
     /// Conditions that affect the interpretation of the results.
     pub warnings: Vec<String>,
+    /// Why times may not be those of flash.
+    layers: Vec<String>,
     /// Remarks that are not warnings.
     pub remarks: Vec<String>,
 }
@@ -180,6 +182,7 @@ pub fn open_real(
     Ok(Real {
         name: name.to_string(),
         environment: environment(&target, &panel, around.environment),
+        layers: layers(&target, around.layers),
         warnings: target
             .warnings()
             .into_iter()
@@ -198,6 +201,12 @@ impl Real {
     pub fn model(&self) -> String {
         let model = self.identity.as_ref().and_then(|i| i.model.clone());
         model.unwrap_or_else(|| self.name.clone())
+    }
+
+    /// Why times may be those of something between the program and the flash, in words; empty if nothing is known to be
+    /// there.
+    pub fn layers(&self) -> &[String] {
+        &self.layers
     }
 
     /// Target information of a result document.
@@ -242,6 +251,16 @@ impl Real {
     pub fn environment(&self) -> BTreeMap<String, String> {
         self.environment.clone()
     }
+}
+
+/// What lies between the program and the flash, with what the target itself shows.
+fn layers(target: &RealTarget, around: Vec<String>) -> Vec<String> {
+    let volume = target.volume();
+    let file = (volume.kind() == VolumeKind::File)
+        .then(|| "the target is a file: its file system is measured too".to_string());
+    let cached = (!volume.is_direct())
+        .then(|| "the page cache answers, since direct I/O does not work here".to_string());
+    around.into_iter().chain(file).chain(cached).collect()
 }
 
 /// Environment of the result: machine, engine and instruments.

@@ -1,0 +1,107 @@
+//! Confidences of answers about real targets. The counted confidences are those of simulated devices, which have no cache of a host
+//! in front of them and nobody else who uses them; on a real target they are limits at most. This measures nothing.
+
+use super::Report;
+use super::confidence::{LEVELS, LIKELY, level};
+
+/// Recorded runs of real cards from which an allocation unit follows, and how many of the answers agree with the human reading
+/// (docs/probe.md, "From flashbench"): no answer about a real device is more certain than these.
+const RECORDED: (u32, u32) = (16, 16);
+/// Spread of equal reads, as a share of their median, up to which a target counts as quiet: reads of the three pages of a TLC word
+/// line take 49 to 67 µs.
+const QUIET: f64 = 0.35;
+/// Spread above which times say little of the device.
+const NOISY: f64 = 1.0;
+/// Limit of the confidences for a spread between `QUIET` and `NOISY`.
+const NOISY_MOST: f64 = 0.8;
+
+/// Lowers the confidences of a real target and says why. `layers` are the reasons why times may be those of something between
+/// the program and the flash, such as a cache, a file system or the host of a virtual machine.
+pub fn doubt(report: &mut Report, layers: &[String]) {
+    let mut doubts = vec![
+        "confidences were counted on simulated devices and are upper limits for real ones"
+            .to_string(),
+    ];
+    let mut most = level(RECORDED.0, RECORDED.1).min(LIKELY);
+    if let Some((share, limit)) = report.scatter.and_then(limit) {
+        most = most.min(limit);
+        doubts.push(format!(
+            "equal reads scatter by {:.0} % of their time: confidences are {:.0} % at most",
+            100.0 * share,
+            100.0 * limit
+        ));
+    }
+    if !layers.is_empty() {
+        most = LEVELS[LEVELS.len() - 1];
+        let least = 100.0 * most;
+        doubts.push(format!(
+            "the times may not be those of flash, and confidences are {least:.0} % at most: {}",
+            layers.join("; ")
+        ));
+    }
+    for finding in report.findings.iter_mut().filter(|f| f.value.is_some()) {
+        finding.confidence = finding.confidence.min(most);
+    }
+    report.doubts = doubts;
+}
+
+/// The limit of the confidences for a spread of equal reads, with the spread; `None` if it is small enough
+/// for differences between pages.
+fn limit(spread: f64) -> Option<(f64, f64)> {
+    match spread {
+        s if s <= QUIET => None,
+        s if s <= NOISY => Some((s, NOISY_MOST)),
+        s => Some((s, LEVELS[LEVELS.len() - 1])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::confidence::{SURE, Strength};
+    use crate::probe::finding::{Finding, Value};
+
+    fn report(scatter: Option<f64>) -> Report {
+        let unit = Finding::new(
+            "unit",
+            "Allocation unit",
+            Value::Bytes(4 << 20),
+            "4 MiB".to_string(),
+            Strength::Strong,
+            "seen".to_string(),
+        );
+        assert_eq!(unit.confidence, SURE);
+        Report {
+            findings: vec![unit, Finding::cannot_tell("page", "Page", "not seen")],
+            scatter,
+            ..Report::default()
+        }
+    }
+
+    fn doubted(scatter: Option<f64>, layers: &[&str]) -> (f64, String) {
+        let mut report = report(scatter);
+        let layers: Vec<String> = layers.iter().map(|l| l.to_string()).collect();
+        doubt(&mut report, &layers);
+        assert_eq!(report.findings[1].confidence, 0.0);
+        (report.findings[0].confidence, report.doubts.join("\n"))
+    }
+
+    #[test]
+    fn a_real_target_is_never_as_certain_as_a_simulated_one() {
+        let (quiet, said) = doubted(Some(0.05), &[]);
+        assert_eq!(quiet, LIKELY);
+        assert!(said.contains("simulated devices"), "{said}");
+        assert_eq!(doubted(None, &[]).0, LIKELY);
+    }
+
+    #[test]
+    fn scatter_and_what_lies_in_front_lower_the_confidence() {
+        let (noisy, said) = doubted(Some(0.6), &[]);
+        assert_eq!(noisy, 0.8);
+        assert!(said.contains("scatter by 60 %"), "{said}");
+        assert_eq!(doubted(Some(3.0), &[]).0, 0.5);
+        let (file, said) = doubted(Some(0.05), &["the device is a file"]);
+        assert_eq!(file, 0.5);
+        assert!(said.contains("the device is a file"), "{said}");
+    }
+}
