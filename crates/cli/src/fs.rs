@@ -22,6 +22,7 @@ use clap::Args;
 use kept::Kept;
 use nandscope_device::{Device, DeviceError};
 use nandscope_report::summary_json;
+use nandscope_result::recording::LATE_MAX_S;
 use nandscope_result::{Figure, Notice, ResultDocument, StepResult, procedure};
 use nandscope_uml::build::Kernel;
 use nandscope_uml::cell::{Card, Cell};
@@ -372,14 +373,18 @@ fn cut(
     }
 }
 
-/// The table of a target: a row for each cell.
+/// The table of a target: a row for each cell. A column says whether recordings keep up, if there are any.
 fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String {
-    let mut table = console.table(&[
+    let cells = || measured.iter().filter_map(|m| m.cell.as_ref().ok());
+    let mut heads = vec![
         "WORKLOAD", "FS", "TIME", "WRITES", "MB", "FLUSH", "WA", "CARD", "AUs", "STALL",
-    ]);
-    for cell in measured.iter().filter_map(|m| m.cell.as_ref().ok()) {
+    ];
+    let records = cells().any(|cell| cell.late_s().is_some());
+    heads.extend(records.then_some("KEEPS UP"));
+    let mut table = console.table(&heads);
+    for cell in cells() {
         let c = &cell.pattern;
-        table.add_row([
+        let mut row = vec![
             cell.workload.clone(),
             cell.fs.name().to_string(),
             cell.time.to_string(),
@@ -392,10 +397,22 @@ fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String
             c.units_needed.to_string(),
             c.longest
                 .map_or("-".to_string(), |(_, time)| time.to_string()),
-        ]);
+        ];
+        row.extend(records.then(|| match cell.late_s() {
+            Some(late) if late <= LATE_MAX_S => "yes".to_string(),
+            Some(late) => format!("no: {late:.1} s late"),
+            None => "-".to_string(),
+        }));
+        table.add_row(row);
+    }
+    let mut legend = "WA: bytes to the card per byte of the programs; CARD: bytes in flash per byte to the card;\nAUs: open allocation units that are enough; STALL: longest call of a program.\n".to_string();
+    if records {
+        legend.push_str(&format!(
+            "KEEPS UP: no piece of video was written more than {LATE_MAX_S:.0} s late.\n"
+        ));
     }
     format!(
-        "{} (allocation unit {}, {} open)\n{}\nWA: bytes to the card per byte of the programs; CARD: bytes in flash per byte to the card;\nAUs: open allocation units that are enough; STALL: longest call of a program.\n\n",
+        "{} (allocation unit {}, {} open)\n{}\n{legend}\n",
         subject.title(),
         subject.card.unit,
         subject.card.open,

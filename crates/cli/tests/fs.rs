@@ -50,6 +50,26 @@ fn a_file_system_runs_in_virtual_time() {
     assert!(flushes >= 40.0, "a flush for each fsync, {flushes}");
 }
 
+/// A recording has a schedule: the table says whether it keeps up, the result how late it was.
+#[test]
+fn a_recording_says_whether_it_keeps_up() {
+    let folder = Folder::new("fs-camera");
+    if kernel(&folder, "a recording").is_none() {
+        return;
+    }
+    let ran = fs(
+        &folder,
+        "--fs exfat --workload camera --set CAMERA_SECONDS=3 -o out",
+    );
+    let table = &ran.succeeds().out;
+    assert!(table.contains("KEEPS UP"), "{table}");
+    let result = steps(&folder, "out/result.json");
+    let late = figure(&result, "fs.camera-exfat.late");
+    let says = if late <= 2.0 { " yes" } else { "s late" };
+    assert!(table.contains(says), "{late}: {table}");
+    assert!(figure(&result, "fs.camera-exfat.time") >= 3.0);
+}
+
 /// Power cuts from the command line: a table, a page, and nothing lost on the card that keeps its word.
 #[test]
 #[ignore = "slow: boots kernels"]

@@ -27,7 +27,14 @@ fn a_card_is_probed_within_its_budget_and_advice_follows() {
     let page = folder.read("report/report.html");
     assert!(page.contains("Inference") && page.contains("Allocation unit"));
     let output = folder
-        .command(&["advise", "report/result.json", "--device", "/dev/sdq"])
+        .command(&[
+            "advise",
+            "report/result.json",
+            "--for",
+            "rootfs",
+            "--device",
+            "/dev/sdq",
+        ])
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -58,7 +65,14 @@ fn a_card_is_probed_within_its_budget_and_advice_follows() {
 fn advice_can_probe_the_target_itself_and_answers_fit_a_screen() {
     let folder = Folder::new("probe-advise");
     let output = folder
-        .command(&["advise", "sim:talk-mmcblk1-8gb", "--device", "/dev/mmcblk3"])
+        .command(&[
+            "advise",
+            "sim:talk-mmcblk1-8gb",
+            "--for",
+            "log",
+            "--device",
+            "/dev/mmcblk3",
+        ])
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();

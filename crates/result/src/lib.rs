@@ -23,6 +23,7 @@ pub mod histogram;
 pub mod json;
 mod kind;
 pub mod procedure;
+pub mod recording;
 pub mod run_figure;
 pub mod series;
 mod step;

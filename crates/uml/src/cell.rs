@@ -14,6 +14,7 @@ use crate::variants::Variant;
 use crate::workload::Workload;
 use nandscope_blockio::image::Image;
 use nandscope_device::{Counters, Device};
+use nandscope_result::recording::{CAMERA, LATE};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 use std::path::Path;
@@ -150,6 +151,13 @@ impl Cell {
             Some(variant) => format!("{}, {}", self.fs.title(), variant.name),
             None => self.fs.title().to_string(),
         }
+    }
+
+    /// How late a piece of video was written at most, seconds; `None` for workloads without a schedule.
+    pub fn late_s(&self) -> Option<f64> {
+        let late = self.values.iter().find(|(name, _)| name == LATE);
+        late.map(|(_, seconds)| *seconds)
+            .filter(|_| self.workload == CAMERA)
     }
 
     /// Why it took as long as it did, in a line.

@@ -4,6 +4,7 @@ use crate::access_pattern::SIZE_CLASSES;
 use crate::cell::{Card, Cell};
 use crate::layout::Kind;
 use nandscope_measure::distribution::Distribution;
+use nandscope_result::recording::{LATE, LATE_MAX_S};
 use nandscope_result::{
     ADDRESS_UNIT, Conclusion, DataColumn, DataRow, DataTable, DirectionResult, Figure, JobResult,
     Operation, Series, StepResult, counter,
@@ -277,8 +278,13 @@ fn figures(cell: &Cell, id: &str) -> Vec<Figure> {
             "KiB",
         );
     }
+    if let Some(late) = cell.late_s() {
+        add(LATE, "video written late by at most", late, "s");
+    }
     for (name, value) in &cell.values {
-        add(name, name, *value, "");
+        if cell.late_s().is_none() || name != LATE {
+            add(name, name, *value, "");
+        }
     }
     all
 }
@@ -365,19 +371,45 @@ pub fn spread(cells: &[&Cell]) -> Option<Figure> {
     })
 }
 
-/// The file systems of a workload in the order of their times, each with its reason.
+/// Whether a recording keeps up, in words.
+pub fn kept_up(late_s: f64) -> String {
+    match late_s <= LATE_MAX_S {
+        true => "keeps up".to_string(),
+        false => format!("does not keep up: {late_s:.1} s late"),
+    }
+}
+
+/// The file systems of a workload in the order of their times, each with its reason. Recordings that keep up end at the same
+/// time, and are in the order of how late they were.
 pub fn ranking(workload: &str, cells: &[&Cell], card: Card) -> Vec<Conclusion> {
     let mut order: Vec<&&Cell> = cells.iter().filter(|c| c.workload == workload).collect();
-    order.sort_by_key(|c| c.time);
+    order.sort_by(|a, b| {
+        let late = |c: &Cell| c.late_s().unwrap_or_default();
+        late(a).total_cmp(&late(b)).then(a.time.cmp(&b.time))
+    });
     order
         .iter()
         .enumerate()
         .map(|(i, cell)| Conclusion {
             id: format!("fs.{workload}.rank{}", i + 1),
             question: format!("{workload}: place {}", i + 1),
-            answer: format!("{} ({})", cell.title(), cell.time),
+            answer: match cell.late_s() {
+                Some(late) => format!("{} ({}; {})", cell.title(), cell.time, kept_up(late)),
+                None => format!("{} ({})", cell.title(), cell.time),
+            },
             evidence: cell.reason(card),
             ..Conclusion::default()
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_keeps_up_within_the_buffer_of_the_camera() {
+        assert_eq!(kept_up(LATE_MAX_S), "keeps up");
+        assert_eq!(kept_up(12.34), "does not keep up: 12.3 s late");
+    }
 }

@@ -2,6 +2,8 @@
 //! (measured), each with a fixed amount of work. Settings are shell variables that a user may change; a
 //! user's own script is one more workload.
 
+use nandscope_result::recording::CAMERA;
+
 /// Programs that run on a mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
@@ -68,7 +70,7 @@ pub fn library() -> Vec<Workload> {
             &[("sqlite3", "sqlite3")],
         ),
         make(
-            "camera",
+            CAMERA,
             "Video of 40 Mbit/s recorded for a minute, the index updated every second",
             script!("camera"),
             &[perl],

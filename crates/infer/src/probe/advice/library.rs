@@ -1,11 +1,15 @@
-//! Which file system is fastest on cards like the probed one: seconds that `nandscope fs` measured on simulated cards.
+//! What `nandscope fs` measured on the simulated cards of the library: the seconds of five file systems.
 
+use super::Purpose;
+use super::ranking::{Ranking, Row};
 use crate::probe::size;
 
-/// The measured seconds; a test of `advice` compares them with docs/filesystems.md.
+/// The measured seconds; tests compare them with docs/filesystems.md, and measure again.
 const TABLE: &str = include_str!("file_systems.txt");
 /// The file systems in the order of the columns.
-pub(super) const NAMES: [&str; 5] = ["ext4", "F2FS", "NILFS2", "FAT32", "exFAT"];
+const NAMES: [&str; 5] = ["ext4", "F2FS", "NILFS2", "FAT32", "exFAT"];
+/// Host on which the cards were measured.
+const HOST: &str = "sabrelite";
 
 /// One workload on one card.
 struct Cell<'a> {
@@ -14,16 +18,6 @@ struct Cell<'a> {
     open: u32,
     unit: u64,
     seconds: [f64; NAMES.len()],
-}
-
-/// The card with the nearest structure, and the file systems from the fastest to the slowest on it.
-pub(super) struct Ranking {
-    /// File systems, fastest first: geometric mean over the workloads.
-    pub(super) order: Vec<&'static str>,
-    /// Similarity of the card, in words.
-    pub(super) how_near: String,
-    /// The seconds of each workload.
-    pub(super) seconds: String,
 }
 
 fn cell(line: &str) -> Option<Cell<'_>> {
@@ -45,47 +39,60 @@ fn cell(line: &str) -> Option<Cell<'_>> {
     })
 }
 
-/// Ranks the file systems on the measured card whose allocation unit and number of open AUs are nearest.
-pub(super) fn ranking(unit: u64, open: u32) -> Option<Ranking> {
-    let cells: Vec<Cell<'_>> = TABLE.lines().filter_map(cell).collect();
-    let distance = |c: &Cell<'_>| {
-        let octaves = |a: f64, b: f64| libm::log2(a / b).abs();
-        // Too few open AUs cost more than a unit of another size does.
-        2.0 * octaves(f64::from(open.max(1)), f64::from(c.open))
-            + octaves(unit as f64, c.unit as f64)
+/// The file systems as they were measured on `target` (`sim:NAME`), or on the card whose allocation unit and number of open AUs
+/// are nearest to `structure`; `None` if `target` was not measured and its structure is not known.
+pub(super) fn ranking(
+    purpose: Purpose,
+    target: &str,
+    structure: Option<(u64, u32)>,
+) -> Option<Ranking> {
+    let cells = TABLE.lines().filter_map(cell);
+    let cells: Vec<Cell<'_>> = cells
+        .filter(|c| purpose.workloads().contains(&c.workload))
+        .collect();
+    let own = target.strip_prefix("sim:");
+    let own = own.and_then(|name| cells.iter().find(|c| c.card == name));
+    let (card, source) = match own {
+        Some(own) => (own, format!("measured on this card on the host {HOST}")),
+        None => {
+            let (unit, open) = structure?;
+            let distance = |c: &Cell<'_>| distance(c, unit, open);
+            let nearest = cells
+                .iter()
+                .min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+            (nearest, estimate(nearest, distance(nearest) == 0.0))
+        }
     };
-    let nearest = cells
-        .iter()
-        .min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
-    let of_card: Vec<&Cell<'_>> = cells.iter().filter(|c| c.card == nearest.card).collect();
-    let mean = |i: &usize| -> f64 { of_card.iter().map(|c| libm::log(c.seconds[*i])).sum() };
-    let mut order: Vec<usize> = (0..NAMES.len()).collect();
-    order.sort_by(|a, b| mean(a).total_cmp(&mean(b)));
-    let how_near = if distance(nearest) == 0.0 {
-        format!(
-            "measured on a simulated card with as many open allocation units of that size (sim:{})",
-            nearest.card
-        )
-    } else {
-        format!(
-            "an estimate: the nearest measured card has {} open units of {} (sim:{})",
+    let of_card = cells.iter().filter(|c| c.card == card.card);
+    let row = |c: &Cell<'_>| Row {
+        workload: c.workload.to_string(),
+        seconds: NAMES.map(String::from).into_iter().zip(c.seconds).collect(),
+    };
+    Ranking::new(source, of_card.map(row).collect())
+}
+
+/// How far a card is from a structure, in octaves.
+fn distance(c: &Cell<'_>, unit: u64, open: u32) -> f64 {
+    let octaves = |a: f64, b: f64| libm::log2(a / b).abs();
+    // Too few open AUs cost more than an AU of another size.
+    2.0 * octaves(f64::from(open.max(1)), f64::from(c.open))
+        + octaves(unit.max(1) as f64, c.unit as f64)
+}
+
+/// How much the measurements of another card say.
+fn estimate(nearest: &Cell<'_>, is_equal: bool) -> String {
+    let alike = match is_equal {
+        true => "has as many open AUs of that size".to_string(),
+        false => format!(
+            "is the nearest measured card, with {} open AUs of {}",
             nearest.open,
-            size(nearest.unit),
-            nearest.card
-        )
+            size(nearest.unit)
+        ),
     };
-    let row = |c: &&Cell<'_>| {
-        let times = order
-            .iter()
-            .map(|i| format!("{} {} s", NAMES[*i], c.seconds[*i]));
-        format!("{}: {}", c.workload, times.collect::<Vec<_>>().join(", "))
-    };
-    let seconds: Vec<String> = of_card.iter().map(row).collect();
-    Some(Ranking {
-        order: order.iter().map(|i| NAMES[*i]).collect(),
-        how_near,
-        seconds: seconds.join("; "),
-    })
+    format!(
+        "an estimate, measured on sim:{} on the host {HOST}, which {alike}; your card may be faster or slower",
+        nearest.card
+    )
 }
 
 #[cfg(test)]
@@ -95,17 +102,28 @@ mod tests {
     #[test]
     fn the_first_file_system_is_within_a_third_of_the_fastest_in_every_workload() {
         let cells: Vec<Cell<'_>> = TABLE.lines().filter_map(cell).collect();
-        assert_eq!(cells.len(), 27);
-        for c in &cells {
-            let first = ranking(c.unit, c.open).unwrap().order[0];
-            let at = NAMES.iter().position(|n| *n == first).unwrap();
-            let best = c.seconds.iter().copied().fold(f64::INFINITY, f64::min);
-            let ratio = c.seconds[at] / best;
-            assert!(ratio <= 1.3, "{} {}: {first} {ratio}", c.card, c.workload);
+        for purpose in Purpose::ALL {
+            for workload in purpose.workloads() {
+                let of_it = cells.iter().filter(|c| c.workload == *workload).count();
+                // All cards or none: the nearest one must not depend on the workload.
+                assert!(
+                    of_it == 9 || (of_it == 0 && purpose != Purpose::Rootfs),
+                    "{workload}"
+                );
+            }
+            let mine = |c: &&Cell<'_>| purpose.workloads().contains(&c.workload);
+            for c in cells.iter().filter(mine) {
+                let target = format!("sim:{}", c.card);
+                let first = ranking(purpose, &target, None).unwrap().order()[0].clone();
+                let at = NAMES.iter().position(|n| *n == first).unwrap();
+                let best = c.seconds.iter().copied().fold(f64::INFINITY, f64::min);
+                let ratio = c.seconds[at] / best.max(1e-3);
+                assert!(ratio <= 1.3, "{} {}: {first} {ratio}", c.card, c.workload);
+            }
         }
     }
 
-    /// `make fs` writes the page; the table here is its first three tables.
+    /// `make fs` writes the page; the first workloads of the table here are its first three tables.
     #[test]
     fn the_seconds_are_those_of_the_documentation() {
         let page = include_str!("../../../../../docs/filesystems.md");
@@ -129,27 +147,34 @@ mod tests {
                 shown.push(format!("{workload} | {card} | {structure} | {times}"));
             }
         }
-        let table = TABLE.lines().filter(|l| !l.starts_with('#'));
+        let small = Purpose::Rootfs.workloads();
+        let table = TABLE
+            .lines()
+            .filter(|l| cell(l).is_some_and(|c| small.contains(&c.workload)));
         assert_eq!(table.collect::<Vec<_>>(), shown);
     }
 
     #[test]
-    fn the_nearest_card_is_named_and_whether_it_is_the_same() {
-        let same = ranking(4 << 20, 2).unwrap();
-        assert_eq!(same.order[0], "NILFS2");
-        assert!(
-            same.how_near.contains("sim:kingston-class10-32gb"),
-            "{}",
-            same.how_near
-        );
-        assert!(same.seconds.contains("exFAT 108 s"), "{}", same.seconds);
-        let near = ranking(3 << 20, 3).unwrap();
-        assert!(
-            near.how_near.starts_with("an estimate"),
-            "{}",
-            near.how_near
-        );
+    fn the_card_is_named_and_whether_it_is_the_same() {
+        let of = |target: &str, unit: u64, open: u32| {
+            ranking(Purpose::Rootfs, target, Some((unit, open))).unwrap()
+        };
+        // The card itself, whatever a probe found.
+        let own = of("sim:kingston-8gb", 1 << 20, 1);
+        let evidence = own.evidence();
+        assert!(evidence.starts_with("measured on this card"), "{evidence}");
+        assert!(evidence.contains("exFAT 18.2 s"), "{evidence}");
+        let same = of("/dev/sdb", 4 << 20, 2);
+        assert_eq!(same.order()[0], "NILFS2");
+        let evidence = same.evidence();
+        assert!(evidence.contains("sim:kingston-class10-32gb"), "{evidence}");
+        assert!(evidence.contains("as many open AUs"), "{evidence}");
+        assert!(evidence.contains("exFAT 108 s"), "{evidence}");
+        let near = of("sim:unknown", 3 << 20, 3).evidence();
+        assert!(near.contains("the nearest measured card"), "{near}");
+        assert_eq!(ranking(Purpose::Rootfs, "/dev/sdb", None), None);
         // Whatever is asked, there is an answer.
-        assert!(ranking(0, 0).is_some() && ranking(u64::MAX, u32::MAX).is_some());
+        of("", 0, 0);
+        of("", u64::MAX, u32::MAX);
     }
 }

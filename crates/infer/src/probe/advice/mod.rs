@@ -1,10 +1,17 @@
 //! What follows from the answers for whoever puts a file system on the device: commands that can be pasted,
 //! each with its reason. What is not known is said.
 
-mod measured;
+mod library;
+mod makers;
+mod measurements;
+mod purpose;
+mod ranking;
+
+pub use measurements::Measurements;
+pub use purpose::Purpose;
 
 use super::{Report, Value, size};
-use measured::Ranking;
+use ranking::Ranking;
 use serde::Serialize;
 
 /// One piece of advice.
@@ -14,7 +21,7 @@ pub struct Advice {
     pub about: &'static str,
     /// The command, where there is one.
     pub command: Option<String>,
-    /// Whether another command before it does the same better: of several file systems one is made.
+    /// Whether the command is not advised: another one does the same better, or none is good enough.
     pub alternative: bool,
     /// Why, from the evidence.
     pub reason: String,
@@ -22,15 +29,26 @@ pub struct Advice {
 
 /// A partition is aligned to this where the unit is not known: a multiple of most units.
 const ALIGN_DEFAULT: u64 = 16 << 20;
-/// A segment of F2FS.
-const SEGMENT: u64 = 2 << 20;
-/// Blocks of ext4 and NILFS2.
-const BLOCK: u64 = 4096;
 /// Mount point in the command; the user may choose another folder.
 const MOUNT_POINT: &str = "/mnt";
 
-/// The advice for a device named `device`, such as `/dev/sdX`.
-pub fn advice(report: &Report, device: &str) -> Vec<Advice> {
+/// Device, purpose and measurements that the advice depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Name of the device in the commands, such as `/dev/sdX`.
+    pub device: &'a str,
+    /// Purpose of the file system.
+    pub purpose: Purpose,
+    /// Name of the probed target, such as `sim:kingston-8gb`.
+    pub target: &'a str,
+    /// Measurements of file systems to rank them by, in place of those of the library.
+    pub measured: Option<&'a Measurements>,
+}
+
+/// The advice that follows from a probe. At most one file system is made; the commands of the others are alternatives. None is
+/// made if none keeps up.
+pub fn advice(report: &Report, request: &Request<'_>) -> Vec<Advice> {
+    let device = request.device;
     // A stored result may say anything.
     let sane = |bytes: &u64| (4096..=1 << 30).contains(bytes);
     let unit = report.bytes("unit").filter(sane);
@@ -39,26 +57,31 @@ pub fn advice(report: &Report, device: &str) -> Vec<Advice> {
         .bytes("offset")
         .filter(|o| unit.is_some_and(|u| *o < u));
     let mut all = vec![partition(device, unit, offset, report)];
-    let open = report.count("open-linear");
-    let ranking = unit
-        .zip(open)
-        .and_then(|(unit, open)| measured::ranking(unit, open));
-    all.push(file_system(ranking.as_ref()));
-    let order = ranking.map_or_else(|| UNRANKED.to_vec(), |r| r.order);
-    let mut makers = order.into_iter().filter_map(|name| match name {
-        "ext4" => Some(ext4(device, unit, page)),
-        "F2FS" => Some(f2fs(device, unit)),
-        "NILFS2" => Some(nilfs2(device, unit)),
-        "exFAT" => Some(exfat(device, unit)),
-        _ => None,
-    });
-    all.extend(makers.next());
-    all.extend(makers.map(|advice| Advice {
-        alternative: true,
+    let ranking = match request.measured {
+        Some(measurements) => Some(measurements.ranking()),
+        None => {
+            let structure = unit.zip(report.count("open-linear"));
+            library::ranking(request.purpose, request.target, structure)
+        }
+    };
+    all.push(file_system(ranking.as_ref(), request.purpose));
+    let is_made = match &ranking {
+        Some(ranking) => ranking.keeps_up(),
+        None => unranked_is_made(request.purpose),
+    };
+    let order = ranking.map_or_else(|| UNRANKED.map(String::from).to_vec(), |r| r.order());
+    let makers = order
+        .iter()
+        .filter_map(|name| makers::maker(name, device, unit, page));
+    all.extend(makers.enumerate().map(|(place, advice)| Advice {
+        alternative: place > 0 || !is_made,
         ..advice
     }));
     all.extend(fat(report));
-    all.push(mount(report, device));
+    all.push(Advice {
+        alternative: !is_made,
+        ..mount(report, device)
+    });
     if let Some(worst) = report.finding("worst") {
         all.push(Advice {
             about: "avoid",
@@ -70,8 +93,14 @@ pub fn advice(report: &Report, device: &str) -> Vec<Advice> {
     all
 }
 
-/// The file systems where nothing is known by which they could be ranked: the most usual one first.
-const UNRANKED: [&str; 4] = ["ext4", "F2FS", "NILFS2", "exFAT"];
+/// Whether the most usual file system is made although nothing was measured. For other purposes than a root file system it may be
+/// slower than others by an order of magnitude.
+fn unranked_is_made(purpose: Purpose) -> bool {
+    purpose == Purpose::Rootfs
+}
+
+/// The file systems in order of how usual they are, for a card of which nothing is known by which they could be ranked.
+const UNRANKED: [&str; 5] = ["ext4", "F2FS", "NILFS2", "exFAT", "FAT32"];
 
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
@@ -124,113 +153,25 @@ fn partition(device: &str, unit: Option<u64>, offset: Option<u64>, report: &Repo
     }
 }
 
-fn file_system(ranking: Option<&Ranking>) -> Advice {
+/// Which file system is first, by which measurement, and whether it keeps up.
+fn file_system(ranking: Option<&Ranking>, purpose: Purpose) -> Advice {
+    let workloads = purpose.workloads().join(",");
     let reason = match ranking {
-        Some(ranking) => format!(
-            "{} is the fastest of five over three workloads, {}: {}. The file systems were new and the runs short: what a cleaner or a full file system costs is not in them",
-            ranking.order.first().copied().unwrap_or_default(),
-            ranking.how_near,
-            ranking.seconds
+        Some(ranking) => format!("{}: {}", ranking.answer(purpose), ranking.evidence()),
+        None => format!(
+            "not known: no measurement for {} applies to this card. {}`nandscope fs sim:CARD --workload {workloads} -o DIR` measures a simulated card, and `--measured DIR/result.json` takes the result",
+            purpose.name(),
+            match unranked_is_made(purpose) {
+                true => "ext4 is the most usual file system, and not known to be fast. ",
+                false => "",
+            }
         ),
-        None => "the allocation unit or the number of open ones is not known, so that no measured card can be compared; ext4 is the most usual one".to_string(),
     };
     Advice {
         about: "file system",
         command: None,
         alternative: false,
         reason,
-    }
-}
-
-fn ext4(device: &str, unit: Option<u64>, page: Option<u64>) -> Advice {
-    let mut options = String::new();
-    let mut reasons = Vec::new();
-    if let Some(page) = page.filter(|p| *p > 4096) {
-        options.push_str(&format!("stride={}", page / 4096));
-        reasons.push(format!("stride: page of {}", size(page)));
-    }
-    if let Some(unit) = unit {
-        if !options.is_empty() {
-            options.push(',');
-        }
-        options.push_str(&format!("stripe_width={}", unit / 4096));
-        reasons.push(format!("stripe width: allocation unit of {}", size(unit)));
-    }
-    let given = if options.is_empty() {
-        String::new()
-    } else {
-        format!("-E {options} ")
-    };
-    Advice {
-        about: "ext4",
-        command: Some(format!("mkfs.ext4 -b 4096 {given}{}", first(device))),
-        alternative: false,
-        reason: if reasons.is_empty() {
-            "neither page nor allocation unit is known: the defaults".to_string()
-        } else {
-            reasons.join("; ")
-        },
-    }
-}
-
-fn f2fs(device: &str, unit: Option<u64>) -> Advice {
-    // Sections begin at multiples of their size, so that it must be a multiple of the unit.
-    let segments = unit.map(|u| u / gcd(u, SEGMENT));
-    let option = segments
-        .filter(|s| *s > 1)
-        .map(|s| format!("-s {s} "))
-        .unwrap_or_default();
-    Advice {
-        about: "F2FS",
-        command: Some(format!("mkfs.f2fs {option}{}", first(device))),
-        alternative: false,
-        reason: match segments {
-            Some(s) => format!(
-                "a section of {} ({s} segments of 2 MiB) is a multiple of the allocation unit",
-                size(s * SEGMENT)
-            ),
-            None => "the allocation unit is not known: the default section of 2 MiB".to_string(),
-        },
-    }
-}
-
-fn nilfs2(device: &str, unit: Option<u64>) -> Advice {
-    let blocks = unit.filter(|u| u.is_power_of_two() && *u >= SEGMENT);
-    let option = blocks
-        .map(|u| format!("-B {} ", u / BLOCK))
-        .unwrap_or_default();
-    Advice {
-        about: "NILFS2",
-        command: Some(format!("mkfs.nilfs2 {option}{}", first(device))),
-        alternative: false,
-        reason: match blocks {
-            Some(u) => format!("a segment of the log covers an allocation unit of {}", size(u)),
-            None => "the allocation unit is not known, or its size is not a power of two of 2 MiB or more: the default segment of 8 MiB".to_string(),
-        },
-    }
-}
-
-fn exfat(device: &str, unit: Option<u64>) -> Advice {
-    // mkfs.exfat wants a power of two. The FAT begins one boundary into the partition: with half a unit it lies in
-    // the first unit, with the bitmap packed after it, and clusters begin with the second unit.
-    let align = unit.filter(|u| u.is_power_of_two() && *u >= 1 << 20);
-    let option = align
-        .map(|u| format!("-b {}K --pack-bitmap ", u >> 11))
-        .unwrap_or_default();
-    Advice {
-        about: "exFAT",
-        command: Some(format!("mkfs.exfat -c 128K {option}{}", first(device))),
-        alternative: false,
-        reason: match align {
-            Some(u) => format!(
-                "table and bitmap share the first allocation unit of {} of the partition, and files begin with the second",
-                size(u)
-            ),
-            None => {
-                "the allocation unit is not known, or its size is not a power of two of 1 MiB or more: the default boundary"
-                    .to_string()
-            }
-        },
     }
 }
 
@@ -302,8 +243,18 @@ mod tests {
         }
     }
 
+    fn ask(report: &Report, device: &str) -> Vec<Advice> {
+        let request = Request {
+            device,
+            purpose: Purpose::Rootfs,
+            target: device,
+            measured: None,
+        };
+        advice(report, &request)
+    }
+
     fn begin(findings: &[(&'static str, Value)]) -> String {
-        let all = advice(&report(findings), "/dev/sdX");
+        let all = ask(&report(findings), "/dev/sdX");
         let first = all.first().unwrap().command.clone().unwrap();
         first.split(' ').nth(7).unwrap().to_string()
     }
@@ -332,7 +283,7 @@ mod tests {
 
     fn command(about: &str, unit: u64) -> String {
         let found = report(&[("unit", Value::Bytes(unit << 20))]);
-        let all = advice(&found, "/dev/sdX");
+        let all = ask(&found, "/dev/sdX");
         let one = all.into_iter().find(|a| a.about == about).unwrap();
         one.command.unwrap()
     }
@@ -368,7 +319,7 @@ mod tests {
                 ("open-linear", Value::Count(2)),
             ],
         ] {
-            let all = advice(&report(&known), "/dev/sdX");
+            let all = ask(&report(&known), "/dev/sdX");
             let made = all.iter().filter(|a| {
                 let command = a.command.as_deref().unwrap_or_default();
                 command.starts_with("mkfs") && !a.alternative
@@ -383,7 +334,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_said() {
-        let all = advice(&report(&[]), "/dev/mmcblk0");
+        let all = ask(&report(&[]), "/dev/mmcblk0");
         for about in [
             "partition",
             "file system",
