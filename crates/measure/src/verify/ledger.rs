@@ -1,6 +1,7 @@
 //! What each block of a run must hold: by which write, or zeros, or nobody knows.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// Blocks that lie together in memory.
 const CHUNK: u64 = 1 << 14;
@@ -48,8 +49,8 @@ pub(super) enum Holds {
 pub(super) struct Ledger {
     block: u64,
     chunks: BTreeMap<u64, Box<[Entry]>>,
-    /// Blocks that are being written, and by how many.
-    under_way: BTreeMap<u64, u32>,
+    /// The blocks of each write that is under way.
+    under_way: Vec<Range<u64>>,
     generation: u32,
 }
 
@@ -59,7 +60,7 @@ impl Ledger {
         Ledger {
             block: block.max(1),
             chunks: BTreeMap::new(),
-            under_way: BTreeMap::new(),
+            under_way: Vec::new(),
             generation: NEVER,
         }
     }
@@ -74,84 +75,82 @@ impl Ledger {
         // The last values have other meanings; 2^32 writes are enough for a run.
         self.generation = self.generation.saturating_add(1).min(ZERO - 1);
         let generation = self.generation;
-        for (place, block) in (0u32..).zip(self.blocks(offset, length as u64)) {
-            let others = self.under_way.entry(block).or_default();
-            *others += 1;
-            let generation = match (*others, is_known) {
-                (1, true) => generation,
-                (1, false) => NEVER,
-                _ => EITHER,
+        let blocks = self.blocks(offset, length as u64);
+        let others = self.writes_in(&blocks);
+        let mut place = 0;
+        self.for_each(blocks.clone(), |block, entry| {
+            let is_shared = others.iter().any(|other| other.contains(&block));
+            let generation = match (is_shared, is_known) {
+                (true, _) => EITHER,
+                (false, true) => generation,
+                (false, false) => NEVER,
             };
-            *self.at(block) = Entry {
+            *entry = Entry {
                 generation,
                 place,
                 thread,
             };
-        }
+            place += 1;
+        });
+        self.under_way.push(blocks);
         generation
     }
 
     /// A write has ended. One that failed leaves its blocks with contents that nobody knows.
     pub(super) fn end(&mut self, offset: u64, length: usize, is_done: bool) {
-        for block in self.blocks(offset, length as u64) {
-            if let Some(others) = self.under_way.get_mut(&block) {
-                *others -= 1;
-                if *others == 0 {
-                    self.under_way.remove(&block);
-                }
-            }
-            let entry = self.at(block);
-            if !is_done && entry.generation != NEVER {
+        let blocks = self.blocks(offset, length as u64);
+        if let Some(place) = self.under_way.iter().position(|other| *other == blocks) {
+            self.under_way.swap_remove(place);
+        }
+        if is_done {
+            return;
+        }
+        self.for_each(blocks, |_, entry| {
+            if entry.generation != NEVER {
                 entry.generation = EITHER;
             }
-        }
+        });
     }
 
     /// A range has been discarded.
     pub(super) fn discard(&mut self, offset: u64, length: u64, reads_as_zeros: bool) {
         let generation = if reads_as_zeros { ZERO } else { NEVER };
-        for block in self.blocks(offset, length) {
-            *self.at(block) = Entry {
+        let blocks = self.blocks(offset, length);
+        self.for_each(blocks, |_, entry| {
+            *entry = Entry {
                 generation,
                 ..Entry::default()
             };
-        }
+        });
     }
 
     /// The parts of a range that hold the same, with their lengths in bytes.
     pub(super) fn parts(&mut self, offset: u64, length: usize) -> Vec<(usize, Holds)> {
         let end = offset + length as u64;
+        let size = self.block;
         let mut parts: Vec<(usize, Holds)> = Vec::with_capacity(1);
-        for block in self.blocks(offset, length as u64) {
-            let start = (block * self.block).max(offset);
-            let bytes = (((block + 1) * self.block).min(end) - start) as usize;
-            let holds = self.holds(block, start);
+        let blocks = self.blocks(offset, length as u64);
+        // Who reads while it is written may see both.
+        let moving = self.writes_in(&blocks);
+        self.for_each(blocks, |block, entry| {
+            let start = (block * size).max(offset);
+            let bytes = (((block + 1) * size).min(end) - start) as usize;
+            let holds = match moving.iter().any(|write| write.contains(&block)) {
+                true => Holds::Moving,
+                false => entry.holds(size, start - block * size),
+            };
             match parts.last_mut() {
                 Some((before, last)) if continues(*last, *before, holds) => *before += bytes,
                 _ => parts.push((bytes, holds)),
             }
-        }
+        });
         parts
     }
 
-    fn holds(&mut self, block: u64, start: u64) -> Holds {
-        // Who reads while it is written may see both.
-        if self.under_way.contains_key(&block) {
-            return Holds::Moving;
-        }
-        let within = start - block * self.block;
-        let size = self.block;
-        let entry = *self.at(block);
-        match entry.generation {
-            NEVER => Holds::Unknown,
-            EITHER => Holds::Either,
-            ZERO => Holds::Zeros,
-            generation => Holds::Written {
-                generation,
-                thread: entry.thread,
-                position: u64::from(entry.place) * size + within,
-            },
-        }
+    /// The writes under way that have any of these blocks.
+    fn writes_in(&self, blocks: &Range<u64>) -> Vec<Range<u64>> {
+        let meets = |other: &&Range<u64>| other.start < blocks.end && blocks.start < other.end;
+        self.under_way.iter().filter(meets).cloned().collect()
     }
 
     /// The ranges that were written, or must be zeros, in order: offset and length in bytes.
@@ -170,16 +169,41 @@ impl Ledger {
         ranges
     }
 
-    fn blocks(&self, offset: u64, length: u64) -> std::ops::Range<u64> {
+    fn blocks(&self, offset: u64, length: u64) -> Range<u64> {
         offset / self.block..(offset + length).div_ceil(self.block)
     }
 
-    fn at(&mut self, block: u64) -> &mut Entry {
-        let chunk = self
-            .chunks
-            .entry(block / CHUNK)
-            .or_insert_with(|| vec![Entry::default(); CHUNK as usize].into_boxed_slice());
-        &mut chunk[(block % CHUNK) as usize]
+    /// Calls `each` with these blocks in order.
+    fn for_each(&mut self, blocks: Range<u64>, mut each: impl FnMut(u64, &mut Entry)) {
+        let mut block = blocks.start;
+        while block < blocks.end {
+            let chunk = self
+                .chunks
+                .entry(block / CHUNK)
+                .or_insert_with(|| vec![Entry::default(); CHUNK as usize].into_boxed_slice());
+            let first = block % CHUNK;
+            let count = (CHUNK - first).min(blocks.end - block);
+            for entry in &mut chunk[first as usize..(first + count) as usize] {
+                each(block, entry);
+                block += 1;
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// Expected contents of its block from byte `within` on; a block has `size` bytes.
+    fn holds(self, size: u64, within: u64) -> Holds {
+        match self.generation {
+            NEVER => Holds::Unknown,
+            EITHER => Holds::Either,
+            ZERO => Holds::Zeros,
+            generation => Holds::Written {
+                generation,
+                thread: self.thread,
+                position: u64::from(self.place) * size + within,
+            },
+        }
     }
 }
 
@@ -199,5 +223,67 @@ fn continues(last: Holds, before: usize, next: Holds) -> bool {
             }
         }
         _ => last == next,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscope_units::random::SplitMix64;
+
+    /// Overlapping writes and discards of random lengths, beside an account of each block for itself.
+    #[test]
+    fn writes_that_overlap_leave_either_and_others_their_own() {
+        const BLOCKS: u64 = 40;
+        for seed in 0..200 {
+            let mut random = SplitMix64::new(seed);
+            let mut ledger = Ledger::new(512);
+            let mut expected = vec![Holds::Unknown; BLOCKS as usize];
+            let mut under_way: Vec<Range<u64>> = Vec::new();
+            for _ in 0..60 {
+                let first = random.below(BLOCKS);
+                let range = first..first + 1 + random.below((BLOCKS - first).min(9));
+                let (offset, length) = (range.start * 512, (range.end - range.start) * 512);
+                match random.below(5) {
+                    0 => {
+                        ledger.discard(offset, length, true);
+                        range.for_each(|b| expected[b as usize] = Holds::Zeros);
+                    }
+                    1 | 2 if !under_way.is_empty() => {
+                        let at = random.below(under_way.len() as u64) as usize;
+                        let done = under_way.swap_remove(at);
+                        let bytes = ((done.end - done.start) * 512) as usize;
+                        ledger.end(done.start * 512, bytes, true);
+                    }
+                    _ => {
+                        let generation = ledger.begin(offset, length as usize, 3, true);
+                        for block in range.clone() {
+                            let shared = under_way.iter().any(|other| other.contains(&block));
+                            let position = (block - range.start) * 512;
+                            let own = Holds::Written {
+                                generation,
+                                thread: 3,
+                                position,
+                            };
+                            expected[block as usize] = if shared { Holds::Either } else { own };
+                        }
+                        under_way.push(range);
+                    }
+                }
+                for block in 0..BLOCKS {
+                    let moves = under_way.iter().any(|write| write.contains(&block));
+                    let holds = if moves {
+                        Holds::Moving
+                    } else {
+                        expected[block as usize]
+                    };
+                    assert_eq!(
+                        ledger.parts(block * 512, 512),
+                        [(512, holds)],
+                        "seed {seed}"
+                    );
+                }
+            }
+        }
     }
 }

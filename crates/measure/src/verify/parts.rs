@@ -178,7 +178,33 @@ pub(super) fn fill_pattern(pattern: &DataPattern, bytes: &mut [u8], offset: u64,
     if position == 0 {
         return pattern.fill(bytes, offset);
     }
-    let mut long = vec![0; position as usize + bytes.len()];
+    // The pattern repeats: only the place within it counts, however far the bytes are from the start of the write.
+    let within = (position % pattern.length().max(1) as u64) as usize;
+    let mut long = vec![0; within + bytes.len()];
     pattern.fill(&mut long, offset.wrapping_sub(position));
-    bytes.copy_from_slice(&long[position as usize..]);
+    bytes.copy_from_slice(&long[within..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscope_workload::job::JobFile;
+
+    /// Also that no memory is taken for what lies between.
+    #[test]
+    fn a_pattern_goes_on_far_from_the_start_of_its_write() {
+        let text = "[a]\nrw=write\nverify=pattern\nverify_pattern=0x0102\"ab\"%o\n";
+        let file = JobFile::parse("t", text).unwrap();
+        let pattern = file.jobs[0].verify.pattern.clone().unwrap();
+        let mut whole = vec![0; 4096];
+        pattern.fill(&mut whole, 1 << 41);
+        for position in [1, 11, 12, 13, 512, 3000] {
+            let length = pattern.length() as u64;
+            for far in [position, position + length * ((1 << 40) / length)] {
+                let mut bytes = vec![0; 100];
+                fill_pattern(&pattern, &mut bytes, (1 << 41) + far, far);
+                assert_eq!(bytes, whole[position as usize..][..100], "{far}");
+            }
+        }
+    }
 }
