@@ -7,6 +7,7 @@ use crate::device::{Device, target_name};
 use crate::error::{Failure, of_class};
 use crate::job::overrides_of;
 use crate::overrides;
+use nandscope_device::break_if;
 use nandscope_experiment::memory;
 use nandscope_experiment::run::{RunOptions, Unobserved};
 use nandscope_result::{ResultDocument, json};
@@ -112,7 +113,11 @@ impl SweepPoint {
     /// The device in its state before the run.
     fn condition(&self, py: Python<'_>) -> PyResult<Device> {
         let point = self.point.clone();
-        let device = background::run(py, None, move |_| point.condition().map_err(of_point))?;
+        let device = background::run(py, None, move |watch| {
+            point
+                .condition(&mut |_| break_if(watch.stops()))
+                .map_err(of_point)
+        })?;
         let about = (*self.point.about).clone();
         Ok(Device::new_of(about, self.point.seed(), Slot::new(device)))
     }

@@ -305,7 +305,7 @@ def test_steady_devices_are_swept(tiny: str) -> None:
                             profile=tiny, metrics=("waf",))
     fresh, overwritten, steady = (row["waf"] for row in sweep.rows)
     assert fresh < overwritten and steady == pytest.approx(overwritten, rel=0.1)
-    assert "erases per write were steady" in sweep.results[2].notices[0]
+    assert "write amplification was level" in sweep.results[2].notices[0]
 
 
 def test_spaces() -> None:

@@ -13,6 +13,7 @@ use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output;
+use crate::run::preparation::{self, PreparationLine};
 use crate::state_folder;
 use crate::target::{self, Precondition, Simulated};
 use clap::Args;
@@ -29,6 +30,7 @@ use nandscope_export::server::Server;
 use nandscope_export::service::Service;
 use nandscope_units::Nanos;
 use std::fmt::Write as _;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use watch::StoreWatch;
 use ways::Ways;
@@ -210,10 +212,7 @@ fn open(
     let open = |name: &str| target::open(name, host, arguments.seed, console);
     let Some(state) = state.filter(|s| s.exists()) else {
         let (simulated, mut device) = open(&arguments.target)?;
-        arguments
-            .precondition
-            .apply(&mut device, arguments.seed)
-            .map_err(Failure::internal)?;
+        prepare(arguments, &mut device, console)?;
         return Ok((simulated, device));
     };
     let place = state.display();
@@ -239,6 +238,19 @@ fn open(
         ));
     }
     Ok((kept, device))
+}
+
+/// Brings a new device into its state. A signal ends the program: nothing is served or kept yet.
+fn prepare(arguments: &Arguments, device: &mut Device, console: &Console) -> Result<(), Failure> {
+    let mut line = PreparationLine::new(console);
+    let done = arguments
+        .precondition
+        .apply_in_steps(device, arguments.seed, &mut |now| {
+            line.show(now);
+            ControlFlow::Continue(())
+        });
+    line.clear();
+    done.map_err(|error| preparation::failure(&error))
 }
 
 /// From now on only what is kept can be opened: the contents were, and so were the sockets.

@@ -8,7 +8,7 @@
 
 use crate::command::{Command, Completion, SubmitError};
 use crate::error::{AttachError, DeviceError};
-use crate::fill::Fill;
+use crate::fill::{Afterwards, Fill, FillError, FillProgress, FillStep};
 use crate::ftl::au_map::AuMapDevice;
 use crate::ftl::page_map::PageMapDevice;
 use crate::health::{HealthLog, Identity};
@@ -20,6 +20,7 @@ use crate::registers::CardRegisters;
 use crate::telemetry::{Counters, Telemetry};
 use nandscope_units::{Bytes, Lba, Nanos};
 use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
 
 /// A simulated flash device.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -126,23 +127,62 @@ impl Device {
     }
 
     /// Fills the first `share` (0 to 1) of the capacity without advancing time, and completes background
-    /// work as in a long idle time. Returns false if commands are outstanding.
-    pub fn precondition(&mut self, share: f64, fill: Fill) -> bool {
-        dispatch!(&mut self.0, d => d.precondition(share, fill))
+    /// work as in a long idle time. `step` is called every few milliseconds.
+    ///
+    /// # Errors
+    /// [`FillError::Busy`] if commands are outstanding; [`FillError::Stopped`] if `step` ends it.
+    pub fn fill(
+        &mut self,
+        share: f64,
+        fill: Fill,
+        step: &mut FillStep<'_>,
+    ) -> Result<FillProgress, FillError> {
+        dispatch!(&mut self.0, d => d.precondition(share, fill, step))
     }
 
     /// Overwrites `count` mapping units (for cards: pages), drawn uniformly from the whole capacity,
-    /// without advancing time. Several times the capacity give the steady state of random writes.
-    /// Returns false if commands are outstanding.
-    pub fn overwrite_randomly(&mut self, count: u64, seed: u64) -> bool {
-        dispatch!(&mut self.0, d => d.overwrite_randomly(count, seed))
+    /// without advancing time; with [`Afterwards::Load`] some more, so that the next writes meet the free space of
+    /// a device that is being written to. Several times the capacity give the steady state of random writes. `step` is
+    /// called every few milliseconds.
+    ///
+    /// # Errors
+    /// As [`Device::fill`].
+    pub fn overwrite(
+        &mut self,
+        count: u64,
+        seed: u64,
+        afterwards: Afterwards,
+        step: &mut FillStep<'_>,
+    ) -> Result<FillProgress, FillError> {
+        dispatch!(&mut self.0, d => d.overwrite_randomly(count, seed, afterwards, step))
     }
 
-    /// Size of what [`Device::overwrite_randomly`] counts: a mapping unit, or a page of a card.
+    /// As [`Device::fill`], to the end. Returns false if commands are outstanding.
+    pub fn precondition(&mut self, share: f64, fill: Fill) -> bool {
+        self.fill(share, fill, &mut to_the_end).is_ok()
+    }
+
+    /// As [`Device::overwrite`], to the end and with a long idle time afterwards. Returns false if commands are outstanding.
+    pub fn overwrite_randomly(&mut self, count: u64, seed: u64) -> bool {
+        self.overwrite(count, seed, Afterwards::Idle, &mut to_the_end)
+            .is_ok()
+    }
+
+    /// Size of what [`Device::overwrite`] counts: a mapping unit, or a page of a card.
     pub fn overwrite_unit(&self) -> Bytes {
         match &self.0 {
             Ftl::PageMap(d) => Bytes(d.unit_bytes()),
             Ftl::AuMap(d) => Bytes(d.overwrite_unit()),
+        }
+    }
+
+    /// Bytes that can be written before more must be relocated: free blocks, what is left of open ones, and what the block
+    /// under relocation has given up, at the native cell mode. Write amplification over a span in which this falls is
+    /// lower than over a longer one. `None` for cards, which relocate with each write.
+    pub fn free_room(&self) -> Option<Bytes> {
+        match &self.0 {
+            Ftl::PageMap(d) => Some(d.free_room()),
+            Ftl::AuMap(_) => None,
         }
     }
 
@@ -206,4 +246,8 @@ impl Device {
         let without_plan = self.without_plan();
         dispatch!(&without_plan.as_ref().unwrap_or(self).0, d => d.audit())
     }
+}
+
+fn to_the_end(_: FillProgress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
 }

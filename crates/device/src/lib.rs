@@ -75,7 +75,7 @@ pub mod theory;
 pub use command::{Command, CommandKind, Completion, Payload, Status, SubmitError};
 pub use device::Device;
 pub use error::{AttachError, DeviceError};
-pub use fill::Fill;
+pub use fill::{Afterwards, Fill, FillError, FillProgress, FillStep, break_if};
 pub use footprint::memory_estimate;
 pub use health::{HealthLog, Identity};
 pub use invariant::InvalidState;

@@ -44,5 +44,5 @@ pub use machine::FACTS;
 pub use medium::{MediumFaultError, SimulatedMedium};
 pub use open::{DEFAULT_HOST, OpenError, OpenOptions, Simulated, open};
 pub use overrides::{OverrideError, ProfileOverride};
-pub use precondition::{Precondition, PreconditionError};
+pub use precondition::{Precondition, PreconditionError, Preparation, PreparationStep};
 pub use source::{DeviceSource, HostSource, Source, SourceError, device_source, host_source};

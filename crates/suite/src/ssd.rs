@@ -12,7 +12,7 @@ use crate::spec::{Mode, SimSpec};
 use crate::ssd_traces::{self, State};
 use crate::step_runner::{Flow, StepRunner, SuiteError, id_in_mode};
 use crate::{bursts, facts, sustained};
-use nandscope_device::{Device, Fill};
+use nandscope_device::{Device, Fill, FillError, break_if};
 use nandscope_measure::sim::SimTarget;
 use nandscope_result::{Figure, ResultDocument};
 
@@ -44,7 +44,12 @@ impl Part {
         Part::Traces(State::Full),
     ];
 
-    fn run(self, runner: &mut StepRunner<'_, SimTarget>, quick: bool) -> Result<Flow, SuiteError> {
+    fn run(
+        self,
+        runner: &mut StepRunner<'_, SimTarget>,
+        quick: bool,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Flow, SuiteError> {
         match self {
             Part::BurstRead => bursts::run(runner, bursts::READ, quick),
             Part::BurstWrite => bursts::run(runner, bursts::WRITE, quick),
@@ -52,10 +57,12 @@ impl Part {
             Part::SustainedWrite => sustained::run(runner, sustained::WRITE, quick),
             Part::Traces(state) => {
                 let device = runner.target.device_mut();
-                if state != State::Empty && !device.precondition(state.share(), Fill::Sequential) {
-                    return Err(SuiteError::Target(
-                        "the drive is not idle and cannot be filled".to_string(),
-                    ));
+                if state != State::Empty {
+                    let step = &mut |_| break_if(stop());
+                    match device.fill(state.share(), Fill::Sequential, step) {
+                        Err(FillError::Stopped) => return Ok(Flow::Stop),
+                        filled => filled.map_err(|e| SuiteError::Target(e.to_string()))?,
+                    };
                 }
                 ssd_traces::run(runner, state)
             }
@@ -227,7 +234,7 @@ impl Run<'_> {
                 self.stop,
                 &mut watcher,
             );
-            let flow = part.run(&mut runner, self.options.quick);
+            let flow = part.run(&mut runner, self.options.quick, self.stop);
             if runner.keep_measured(flow)? == Flow::Stop {
                 document.complete = false;
                 return Ok(());

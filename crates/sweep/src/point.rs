@@ -1,12 +1,12 @@
 //! One point of a sweep: a device, jobs, a precondition and a seed, and how it is run. It needs nothing
 //! but itself, so that any thread, process or machine may run it.
 
-use nandscope_device::Device;
+use nandscope_device::{Device, break_if};
 use nandscope_experiment::jobs::{Jobs, JobsError};
 use nandscope_experiment::run::{
     Ending, RunError, RunObserver, RunOptions, SimulatedTarget, run_jobs,
 };
-use nandscope_experiment::{ErrorClass, OpenError, PreconditionError, Simulated};
+use nandscope_experiment::{ErrorClass, OpenError, PreconditionError, PreparationStep, Simulated};
 use nandscope_result::ResultDocument;
 use std::sync::Arc;
 use thiserror::Error;
@@ -37,6 +37,11 @@ pub enum PointError {
 }
 
 impl PointError {
+    /// Whether its preparation was ended from outside.
+    pub fn is_interruption(&self) -> bool {
+        matches!(self, PointError::Precondition(PreconditionError::Stopped))
+    }
+
     /// Class of the error: who can fix it.
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -77,13 +82,15 @@ impl Point {
         self.options.seed
     }
 
-    /// Makes its device and brings it into its state before the run.
+    /// Makes its device and brings it into its state before the run. `step` hears how far it is, and may end it.
     ///
     /// # Errors
-    /// Returns [`PointError`] if the device does not fit into memory or to its host.
-    pub fn condition(&self) -> Result<Device, PointError> {
+    /// Returns [`PointError`] if the device does not fit into memory or to its host, does not reach its state, or `step`
+    /// ended that.
+    pub fn condition(&self, step: &mut PreparationStep<'_>) -> Result<Device, PointError> {
         let mut device = self.about.fresh(self.seed())?;
-        self.options.precondition.apply(&mut device, self.seed())?;
+        let state = self.options.precondition;
+        state.apply_in_steps(&mut device, self.seed(), step)?;
         Ok(device)
     }
 
@@ -118,6 +125,13 @@ impl Point {
         observer: &mut dyn RunObserver,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<ResultDocument>, PointError> {
-        self.run_on(self.condition()?, observer, stop)
+        let condition = self.condition(&mut |progress| {
+            observer.preparing(progress);
+            break_if(stop())
+        });
+        match condition {
+            Err(error) if error.is_interruption() => Ok(None),
+            device => self.run_on(device?, observer, stop),
+        }
     }
 }

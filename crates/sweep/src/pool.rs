@@ -7,13 +7,14 @@ use crate::keepers::beside_keepers;
 use crate::point::{Point, PointError};
 use crate::store::{Found, Keep, StoreError};
 use crate::table::Outcome;
+use nandscope_device::break_if;
 use nandscope_experiment::ErrorClass;
 use nandscope_experiment::run::{Observer, Phase, Progress, RunObserver};
 use nandscope_measure::steps::Attachment;
 use nandscope_result::ResultDocument;
 use nandscope_suite::at_once::shared;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use thiserror::Error;
 
 /// Parts in which the progress of a point is counted.
@@ -52,7 +53,9 @@ pub struct SweepProgress {
     pub done: usize,
     /// Number of the sweep's points, done or not.
     pub points: usize,
-    /// Share of what this run has to do, from 0 to 1.
+    /// Devices that are being brought into their state before a run.
+    pub preparing: usize,
+    /// Share of what this run has to do, from 0 to 1, without the preparation of devices.
     pub share: f64,
 }
 
@@ -106,6 +109,7 @@ pub fn run(
         .collect();
     let open = devices.iter().flatten().count() as u64;
     let parts = AtomicU64::new(0);
+    let preparing = AtomicUsize::new(0);
     let mut done = found;
     let heard = |news: Option<(usize, Option<Outcome>)>| {
         if let Some((number, Some(outcome))) = news {
@@ -115,12 +119,18 @@ pub fn run(
         progress(SweepProgress {
             done,
             points: points.len(),
+            preparing: preparing.load(Ordering::Relaxed),
             share: parts.load(Ordering::Relaxed) as f64 / (open * PARTS).max(1) as f64,
         });
     };
     let conditioned = beside_keepers(store, |kept, refused| {
         let stop = || stop() || refused.get().is_some();
-        let condition = |number: usize| points[number].condition();
+        let condition = |number: usize| {
+            preparing.fetch_add(1, Ordering::Relaxed);
+            let device = points[number].condition(&mut |_| break_if(stop()));
+            preparing.fetch_sub(1, Ordering::Relaxed);
+            device
+        };
         let run_one = |number: usize, device| {
             let point: &Point = &points[number];
             let mut watcher = Watcher::new(&parts, point.jobs.file.groups().len());
@@ -136,10 +146,14 @@ pub fn run(
         shared::run(&devices, threads, &stop, condition, run_one, heard)
     });
     let conditioned = conditioned.map_err(PoolError::Store)?;
-    let conditioned = conditioned.map_err(|failed| PoolError::Point {
-        number: failed.piece,
-        error: failed.error,
-    })?;
+    let conditioned = match conditioned {
+        // A device was not finished; the points that were are kept.
+        Err(failed) if failed.error.is_interruption() => 0,
+        conditioned => conditioned.map_err(|failed| PoolError::Point {
+            number: failed.piece,
+            error: failed.error,
+        })?,
+    };
     for (number, first) in firsts.into_iter().enumerate() {
         if outcomes[number].is_none() {
             outcomes[number] = outcomes[first].clone();

@@ -13,12 +13,17 @@ pub use commands::Completion;
 use crate::background;
 use crate::error::{Failure, of_class};
 use crate::overrides;
-use nandscope_experiment::{Kept, OpenOptions, Precondition, Simulated, open};
+use nandscope_device::{Afterwards, FillError, break_if};
+use nandscope_experiment::{Kept, OpenOptions, Precondition, PreconditionError, Simulated, open};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
 use state::{Shared, Slot};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// What results say of a device whose preparation was interrupted.
+const INTERRUPTED: &str =
+    "before the run the device was filled in part: its preparation was interrupted";
 
 /// A simulated device in virtual time.
 ///
@@ -104,14 +109,38 @@ impl Device {
 
     /// Brings the device into a state without advancing its clock: filled, `sequential`, `sequential:80`, `random`,
     /// `random:80` (percent of the capacity); filled and then overwritten at random, `overwritten:2` (times the
-    /// capacity); or until erases per write are steady, `steady`. The seed is that of the device unless another is given.
-    #[pyo3(signature = (state="sequential", *, seed=None))]
-    fn precondition(&self, py: Python<'_>, state: &str, seed: Option<u64>) -> PyResult<()> {
+    /// capacity); or until write amplification is level, `steady`. The seed is that of the device unless another is given.
+    ///
+    /// `progress` is called as in `run`, with the fraction of the present part (filling, then overwriting) and the units
+    /// written in it. Ctrl-C, or an exception in `progress`, leaves the device filled in part.
+    #[pyo3(signature = (state="sequential", *, seed=None, progress=None))]
+    fn precondition(
+        &self,
+        py: Python<'_>,
+        state: &str,
+        seed: Option<u64>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
         let state: Precondition = state.parse().map_err(Failure::input)?;
         let seed = seed.unwrap_or(self.seed);
-        self.work(py, move |slot| {
+        let shared = self.shared.clone();
+        background::run(py, progress, move |watch| {
+            let mut slot = shared.take()?;
             slot.refuse_outstanding()?;
-            state.apply(slot.device()?, seed).map_err(Failure::input)?;
+            let device = slot.device()?;
+            let unit = device.overwrite_unit().0.max(1);
+            let done = state.apply_in_steps(device, seed, &mut |now| {
+                watch.report(background::Progress {
+                    fraction: Some(now.fraction()),
+                    operations: now.written.0 / unit,
+                    elapsed_s: 0.0,
+                });
+                break_if(watch.stops())
+            });
+            if done == Err(PreconditionError::Stopped) {
+                slot.prepared.push(INTERRUPTED.to_string());
+            }
+            done.map_err(Failure::input)?;
             if let Some(text) = state.describe() {
                 slot.prepared
                     .push(format!("before the run the device was {text}"));
@@ -130,21 +159,23 @@ impl Device {
             return Err(Failure::Input(text).into());
         }
         let seed = seed.unwrap_or(self.seed);
-        self.work(py, move |slot| {
+        let shared = self.shared.clone();
+        background::run(py, None, move |watch| {
+            let mut slot = shared.take()?;
             slot.refuse_outstanding()?;
             let device = slot.device()?;
             let unit = device.overwrite_unit().0 as f64;
             let count = (times * device.capacity().0 as f64 / unit) as u64;
-            match device.overwrite_randomly(count, seed) {
-                true => {
-                    let text = format!(
-                        "before the run {count} random units of the device were overwritten"
-                    );
-                    slot.prepared.push(text);
-                    Ok(())
-                }
-                false => Err(Failure::internal("the device refuses to be overwritten")),
-            }
+            let step = &mut |_| break_if(watch.stops());
+            let (done, text) = match device.overwrite(count, seed, Afterwards::Idle, step) {
+                Err(FillError::Stopped) => (Err(FillError::Stopped), INTERRUPTED.to_string()),
+                done => (
+                    done,
+                    format!("before the run {count} random units of the device were overwritten"),
+                ),
+            };
+            slot.prepared.push(text);
+            done.map(drop).map_err(Failure::internal)
         })
     }
 

@@ -11,12 +11,13 @@ use nandscope_experiment::run::{
     Contents, Observer, Phase, Progress, Run, RunError, RunObserver, RunOptions, RunTarget,
     SimulatedTarget, TargetAbilities, plan, run_jobs,
 };
-use nandscope_experiment::{Precondition, Simulated};
+use nandscope_experiment::{Precondition, PreparationStep, Simulated};
 use nandscope_measure::listened::{Listened, Listener};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::steps::Attachment;
 use nandscope_measure::verify::Verifier;
 use nandscope_result::{Notice, ResultDocument, TargetInfo};
+use nandscope_units::Bytes;
 use nandscope_workload::trace::Fit;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -232,8 +233,17 @@ impl<L: Listener> RunTarget for Simulation<L> {
         None
     }
 
-    fn fill(&mut self, state: Precondition, seed: u64) -> Result<(), RunError> {
-        Ok(state.apply(self.target.target.device_mut(), seed)?)
+    fn fill(
+        &mut self,
+        state: Precondition,
+        seed: u64,
+        step: &mut PreparationStep<'_>,
+    ) -> Result<(), RunError> {
+        Ok(state.apply_in_steps(self.target.target.device_mut(), seed, step)?)
+    }
+
+    fn room(&mut self) -> Option<Bytes> {
+        self.target.target.device().free_room()
     }
 }
 

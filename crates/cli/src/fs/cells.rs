@@ -7,10 +7,11 @@ use super::kept::Kept;
 use super::plan::Plan;
 use crate::console::Console;
 use crate::interrupt::Interrupt;
-use nandscope_device::{DeviceError, Fill};
+use nandscope_device::{DeviceError, Fill, FillError, break_if};
 use nandscope_suite::at_once;
 use nandscope_uml::cell::{self, Card, Cell};
 use nandscope_uml::kernel_run::KernelRunError;
+use nandscope_uml::observer::Observer as _;
 use std::path::Path;
 use std::sync::Mutex;
 use thiserror::Error;
@@ -21,6 +22,9 @@ pub enum CellError {
     /// Its device cannot be made.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// Its device cannot be filled.
+    #[error(transparent)]
+    Fill(#[from] FillError),
     /// Its run did not come to its end.
     #[error("{0}{logs}", logs = logs(.0))]
     KernelRun(#[from] KernelRunError),
@@ -120,7 +124,7 @@ fn measure(
     watched.board.begin(watched.number, device.capacity());
     let settings = plan.settings(subject);
     if plan.used {
-        device.precondition(1.0, Fill::Sequential);
+        device.fill(1.0, Fill::Sequential, &mut |_| break_if(watched.stop()))?;
     }
     let card = Card {
         open: plan.open.unwrap_or(subject.card.open),

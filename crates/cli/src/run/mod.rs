@@ -3,6 +3,7 @@
 
 mod finish;
 mod fio_options;
+pub mod preparation;
 mod printer;
 pub mod progress;
 mod target;
@@ -344,6 +345,7 @@ fn run_failure(error: &RunError, text: &str, console: &Console) -> Failure {
         RunError::Replay(ReplayError::Fit { .. }) => {
             Failure::usage(error.to_string().replace("fit=", "--fit "))
         }
+        RunError::Precondition(error) => preparation::failure(error),
         error => Failure::of(error.class(), error),
     }
 }

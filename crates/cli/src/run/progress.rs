@@ -71,13 +71,40 @@ impl Line {
     pub fn show(&self, fraction: Option<f64>, mut text: String) {
         if let Some(fraction) = fraction {
             self.bar.set_position((fraction * STEPS as f64) as u64);
-            let elapsed = self.began.elapsed();
-            if elapsed > SETTLED && fraction > 0.01 {
-                let left = elapsed.as_secs_f64() * (1.0 - fraction) / fraction;
+            if let Some(left) = self.seconds_left(fraction, 0.01) {
                 text.push_str(&format!(", {left:.0} s left"));
             }
         }
         self.bar.set_message(on_one_line(&text));
+    }
+
+    /// Work of another speed begins: the time left is estimated from now on.
+    pub fn begin_part(&mut self) {
+        self.began = Instant::now();
+    }
+
+    /// Shows a share from 0 to 1, and a text that has the time left already. Without a terminal it prints the text as a note
+    /// every half minute, or at once where it is `due`.
+    pub fn draw(&mut self, fraction: f64, text: String, due: bool, console: &Console) {
+        self.note(due, &text, console);
+        self.bar.set_position((fraction * STEPS as f64) as u64);
+        self.bar.set_message(on_one_line(&text));
+    }
+
+    /// Prints a note where there is no terminal, if it is `due` or the last one is long ago.
+    fn note(&mut self, due: bool, text: &str, console: &Console) {
+        if self.bar.is_hidden() && (due || self.told.elapsed() > TELL) {
+            self.told = Instant::now();
+            console.note(&format!("{}: {text}", self.bar.prefix()));
+        }
+    }
+
+    /// Seconds that the rest takes at the speed so far; `None` in the first second and up to the `least`
+    /// share, while that would be a guess.
+    pub fn seconds_left(&self, fraction: f64, least: f64) -> Option<f64> {
+        let elapsed = self.began.elapsed();
+        let is_settled = elapsed > SETTLED && fraction > least;
+        is_settled.then(|| elapsed.as_secs_f64() * (1.0 - fraction) / fraction)
     }
 }
 
@@ -85,11 +112,7 @@ impl Line {
     /// Shows the same of long work; without a terminal it prints notes, every half minute
     /// and at each step that has no share.
     pub fn tell(&mut self, fraction: Option<f64>, text: String, console: &Console) {
-        let due = fraction.is_none() || self.told.elapsed() > TELL;
-        if self.bar.is_hidden() && due {
-            self.told = Instant::now();
-            console.note(&format!("{}: {text}", self.bar.prefix()));
-        }
+        self.note(fraction.is_none(), &text, console);
         self.show(fraction, text);
     }
 }

@@ -3,12 +3,14 @@
 //! finished steps.
 
 use super::Arguments;
+use super::preparation::PreparationLine;
 use super::printer::Printer;
 use super::progress::Line;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::steps::{Asked, Keeper};
 use crate::target::Precondition;
+use nandscope_experiment::Preparation;
 use nandscope_experiment::run::{
     EarlierRun, Observer, Phase, Progress, RunError, RunObserver, RunTarget, SimulatedTarget,
 };
@@ -70,6 +72,7 @@ pub struct CommandObserver<'a> {
     console: &'a Console,
     in_real_time: bool,
     line: Option<Line>,
+    preparation: Option<PreparationLine>,
 }
 
 impl<'a> CommandObserver<'a> {
@@ -81,6 +84,7 @@ impl<'a> CommandObserver<'a> {
             console,
             in_real_time,
             line: None,
+            preparation: None,
         }
     }
 
@@ -105,22 +109,31 @@ impl Observer for CommandObserver<'_> {
 impl RunObserver for CommandObserver<'_> {
     fn begin(&mut self, phase: Phase) {
         let title = match phase {
-            Phase::Filling => "prepare".to_string(),
+            Phase::Filling => {
+                self.preparation = Some(PreparationLine::new(self.console));
+                return;
+            }
             Phase::Group { of: 1, .. } => "run".to_string(),
             Phase::Group { number, of } => format!("group {number} of {of}"),
             Phase::Verifying => "verify".to_string(),
         };
         let line = Line::new(&title);
-        if phase == Phase::Filling {
-            line.say("the device is being filled");
-        }
         self.line = Some(match self.in_real_time {
             true => line.in_real_time(),
             false => line,
         });
     }
 
+    fn preparing(&mut self, progress: &Preparation) {
+        if let Some(line) = &mut self.preparation {
+            line.show(progress);
+        }
+    }
+
     fn end(&mut self) {
+        if let Some(line) = self.preparation.take() {
+            line.clear();
+        }
         if let Some(line) = self.line.take() {
             line.clear();
         }
@@ -150,6 +163,7 @@ pub use real::RealRunTarget;
 mod real {
     use super::*;
     use crate::target::real::{Real, generator_cost};
+    use nandscope_experiment::PreparationStep;
     use nandscope_experiment::run::{TargetAbilities, group_data};
     use nandscope_measure::real::RealTarget;
     use nandscope_measure::target::Target;
@@ -265,7 +279,12 @@ mod real {
         }
 
         /// Jobs that ask for it are refused before the run.
-        fn fill(&mut self, _: Precondition, _: u64) -> Result<(), RunError> {
+        fn fill(
+            &mut self,
+            _: Precondition,
+            _: u64,
+            _: &mut PreparationStep<'_>,
+        ) -> Result<(), RunError> {
             Err(RunError::NotFillable)
         }
     }

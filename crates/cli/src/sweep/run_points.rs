@@ -64,7 +64,10 @@ pub fn run(
     let threads = threads.within_memory(plan.device_memory, console);
     let mut line = Line::new("sweep");
     let mut tell = |now: SweepProgress| {
-        let text = format!("{} of {} points", now.done, now.points);
+        let mut text = format!("{} of {} points", now.done, now.points);
+        if now.preparing > 0 {
+            text.push_str(&format!(", {} devices in preparation", now.preparing));
+        }
         line.tell(Some(now.share), text, console);
     };
     let stop = || interrupt.asked();

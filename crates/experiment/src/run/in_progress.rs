@@ -1,12 +1,14 @@
 //! A run that is going on: group after group on the target, and the result so far.
 
 use super::interim::InterimResults;
+use super::level;
 use super::logs::{self, Watch};
 use super::plan::{self, Plan};
 use super::target::RunTarget;
 use super::unwritten::{Empty, reads};
 use super::{EarlierRun, Phase, Prepared, Run, RunError, RunObserver, dumps, figures};
 use crate::precondition::Precondition;
+use nandscope_device::break_if;
 use nandscope_measure::build::{JobMeta, StepMeta, add_step, findings, step_result};
 use nandscope_measure::listened::Listened;
 use nandscope_measure::runner::{Ending, GroupOutcome, Thread, run_group};
@@ -63,10 +65,8 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
         let began = Instant::now();
         if let Some(state) = options.precondition.describe() {
             if !options.is_conditioned {
-                observer.begin(Phase::Filling);
-                let filled = target.fill(options.precondition, options.seed);
-                observer.end();
-                filled?;
+                let state = (options.precondition, options.seed);
+                prepare(target, state, observer, stop)?;
             }
             note(
                 &mut document,
@@ -102,24 +102,35 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
                 first_thread += threads.sum::<usize>();
                 continue;
             }
-            self.fill(group)?;
+            match self.fill(group) {
+                Err(error) if error.is_interruption() && !self.document.steps.is_empty() => {
+                    self.ending = Ending::Interrupted;
+                    self.note_left(groups.len() - index);
+                    break;
+                }
+                filled => filled?,
+            }
             let phase = Phase::Group {
                 number: index + 1,
                 of: groups.len(),
             };
             first_thread += self.run_group(index, group, first_thread, phase)?;
             if self.ending != Ending::Complete || self.ends_file {
-                let left = groups.len() - index - 1;
-                if left > 0 {
-                    note(
-                        &mut self.document,
-                        format!("{left} further groups were not begun"),
-                    );
-                }
+                self.note_left(groups.len() - index - 1);
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Notes that so many groups were left out.
+    fn note_left(&mut self, groups: usize) {
+        if groups > 0 {
+            note(
+                &mut self.document,
+                format!("{groups} further groups were not begun"),
+            );
+        }
     }
 
     /// Takes an error that ended the run for its end, so that what was measured before is kept.
@@ -156,7 +167,8 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
         };
         if percent > 0 {
             let state = Precondition::Sequential(f64::from(percent));
-            self.target.fill(state, self.prepared.options.seed)?;
+            let state = (state, self.prepared.options.seed);
+            prepare(self.target, state, self.observer, self.stop)?;
             let names: Vec<_> = group.iter().map(|j| j.name.as_str()).collect();
             let text = format!(
                 "before {} the device was filled to {percent} % in order",
@@ -182,6 +194,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
         let threads = plan.threads.len();
         let empty = self.empty_for(group);
         self.target.begin_group(group, self.prepared.options.seed);
+        let room = self.target.room();
         self.observer.begin(phase);
         let meta = meta_of(index, group);
         let observer = &mut InterimResults {
@@ -206,6 +219,10 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
         };
         self.observer.end();
         let outcome = outcome?;
+        let level = match self.prepared.options.precondition {
+            Precondition::Steady => level::notice(&outcome, (room, self.target.room())),
+            _ => None,
+        };
         let kept = (self.logs.len(), self.dumps.len());
         if let Some(watch) = watch {
             logs::add(&mut self.logs, watch.files());
@@ -214,7 +231,8 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
             threads: Vec::new(),
             ..plan
         };
-        self.keep(meta, &outcome, &plan, empty);
+        let warnings = empty.into_iter().chain(level).collect();
+        self.keep(meta, &outcome, &plan, warnings);
         self.ending = outcome.ending;
         self.ends_file = outcome.ends_file;
         if self.ending == Ending::Complete
@@ -342,6 +360,22 @@ fn meta_of(index: usize, group: &[Job]) -> StepMeta {
         mode: None,
         description: described.join(" "),
     }
+}
+
+/// Brings the target into a state, drawn with a seed.
+fn prepare<T: RunTarget>(
+    target: &mut T,
+    (state, seed): (Precondition, u64),
+    observer: &mut dyn RunObserver,
+    stop: &dyn Fn() -> bool,
+) -> Result<(), RunError> {
+    observer.begin(Phase::Filling);
+    let done = target.fill(state, seed, &mut |progress| {
+        observer.preparing(progress);
+        break_if(stop())
+    });
+    observer.end();
+    done
 }
 
 /// Prefixes of the names of logs and dumps among the attachments of a journal.

@@ -8,6 +8,7 @@ pub mod figures;
 mod fio_facts;
 mod in_progress;
 mod interim;
+mod level;
 mod log_names;
 mod logs;
 mod overlap;
@@ -29,7 +30,7 @@ pub use target::{RunTarget, TargetAbilities, group_data};
 use crate::error::ErrorClass;
 use crate::jobs::Jobs;
 use crate::memory::{self, MemoryError};
-use crate::precondition::{Precondition, PreconditionError};
+use crate::precondition::{Precondition, PreconditionError, Preparation};
 use in_progress::RunInProgress;
 use nandscope_measure::steps::Attachment;
 use nandscope_measure::target::Target;
@@ -94,6 +95,11 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// Whether the run was ended from outside before anything was measured.
+    pub fn is_interruption(&self) -> bool {
+        matches!(self, RunError::Precondition(PreconditionError::Stopped))
+    }
+
     /// Class of the error: who can fix it.
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -125,6 +131,11 @@ pub enum Phase {
 pub trait RunObserver: Observer {
     /// A phase begins; its [`Observer::progress`] follows.
     fn begin(&mut self, phase: Phase);
+
+    /// The device is this far on its way to its state before the run; called every few milliseconds.
+    fn preparing(&mut self, progress: &Preparation) {
+        let _ = progress;
+    }
 
     /// The phase is over.
     fn end(&mut self);

@@ -5,12 +5,13 @@ use super::target::{RunTarget, TargetAbilities};
 use super::{RunError, verify};
 use crate::kept::{Kept, KeptError};
 use crate::open::Simulated;
-use crate::precondition::Precondition;
+use crate::precondition::{Precondition, PreparationStep};
 use nandscope_device::Device;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
 use nandscope_measure::verify::Verifier;
 use nandscope_result::{Notice, TargetInfo};
+use nandscope_units::Bytes;
 use nandscope_workload::job::Job;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -151,8 +152,17 @@ impl RunTarget for SimulatedTarget {
         self.verifier.as_ref()
     }
 
+    fn room(&mut self) -> Option<Bytes> {
+        self.device().free_room()
+    }
+
     /// Takes no time of the device's clock.
-    fn fill(&mut self, state: Precondition, seed: u64) -> Result<(), RunError> {
-        Ok(state.apply(self.device_mut(), seed)?)
+    fn fill(
+        &mut self,
+        state: Precondition,
+        seed: u64,
+        step: &mut PreparationStep<'_>,
+    ) -> Result<(), RunError> {
+        Ok(state.apply_in_steps(self.device_mut(), seed, step)?)
     }
 }

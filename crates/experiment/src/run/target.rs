@@ -1,7 +1,7 @@
 //! What a run needs of a target beside the commands that the runner sends to it.
 
 use super::{RunError, verify};
-use crate::precondition::Precondition;
+use crate::precondition::{Precondition, PreparationStep};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::data_source::DataSource;
 use nandscope_measure::runner::Thread;
@@ -73,11 +73,21 @@ pub trait RunTarget {
     /// Verifier of the present group, if a job of it verifies.
     fn verifier(&self) -> Option<&Arc<Verifier>>;
 
-    /// Fills it before a run or a group.
+    /// Brings it into a state before a run or a group. `step` hears how far it is, and may end it.
     ///
     /// # Errors
-    /// Returns [`RunError`] if it cannot be filled.
-    fn fill(&mut self, state: Precondition, seed: u64) -> Result<(), RunError>;
+    /// Returns [`RunError`] if it cannot be brought into the state, or `step` ended it.
+    fn fill(
+        &mut self,
+        state: Precondition,
+        seed: u64,
+        step: &mut PreparationStep<'_>,
+    ) -> Result<(), RunError>;
+
+    /// Bytes that a simulated device can be written before more must be relocated.
+    fn room(&mut self) -> Option<Bytes> {
+        None
+    }
 
     /// A thread that reads back what the group wrote, if a job of it asks for that.
     fn read_back(&self, group: &[Job]) -> Option<(Thread, JobMeta)> {

@@ -13,7 +13,7 @@ pub use page::page;
 use crate::flashbench::recorded::Recorded;
 use crate::{SuiteError, probe};
 use nandscope_device::profile::{HostProfile, Profile};
-use nandscope_device::{Device, Fill};
+use nandscope_device::{Device, Fill, break_if};
 use nandscope_measure::sim::SimTarget;
 use nandscope_units::{Bytes, SizeBase, parse_size};
 use serde::Deserialize;
@@ -100,9 +100,9 @@ impl Card {
     ) -> Result<Comparison, SuiteError> {
         let fault = |why: String| SuiteError::Target(format!("{}: {why}", self.profile));
         let mut device = Device::new(profile, host, 1).map_err(|e| fault(e.to_string()))?;
-        if !device.precondition(1.0, Fill::Sequential) {
-            return Err(fault("it is not idle and cannot be filled".to_string()));
-        }
+        device
+            .fill(1.0, Fill::Sequential, &mut |_| break_if(stop()))
+            .map_err(|e| fault(e.to_string()))?;
         let mut target = SimTarget::new(device);
         let request = self.request()?;
         compare(

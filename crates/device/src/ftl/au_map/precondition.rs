@@ -4,16 +4,21 @@ use super::AuMapDevice;
 use super::map::MapContext;
 use super::op_counts::OpCounts;
 use crate::convert::{Narrow, Whole, Widen};
-use crate::fill::Fill;
+use crate::fill::{Afterwards, Fill, FillError, FillProgress, FillStep, STEP};
 use crate::random::Random;
 use crate::telemetry::Counters;
 
 impl AuMapDevice {
     /// Fills the first `share` of the capacity. In whatever order pages were written, a card ends
     /// with its AUs merged into page order.
-    pub(crate) fn precondition(&mut self, share: f64, fill: Fill) -> bool {
+    pub(crate) fn precondition(
+        &mut self,
+        share: f64,
+        fill: Fill,
+        step: &mut FillStep<'_>,
+    ) -> Result<FillProgress, FillError> {
         if self.outstanding > 0 {
-            return false;
+            return Err(FillError::Busy);
         }
         let aus = self.map.geometry.logical_aus;
         let count = (f64::from(aus) * share.clamp(0.0, 1.0)).ceil().floor_u32();
@@ -26,26 +31,61 @@ impl AuMapDevice {
             }
         }
         let (size, end) = self.sizes();
-        for au in order {
+        let writes = order.into_iter().map(|au| {
             let first = u64::from(au) * size;
-            self.write_at_once(first, size.min(end - first).narrow());
-        }
-        self.rest()
+            (first, size.min(end - first).narrow())
+        });
+        self.write_all_at_once(writes, Afterwards::Idle, step)
     }
 
-    /// Overwrites pages drawn uniformly.
-    pub(crate) fn overwrite_randomly(&mut self, count: u64, seed: u64) -> bool {
+    /// Overwrites pages drawn uniformly. With [`Afterwards::Load`], AUs stay open.
+    pub(crate) fn overwrite_randomly(
+        &mut self,
+        count: u64,
+        seed: u64,
+        afterwards: Afterwards,
+        step: &mut FillStep<'_>,
+    ) -> Result<FillProgress, FillError> {
         if self.outstanding > 0 {
-            return false;
+            return Err(FillError::Busy);
         }
         let page = u64::from(self.map.geometry.page_sectors);
         let (_, end) = self.sizes();
         let mut random = Random::new(seed);
-        for _ in 0..count {
-            let first = random.below(end / page) * page;
-            self.write_at_once(first, page.narrow());
+        let writes = (0..count).map(|_| (random.below(end / page) * page, page.narrow()));
+        self.write_all_at_once(writes, afterwards, step)
+    }
+
+    /// Writes ranges of sectors.
+    fn write_all_at_once(
+        &mut self,
+        writes: impl Iterator<Item = (u64, u32)>,
+        afterwards: Afterwards,
+        step: &mut FillStep<'_>,
+    ) -> Result<FillProgress, FillError> {
+        let page = u64::from(self.map.geometry.page_sectors);
+        let mut progress = FillProgress::default();
+        let mut due = STEP;
+        let mut stops = false;
+        for (first, sectors) in writes {
+            progress.programmed += self.write_at_once(first, sectors);
+            progress.written += u64::from(sectors).div_ceil(page);
+            if progress.written >= due {
+                due = progress.written + STEP;
+                stops = step(progress).is_break();
+                if stops {
+                    break;
+                }
+            }
         }
-        self.rest()
+        match afterwards {
+            Afterwards::Idle => self.rest(),
+            Afterwards::Load => self.flash_counters = Counters::default(),
+        }
+        match stops {
+            true => Err(FillError::Stopped),
+            false => Ok(progress),
+        }
     }
 
     /// Bytes of a page.
@@ -59,9 +99,10 @@ impl AuMapDevice {
         (u64::from(self.map.geometry.au_sectors), end)
     }
 
-    fn write_at_once(&mut self, first: u64, sectors: u32) {
+    /// Writes sectors; returns the pages programmed, in units of [`AuMapDevice::overwrite_unit`].
+    fn write_at_once(&mut self, first: u64, sectors: u32) -> u64 {
         if self.read_only_since.is_some() {
-            return;
+            return 0;
         }
         let mut context = MapContext {
             reliability: &self.reliability,
@@ -73,11 +114,12 @@ impl AuMapDevice {
         if wrote.is_err() {
             self.read_only_since.get_or_insert(self.now);
         }
+        u64::from(ops.programs + ops.moved() + ops.clusters)
     }
 
     /// A long idle time: closes open AUs and finishes merges. Resets the flash counters, which count the
     /// work caused by hosts.
-    fn rest(&mut self) -> bool {
+    fn rest(&mut self) {
         let mut context = MapContext {
             reliability: &self.reliability,
             random: &mut self.random,
@@ -89,6 +131,5 @@ impl AuMapDevice {
         }
         self.map.close_all();
         self.flash_counters = Counters::default();
-        true
     }
 }

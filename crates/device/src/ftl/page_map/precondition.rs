@@ -4,11 +4,11 @@
 
 use super::PageMapDevice;
 use crate::convert::{Narrow, Whole};
-use crate::fill::Fill;
+use crate::fill::{Afterwards, Fill, FillError, FillProgress, FillStep, STEP};
 use crate::ftl::page_map::log::ProgramUnit;
 use crate::ftl::page_map::lpn::Lpn;
 use crate::random::Random;
-use nandscope_units::Nanos;
+use nandscope_units::{Bytes, Nanos};
 
 /// The long idle time after a fill: a device that waits longer than this with folding never folds
 /// in practice, and keeps its SLC cache full.
@@ -19,39 +19,69 @@ const BATCH: usize = 32;
 impl PageMapDevice {
     /// Fills the first `share` (0 to 1) of the capacity at once, and lets folding and collection
     /// finish as they would in a long idle time. Must be called while nothing is outstanding.
-    /// Returns false where something is.
-    pub(crate) fn precondition(&mut self, share: f64, fill: Fill) -> bool {
+    pub(crate) fn precondition(
+        &mut self,
+        share: f64,
+        fill: Fill,
+        step: &mut FillStep<'_>,
+    ) -> Result<FillProgress, FillError> {
         let units = (f64::from(self.log.geometry.user_units) * share.clamp(0.0, 1.0)).floor_u32();
         match fill {
-            Fill::Sequential => self.write_instantly((0..units).map(Lpn)),
+            Fill::Sequential => self.write_instantly((0..units).map(Lpn), Afterwards::Idle, step),
             Fill::Random { seed } => {
                 let order = Shuffle::new(units, seed);
-                self.write_instantly((0..units).map(|i| Lpn(order.at(i))))
+                let places = (0..units).map(|i| Lpn(order.at(i)));
+                self.write_instantly(places, Afterwards::Idle, step)
             }
         }
     }
 
     /// Overwrites `count` units drawn uniformly from the whole capacity, at once. With several
-    /// times the capacity this is the steady state of random writes.
-    /// Must be called while nothing is outstanding. Returns false where something is.
-    pub(crate) fn overwrite_randomly(&mut self, count: u64, seed: u64) -> bool {
+    /// times the capacity this is the steady state of random writes. With [`Afterwards::Load`] some more are
+    /// overwritten, until collection would set the pace of a host.
+    /// Must be called while nothing is outstanding.
+    pub(crate) fn overwrite_randomly(
+        &mut self,
+        count: u64,
+        seed: u64,
+        afterwards: Afterwards,
+        step: &mut FillStep<'_>,
+    ) -> Result<FillProgress, FillError> {
         let user_units = u64::from(self.log.geometry.user_units);
         let mut random = Random::new(seed);
-        self.write_instantly((0..count).map(|_| Lpn(random.below(user_units).narrow())))
+        let mut draw = || Lpn(random.below(user_units).narrow());
+        let done = self.write_instantly((0..count).map(|_| draw()), afterwards, step)?;
+        match afterwards {
+            Afterwards::Idle => Ok(done),
+            Afterwards::Load => {
+                let more = self.use_up_free_space(std::iter::from_fn(|| Some(draw())));
+                Ok(FillProgress {
+                    written: done.written + more.written,
+                    programmed: done.programmed + more.programmed,
+                })
+            }
+        }
     }
 
-    fn write_instantly(&mut self, mut units: impl Iterator<Item = Lpn>) -> bool {
+    fn write_instantly(
+        &mut self,
+        mut units: impl Iterator<Item = Lpn>,
+        afterwards: Afterwards,
+        step: &mut FillStep<'_>,
+    ) -> Result<FillProgress, FillError> {
         if self.outstanding == 0 && self.writes.lingers() {
             self.flush_for_power_off();
         }
         if self.outstanding > 0 || self.array.outstanding() > 0 || self.writes.awaits_old_data() {
-            return false;
+            return Err(FillError::Busy);
         }
         let now = self.now;
         self.log.forget_partials();
         let mut full = std::mem::take(&mut self.scratch.full);
         let mut next = Batch::of(&mut units);
-        while next.count > 0 {
+        let (mut written, mut stops) = (0, false);
+        let before = self.log.programmed.total();
+        while next.count > 0 && !stops {
             let batch = std::mem::replace(&mut next, Batch::of(&mut units));
             // These come from memory while the batch before is written.
             self.log.map.prefetch_all(next.units());
@@ -59,16 +89,66 @@ impl PageMapDevice {
             if !self.write_batch(batch.units(), &mut full) {
                 break;
             }
+            written += batch.units().len() as u64;
+            if written % STEP < BATCH as u64 {
+                stops = step(self.progress_since(before, written)).is_break();
+            }
         }
         for unit in self.log.close_host_units() {
             self.log.program_done(unit.superblock);
         }
         self.scratch.full = full;
-        let folds = self.background.folds_within(REST);
-        self.log.settle_instantly(now, folds);
+        if afterwards == Afterwards::Idle {
+            let folds = self.background.folds_within(REST);
+            while !stops && self.log.settle_step(now, folds) {
+                stops = step(self.progress_since(before, written)).is_break();
+            }
+        }
+        let progress = self.progress_since(before, written);
         // Counters tell of what hosts did; this was nobody's doing.
         self.log.restart_counters();
-        true
+        match stops {
+            true => Err(FillError::Stopped),
+            false => Ok(progress),
+        }
+    }
+
+    /// Bytes that can be written before more must be relocated.
+    pub(crate) fn free_room(&self) -> Bytes {
+        Bytes(self.log.free_room() * self.unit_bytes())
+    }
+
+    fn progress_since(&self, programmed: u64, written: u64) -> FillProgress {
+        FillProgress {
+            written,
+            programmed: self.log.programmed.total() - programmed,
+        }
+    }
+
+    /// Writes units without making room for them, until collection would begin.
+    fn use_up_free_space(&mut self, mut units: impl Iterator<Item = Lpn>) -> FillProgress {
+        let now = self.now;
+        let mut full = std::mem::take(&mut self.scratch.full);
+        let (mut written, most) = (0, self.log.free_units());
+        while written < most && !self.log.needs_relocation() {
+            let Some(unit) = units.next() else { break };
+            if self.log.write(unit, 1, now, &mut full) == 0 {
+                break;
+            }
+            self.log.note_map_change(unit, 1, now, &mut full);
+            self.log.forget_wanted();
+            for unit in full.drain(..) {
+                self.log.program_done(unit.superblock);
+            }
+            written += 1;
+        }
+        for unit in self.log.close_host_units() {
+            self.log.program_done(unit.superblock);
+        }
+        self.scratch.full = full;
+        let progress = self.progress_since(0, written);
+        self.log.restart_counters();
+        progress
     }
 
     /// Returns false where no block is left.
@@ -171,6 +251,11 @@ impl Shuffle {
 mod tests {
     use super::*;
     use crate::ftl::page_map::small::{self, Small};
+    use std::ops::ControlFlow;
+
+    fn to_the_end(_: FillProgress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     /// A small drive whose map is in RAM, with a journal that writes a page for so many entries.
     fn small_drive(journal_entries: u32) -> PageMapDevice {
@@ -220,7 +305,9 @@ mod tests {
                 let unit = Lpn(random.below(user_units) as u32);
                 units.extend(std::iter::repeat_n(unit, 1 + random.below(2) as usize));
             }
-            assert!(together.write_instantly(units.iter().copied()));
+            let all = units.iter().copied();
+            let done = together.write_instantly(all, Afterwards::Idle, &mut to_the_end);
+            assert_eq!(done.map(|done| done.written), Ok(units.len() as u64));
             write_one_by_one(&mut single, &units);
             assert_eq!(together.audit(), Ok(()));
             let bytes = |device| postcard::to_stdvec(device).expect("can be saved");

@@ -7,6 +7,9 @@ use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use nandscope_units::Nanos;
 
+/// Programs of a step of [`Log::settle_step`]: with the largest program units it takes milliseconds.
+const SETTLE_STEP: u32 = 64;
+
 impl Log {
     /// `units` of a superblock hold no valid data any more.
     #[inline]
@@ -190,16 +193,22 @@ impl Log {
     /// Does everything that relocation and erasure must do, at once and without time: for starting
     /// states (preconditioning), not for measurements.
     pub(crate) fn settle_instantly(&mut self, now: Nanos, idle: bool) {
+        while self.settle_step(now, idle) {}
+    }
+
+    /// A part of [`Log::settle_instantly`]: moves the units of [`SETTLE_STEP`] programs at most. Returns false if nothing is
+    /// left to do.
+    pub(crate) fn settle_step(&mut self, now: Nanos, idle: bool) -> bool {
         let (mut sources, mut written) = (Vec::new(), Vec::new());
-        loop {
+        for _ in 0..SETTLE_STEP {
             self.erase_invalid_instantly(now);
             let wanted =
                 self.makes_room() || idle && (self.has_slc_data() || self.victim.is_some());
             if !wanted || self.is_read_only() || self.gc_is_futile() {
-                break;
+                return false;
             }
             let Some(victim) = self.current_victim(now, idle) else {
-                break;
+                return false;
             };
             let superblock = victim.superblock;
             sources.clear();
@@ -214,9 +223,10 @@ impl Log {
             if exhausted {
                 self.gc_writes(superblock);
             } else if moved == 0 {
-                break;
+                return false;
             }
         }
+        true
     }
 
     /// See [`Log::settle_instantly`].

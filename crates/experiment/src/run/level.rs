@@ -1,0 +1,107 @@
+//! Whether write amplification was measured at level free space, where a steady state was asked for.
+
+use nandscope_device::telemetry::Counters;
+use nandscope_measure::runner::GroupOutcome;
+use nandscope_result::Notice;
+use nandscope_units::Bytes;
+
+/// Share by which write amplification may differ from that at level free space without a notice.
+const TOLERANCE: f64 = 0.05;
+
+/// Write amplification at level free space: `room` is by how many bytes it fell while the host wrote `host` bytes and
+/// `programmed` were programmed. What the host took from the free space caused no relocation yet. `None` if nearly all
+/// of it was taken from there.
+fn level(host: f64, programmed: f64, room: f64) -> Option<f64> {
+    let paid = host - room;
+    (paid > 0.1 * host).then(|| (paid + programmed - host) / paid)
+}
+
+/// A notice if a group of jobs changed the free space so far that write amplification over a longer time differs. `room` is
+/// what could be written without relocation before and after it.
+pub(super) fn notice(
+    outcome: &GroupOutcome,
+    room: (Option<Bytes>, Option<Bytes>),
+) -> Option<Notice> {
+    let (Some(before), Some(after)) = room else {
+        return None;
+    };
+    let (Some(first), Some(last)) = (
+        outcome.first_reading.counters.as_ref(),
+        outcome.last_reading.counters.as_ref(),
+    ) else {
+        return None;
+    };
+    text(&last.since(first), before, after).map(Notice::warning)
+}
+
+fn text(run: &Counters, before: Bytes, after: Bytes) -> Option<String> {
+    let (host, programmed) = (run.host_written.0 as f64, run.flash_programmed.0 as f64);
+    if host == 0.0 {
+        return None;
+    }
+    let measured = run.write_amplification();
+    let room = before.0 as f64 - after.0 as f64;
+    let change = match room > 0.0 {
+        true => "fell",
+        false => "rose",
+    };
+    let beginning = format!(
+        "write amplification was not level: the free space {change} by {:.2} GB while {:.2} GB were written",
+        room.abs() / 1e9,
+        host / 1e9
+    );
+    if run.slc_limit > Bytes::ZERO {
+        // A byte in the SLC cache takes several from the free space, and is folded later.
+        let is_large = room.abs() > TOLERANCE * host;
+        return is_large.then(|| format!("{beginning}; write more to measure it"));
+    }
+    match level(host, programmed, room) {
+        None => Some(format!("{beginning}; write more to measure it")),
+        Some(level) if (level / measured - 1.0).abs() > TOLERANCE => Some(format!(
+            "{beginning}; at level free space it would be {level:.2} and not {measured:.2}"
+        )),
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1,000 MB written and so many MB programmed, while the free space changed by so many MB.
+    fn said(programmed: u64, before: u64, after: u64) -> Option<String> {
+        let mb = |n: u64| Bytes(n * 1_000_000);
+        let run = Counters {
+            host_written: mb(1000),
+            flash_programmed: mb(programmed),
+            ..Counters::default()
+        };
+        text(&run, mb(before), mb(after))
+    }
+
+    #[test]
+    fn a_change_of_the_free_space_is_said_where_it_matters() {
+        assert_eq!(said(4000, 500, 500), None);
+        // Victims that are three quarters full give a quarter: each MB from the free space spares three that are moved.
+        assert_eq!(said(4000, 500, 490), None);
+        let text = said(3400, 700, 500).unwrap();
+        assert!(
+            text.contains("fell by 0.20 GB while 1.00 GB were written"),
+            "{text}"
+        );
+        assert!(text.ends_with("it would be 4.00 and not 3.40"), "{text}");
+        let text = said(4600, 500, 700).unwrap();
+        assert!(text.contains("rose by 0.20 GB"), "{text}");
+        assert!(text.ends_with("it would be 4.00 and not 4.60"), "{text}");
+        assert!(
+            said(1000, 1500, 500)
+                .unwrap()
+                .ends_with("write more to measure it")
+        );
+        assert_eq!(text_of_nothing(), None);
+    }
+
+    fn text_of_nothing() -> Option<String> {
+        text(&Counters::default(), Bytes(5), Bytes(5))
+    }
+}
