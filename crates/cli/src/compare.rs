@@ -4,6 +4,7 @@ use crate::claims::FileClaims;
 use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
 use crate::{input, output, shelf};
 use clap::Args;
 use nandscope_report::compare::{self, Alignment, Basis};
@@ -50,6 +51,7 @@ pub struct Arguments {
 /// `Exit::File` if a result cannot be read or the page cannot be written; `Exit::Usage` if a file is not a result,
 /// there are fewer than two, they share no host, or the baseline is none of them.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    Interrupt::listen()?.end_at_once();
     let baseline = baseline(&arguments)?;
     let mut files = FileClaims::default();
     files.inputs("the result", &arguments.results)?;

@@ -1,6 +1,6 @@
 //! Requests to stop: Ctrl-C (SIGINT), SIGTERM, and SIGHUP where a terminal goes away. The first one asks
 //! the run to come to its end; a second Ctrl-C or SIGTERM ends the program at once. What is done with
-//! the partial result, the command decides.
+//! the partial result, the command decides. A command without a partial result ends at the first one.
 
 use crate::failure::Failure;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -18,7 +18,14 @@ const INTERRUPTED: i32 = 130;
 
 /// Whether somebody asked to stop.
 #[derive(Clone, Debug, Default)]
-pub struct Interrupt(Arc<AtomicBool>);
+pub struct Interrupt(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    asked: AtomicBool,
+    /// The next signal ends the program.
+    ends_at_once: AtomicBool,
+}
 
 impl Interrupt {
     /// Begins to listen.
@@ -33,16 +40,19 @@ impl Interrupt {
             signals.push(SIGHUP);
         }
         let mut signals = Signals::new(signals).map_err(refused)?;
-        let asked = interrupt.0.clone();
+        let state = interrupt.0.clone();
         std::thread::Builder::new()
             .name("signals".to_string())
             .spawn(move || {
                 let mut requests = Requests::default();
                 for signal in signals.forever() {
-                    match requests.hear(signal, Instant::now()) {
-                        Answer::Stop => asked.store(true, Ordering::Relaxed),
-                        Answer::EndAtOnce => low_level::exit(INTERRUPTED),
+                    let answer = requests.hear(signal, Instant::now());
+                    let ends_at_once = state.ends_at_once.load(Ordering::Relaxed);
+                    if ends_at_once || answer == Answer::EndAtOnce {
+                        nandscope_files::abandon_all();
+                        low_level::exit(INTERRUPTED);
                     }
+                    state.asked.store(true, Ordering::Relaxed);
                 }
             })
             .map_err(refused)?;
@@ -51,7 +61,12 @@ impl Interrupt {
 
     /// Whether to stop.
     pub fn asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.asked.load(Ordering::Relaxed)
+    }
+
+    /// From now on a signal ends the program at once, without partial files: what cannot be made again is on the disk.
+    pub fn end_at_once(&self) {
+        self.0.ends_at_once.store(true, Ordering::Relaxed);
     }
 }
 

@@ -240,6 +240,16 @@ pub fn write_report_in_context(
     folder: &Path,
     context: &PageContext,
 ) -> Result<Vec<PathBuf>, Failure> {
+    // First the result: it cannot be made again from anything else.
+    write_result_in(document, folder)?;
+    write_pages(document, &report_folder(document, folder), context)
+}
+
+/// Writes the result of a report alone, into a folder or its [`report_folder`].
+///
+/// # Errors
+/// As [`write_or_keep`].
+pub fn write_result_in(document: &ResultDocument, folder: &Path) -> Result<(), Failure> {
     let text = to_json(document).map_err(Failure::internal)?;
     let place = report_folder(document, folder);
     if place != folder
@@ -247,9 +257,18 @@ pub fn write_report_in_context(
     {
         return Err(rescue::keep(&place.join(RESULT), text.as_bytes(), &e));
     }
-    let folder = &place;
-    // First the result: it cannot be made again from anything else.
-    write_or_keep_in(folder, RESULT, text.as_bytes())?;
+    write_or_keep_in(&place, RESULT, text.as_bytes())
+}
+
+/// Writes a report beside its result; gives its files, the page first.
+///
+/// # Errors
+/// As [`write_report`].
+pub fn write_pages(
+    document: &ResultDocument,
+    folder: &Path,
+    context: &PageContext,
+) -> Result<Vec<PathBuf>, Failure> {
     nandscope_report::write_among(document, context, folder).map_err(|e| {
         let mut failure = report_failure(&e);
         failure.text.push_str(&format!(

@@ -6,6 +6,7 @@ use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::input;
+use crate::interrupt::Interrupt;
 use crate::output::{self, Form};
 use crate::shelf::rivals;
 use clap::Args;
@@ -64,6 +65,7 @@ pub struct Arguments {
 /// `Exit::File` if the result cannot be read or the folder cannot be written; `Exit::Usage` if the file is not a
 /// result.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    Interrupt::listen()?.end_at_once();
     if let Some(folder) = &arguments.output {
         let mut files = FileClaims::default();
         files.inputs("the result", &arguments.result)?;

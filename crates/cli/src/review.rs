@@ -345,18 +345,34 @@ fn carry_out(
     let mut document = result.map_err(|e| suite_failure(&e))?;
     document.wall.started = Some(started);
     document.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
-    let context = PageContext {
-        author: arguments.texts.clone(),
-        ..nandscope_report::shelf::among(&document, &arguments.rivals)
-    };
     let place = output::report_folder(&document, folder);
-    let written = output::write_report_in_context(&document, folder, &context).map(drop);
+    let written = output::write_result_in(&document, folder);
     let resumable = match written {
         Ok(()) => watch.keeper.finish(document.complete),
         // A whole result leaves nothing to recover; an incomplete one can still be resumed where it was.
         Err(ref failure) if failure.saved && document.complete => watch.keeper.finish(true),
         Err(_) => None,
     };
+    if interrupt.asked() {
+        // To draw the page takes longer than somebody who interrupts waits.
+        written?;
+        let resumable = resumable.map(|text| format!("; {text}"));
+        let result = place.join(output::RESULT);
+        let text = format!(
+            "interrupted; the incomplete result is in {0} (`nandscope report {0} -o DIR` makes its report){1}",
+            result.display(),
+            resumable.unwrap_or_default()
+        );
+        return Err(Failure::new(Exit::Interrupted, text));
+    }
+    interrupt.end_at_once();
+    let context = PageContext {
+        author: arguments.texts.clone(),
+        ..nandscope_report::shelf::among(&document, &arguments.rivals)
+    };
+    let written = written
+        .and_then(|()| output::write_pages(&document, &place, &context))
+        .map(drop);
     output::show(
         &document,
         &place,
@@ -365,15 +381,6 @@ fn carry_out(
         arguments.form(),
         console,
     )?;
-    if interrupt.asked() {
-        let resumable = resumable.map(|text| format!("; {text}"));
-        let text = format!(
-            "interrupted; the incomplete result is in {}{}",
-            place.display(),
-            resumable.unwrap_or_default()
-        );
-        return Err(Failure::new(Exit::Interrupted, text));
-    }
     Ok(if document.complete {
         Exit::Done
     } else {

@@ -9,6 +9,7 @@ use crate::claims::FileClaims;
 use crate::confine::Confine;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
 use crate::{input, output};
 use clap::{Args, Subcommand};
 use nandscope_report::shelf::{self, Drive};
@@ -89,6 +90,9 @@ struct Site {
 /// # Errors
 /// `Exit::File` if a result, the shelf or the site cannot be read or written; `Exit::Usage` if one of them is invalid.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    if !matches!(arguments.action, Action::Serve(_)) {
+        Interrupt::listen()?.end_at_once();
+    }
     match arguments.action {
         Action::Add(add) => add_all(&add, console),
         Action::List(list) => show(&list, console),

@@ -108,6 +108,10 @@ fn ctrl_c_in_the_middle_keeps_what_is_done_and_says_so() {
     assert!(!document.complete);
     let last = document.steps.last().unwrap();
     assert_eq!(last.incomplete, Some(StopReason::Interrupted));
+    // The message says how the page is made.
+    folder
+        .run(&["report", "out/result.json", "-o", "out"])
+        .succeeds();
     assert!(folder.read("out/report.html").contains(&last.title));
 }
 

@@ -17,7 +17,8 @@
 //! In a folder that everyone may write to (sticky, such as `/tmp`), entries of other users are refused,
 //! as Linux does with `fs.protected_symlinks`, `protected_fifos` and `protected_regular`.
 //!
-//! What a killed process left of a partial file goes when the file is written the next time.
+//! A process that ends suddenly but not by SIGKILL removes its partial files first ([`abandon_all`]). What a killed
+//! process left of a partial file goes when the file is written the next time.
 //!
 //! The folder is opened once; everything is done relative to it.
 //!
@@ -38,6 +39,8 @@ mod spot;
 #[cfg(unix)]
 mod stream;
 #[cfg(unix)]
+mod under_way;
+#[cfg(unix)]
 mod unix;
 
 pub use claims::{Claims, Collision};
@@ -49,6 +52,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+pub use under_way::abandon_all;
 #[cfg(unix)]
 use unix as system;
 

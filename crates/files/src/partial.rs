@@ -1,6 +1,6 @@
 //! A partial file: the new contents under a random name next to the final file.
 
-use crate::{ATTEMPTS, partial_name};
+use crate::{ATTEMPTS, partial_name, under_way};
 use rustix::fs::{
     AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, fsync, linkat, openat,
     renameat, statat, unlinkat,
@@ -36,7 +36,10 @@ impl<'a> Partial<'a> {
         let exclusive = OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for _ in 0..ATTEMPTS {
             let name = partial_name(name);
-            match openat(folder, &name, flags | exclusive, mode) {
+            let created = under_way::begin(folder, &name, || {
+                openat(folder, &name, flags | exclusive, mode)
+            });
+            match created {
                 Ok(file) => {
                     // Not every file system has locks.
                     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
@@ -103,6 +106,7 @@ impl Drop for Partial<'_> {
             // The file is useless; failing to remove it is harmless.
             let _ = unlinkat(self.folder, &self.name, AtFlags::empty());
         }
+        under_way::end(&self.name);
     }
 }
 
