@@ -58,6 +58,7 @@ mod serve_hostile;
 mod serve_killed;
 mod shelf;
 mod shelf_serve;
+mod signal_moments;
 mod signals;
 mod support;
 mod sweep_fullness;
