@@ -191,7 +191,7 @@ const SLOW_CARDS: [(&str, f64, &str); 4] = [
     (
         "recorded-sandisk-sl08g",
         1.1,
-        "copying an AU of 4 MiB was recorded as 0.9 s; wear levelling copies another one",
+        "the model takes 0.9 s to copy an AU of 4 MiB at the recorded rates; wear levelling copies another one",
     ),
 ];
 

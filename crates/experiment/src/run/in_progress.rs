@@ -261,7 +261,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
 
     /// Number of the group in which fio reports a job.
     fn reporting_group(&self, job: Option<&Job>) -> u32 {
-        let groups = self.prepared.jobs.file.reporting_groups();
+        let groups = self.prepared.jobs.reporting_groups();
         let found = job.and_then(|job| groups.get(job.ordinal as usize));
         found.copied().unwrap_or_default()
     }

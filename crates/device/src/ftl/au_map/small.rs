@@ -18,7 +18,8 @@ impl AuMapDevice {
         let host = library::host("direct").expect("in the library");
         let host = host.host_profile().expect("valid");
         let mut d = AuMapDevice::new(&profile, &card, &host, 1).expect("attaches");
-        assert!(d.precondition(1.0, crate::Fill::Sequential));
+        let whole = &mut |_| std::ops::ControlFlow::Continue(());
+        d.precondition(1.0, crate::Fill::Sequential, whole).unwrap();
         d
     }
 }

@@ -97,12 +97,11 @@ fn device(profile: &Profile, random: &mut Random) -> PageMapDevice {
     host.stage[0].completion_us = [0.0, 2.0][random.below(2) as usize];
     let mut device = small::attached(profile, &host);
     let share = [1.0, 1.0, 0.9][random.below(3) as usize];
-    assert!(device.precondition(
-        share,
-        Fill::Random {
-            seed: random.bits()
-        }
-    ));
+    let seed = random.bits();
+    let whole = &mut |_| std::ops::ControlFlow::Continue(());
+    device
+        .precondition(share, Fill::Random { seed }, whole)
+        .unwrap();
     device
 }
 
@@ -266,7 +265,8 @@ fn planned_reads_keep_the_order_of_the_firmware_while_the_clock_rises() {
     let ftl = profile.ftl.clone().expect("page-mapped");
     let controller = profile.controller.clone().expect("page-mapped");
     let mut hot = PageMapDevice::new(&profile, &ftl, &controller, &host, 1).expect("attaches");
-    assert!(hot.precondition(1.0, Fill::Sequential));
+    let whole = &mut |_| std::ops::ControlFlow::Continue(());
+    hot.precondition(1.0, Fill::Sequential, whole).unwrap();
     let reading = |tag, place, sectors| Command {
         tag,
         kind: CommandKind::Read,
