@@ -355,7 +355,8 @@ fn carry_out(
     };
     if interrupt.asked() {
         // To draw the page takes longer than somebody who interrupts waits.
-        written?;
+        let printed = output::print_summary(&document, &[], arguments.form(), console);
+        output::all([written, printed])?;
         let resumable = resumable.map(|text| format!("; {text}"));
         let result = place.join(output::RESULT);
         let text = format!(

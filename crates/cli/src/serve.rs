@@ -177,7 +177,7 @@ fn claim(arguments: &Arguments) -> Result<FileClaims, Failure> {
         files.file("--store", store)?;
         files.beside("the state of the device,", &state_file(store))?;
         for journal in keeping::journals(store) {
-            files.file("the journal", &journal)?;
+            files.file("the journals", &journal)?;
         }
         // Those that there are have a claim each, by which other names of them are known.
         files.numbered("the journals", &keeping::journal_beginning(store))?;

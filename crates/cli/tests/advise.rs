@@ -31,16 +31,20 @@ impl Drop for Sparse {
 /// What flashbench prints of a card with such a unit, in KiB.
 fn table(unit: u64) -> String {
     let odd = unit >> unit.trailing_zeros();
-    let row = |k: u32| {
-        let align = (odd << k) << 10;
-        let diff = match align >> 10 {
+    let row = |kib: u64| {
+        let diff = match kib {
             a if a < 16 => "2µs",
-            a if a < unit => "378µs",
+            a if a % unit > 0 => "378µs",
             _ => "858µs",
         };
+        let align = kib << 10;
         format!("align {align}\tpre 1.01ms\ton 1.4ms\tpost 1.01ms\tdiff {diff}\n")
     };
-    (0..18).rev().map(row).collect()
+    // Powers of two tell 3 MiB from 1 MiB.
+    let mut sizes: Vec<u64> = (0..20).flat_map(|k| [1 << k, odd << k]).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes.into_iter().rev().map(row).collect()
 }
 
 fn shell(command: &str) {

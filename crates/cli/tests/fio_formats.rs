@@ -43,7 +43,7 @@ fn by_fio(folder: &Folder, jobs: &str, format: &str) -> String {
 /// Output of nandscope for a job file, on the small device.
 fn by_nandscope(folder: &Folder, jobs: &str, format: &str) -> String {
     folder.file("jobs.fio", jobs);
-    let ran = folder.run(&["run", "jobs.fio", &tiny(), format]);
+    let ran = folder.run(&["run", "jobs.fio", "sim:kingston-8gb", format]);
     ran.succeeds().out.clone()
 }
 

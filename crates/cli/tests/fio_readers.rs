@@ -25,6 +25,9 @@ numjobs=2
 group_reporting
 ";
 
+/// A device with room for the files of [`JOB`].
+const DEVICE: &str = "sim:reference-nvme-64gb";
+
 /// Text after `before` in the first line with `mark`: digits and characters of `allowed`.
 fn after<'a>(text: &'a str, mark: &str, before: &str, allowed: &str) -> Option<&'a str> {
     let line = text.lines().find(|line| line.contains(mark))?;
@@ -35,7 +38,7 @@ fn after<'a>(text: &'a str, mark: &str, before: &str, allowed: &str) -> Option<&
 
 fn normal(folder: &Folder) -> String {
     folder.file("job.fio", JOB);
-    let ran = folder.run(&["run", "job.fio", &tiny(), "--output-format=normal"]);
+    let ran = folder.run(&["run", "job.fio", DEVICE, "--output-format=normal"]);
     ran.succeeds().out.clone()
 }
 
@@ -105,7 +108,7 @@ fn benchmark_wrapper_finds_its_numbers() {
         .run(&[
             "run",
             "job.fio",
-            &tiny(),
+            DEVICE,
             "--",
             "--output-format=json",
             "--output=fio.json",
@@ -135,7 +138,7 @@ fn exporters_follow_a_run() {
     let ran = folder.run(&[
         "run",
         "job.fio",
-        &tiny(),
+        DEVICE,
         "--",
         "--status-interval=1",
         "--output-format=terse",
@@ -181,7 +184,7 @@ fn results_in_between_are_json_objects_one_after_the_other() {
     let ran = folder.run(&[
         "run",
         "job.fio",
-        &tiny(),
+        DEVICE,
         "--status-interval=1500ms",
         formats,
     ]);

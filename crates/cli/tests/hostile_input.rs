@@ -126,13 +126,13 @@ fn a_device_that_does_not_fit_into_memory_is_refused_first() {
 #[test]
 fn jobs_that_do_not_fit_into_memory_are_refused_first() {
     let folder = Folder::new("no-memory-for-jobs");
-    let each = "size=1m\nbs=512\nrw=read\n[a]\nnumjobs=30000\n[b]\nnumjobs=60000\n";
+    let each = "filename=one\nsize=1m\nbs=512\nrw=read\n[a]\nnumjobs=30000\n[b]\nnumjobs=60000\n";
     folder.file("many.fio", &format!("[global]\n{each}"));
     let run = ["run", "many.fio", &tiny(), "-o", "r.json"];
     let ran = within(2_000_000, &folder, &run);
     ran.fails(3, &["90000 jobs need ", "`ulimit -v`", "`group_reporting`"]);
     // Each does too little for a histogram.
-    let each = "size=4k\nbs=4k\nrw=read\n[a]\nnumjobs=3000\n";
+    let each = "filename=one\nsize=4k\nbs=4k\nrw=read\n[a]\nnumjobs=3000\n";
     folder.file("short.fio", &format!("[global]\n{each}"));
     within(1_000_000, &folder, &["run", "short.fio", &tiny()]).succeeds();
     assert_eq!(folder.names(), ["many.fio", "short.fio"]);

@@ -290,7 +290,7 @@ fn damage_of_what_was_kept_is_refused_and_changes_nothing() {
     }
     std::fs::write(folder.0.join(state), &good[state]).unwrap();
     let journal = "card.img.journal.0";
-    let before = spoil(journal, 20 + 32 * 10 + 3);
+    let before = spoil(journal, 32 + 32 * 10 + 3);
     let refused = folder.run(&serve);
     let parts = [
         "entry 10 of 400",

@@ -301,11 +301,11 @@ mod tests {
         // Some hundred operations need no histogram, and a group has one record.
         assert!(of(&format!("[a]\n{many}bs=4k\nrw=read\n")) < 700 << 20);
         let each = of(&format!("[a]\n{many}bs=512\nrw=read\n"));
-        assert!((8 << 30..9 << 30).contains(&each), "{each}");
+        assert!((8_000_000_000..9_000_000_000).contains(&each), "{each}");
         assert!(of(&format!("[a]\n{many}bs=512\nrw=read\ngroup_reporting\n")) < 700 << 20);
         // A bit for each block of 64 GiB.
         let maps = of("[a]\nnumjobs=1000\nrw=randread\nbs=4k\ngroup_reporting\n");
-        assert!((2 << 30..3 << 30).contains(&maps), "{maps}");
+        assert!((2_000_000_000..3_000_000_000).contains(&maps), "{maps}");
         let in_turn = "[a]\nrw=randread\n[b]\nstonewall\nrw=randread\n";
         assert_eq!(of(in_turn), of("[a]\nrw=randread\n"));
     }

@@ -358,10 +358,11 @@ fn a_power_cut_amid_zeroes_leaves_the_rest_as_it_was() {
         let mut service = service(device(name));
         let mut write = request(Action::Write, 0, 16 << 20);
         write.data.fill(0xa5);
-        service.submit(origin(0), write, NOW);
-        service.submit(origin(1), request(Action::Flush, 0, 0), NOW);
         let mut done = Vec::new();
-        while !service.drain(10_000, &mut done) {}
+        for (cookie, first) in (0..).zip([write, request(Action::Flush, 0, 0)]) {
+            service.submit(origin(cookie), first, NOW);
+            while !service.drain(10_000, &mut done) {}
+        }
         let zeroes = request(Action::WriteZeroes, 0, 16 << 20);
         service.submit(origin(2), zeroes, NOW);
         let holds = |service: &Service<Device>, mib: u64| {

@@ -37,6 +37,10 @@ struct Claim {
 
 impl Claim {
     fn collides(&self, other: &Claim) -> bool {
+        if self.role == other.role && (self.how, other.how) == (Use::Write, Use::WriteBeginning) {
+            // One of the files of that beginning, claimed under the same role.
+            return false;
+        }
         match (self.how, other.how) {
             (Use::Read, Use::Read) => false,
             // Two folders of files: their own names are compared where they are known.

@@ -2,7 +2,7 @@
 //! conclusion that is wrong, `WIDE_QUIET` leaves the disturbances out, and `WIDE_WRITE` writes the table into
 //! docs/inference.md.
 
-use nandscope_infer::probe::{COUNTED, Report, level};
+use nandscope_infer::probe::{COUNTED, level};
 use nandscope_suite::blind::wide::{
     Disturbance, Drawn, Half, Outcome, Table, Tried, draw, library_pairs, try_drawn, try_out,
 };
@@ -49,29 +49,6 @@ fn tell(number: u64, tried: &Tried) {
     println!("{text}");
 }
 
-/// Sentences that no report may hold: a rise that is none, medians of nothing, a plural of one.
-fn sentences_hold(report: &Report) {
-    for finding in &report.findings {
-        let text = format!("{}; {}", finding.answer, finding.evidence);
-        let words: Vec<&str> = text.split_whitespace().collect();
-        for w in words.windows(5) {
-            if let ["rises", "from", from, "to", to] = w {
-                let number = |t: &str| t.parse::<f64>().unwrap();
-                assert!(number(from) < number(to), "{finding:?}");
-            }
-        }
-        let one = |w: &[&str]| {
-            let plural = ["units", "AUs", "rows", "trials", "measurements", "pieces"];
-            w[0] == "1"
-                && plural
-                    .iter()
-                    .any(|p| w[1].trim_end_matches([',', ':', ';']) == *p)
-        };
-        assert!(!words.windows(2).any(one), "{finding:?}");
-        assert!(!text.contains("medians of 0"), "{finding:?}");
-    }
-}
-
 /// Tries devices on several threads.
 fn table(range: std::ops::Range<u64>, one: impl Fn(u64) -> Option<Tried> + Sync) -> Table {
     let (next, all) = (AtomicU64::new(range.start), Mutex::new(Table::default()));
@@ -83,7 +60,6 @@ fn table(range: std::ops::Range<u64>, one: impl Fn(u64) -> Option<Tried> + Sync)
             }
             let Some(tried) = one(number) else { continue };
             tell(number, &tried);
-            sentences_hold(&tried.report);
             let mut all = all.lock().unwrap();
             all.add(Half::of(number), &tried.judged, &tried.report);
         }
@@ -116,11 +92,7 @@ fn drawn_devices_are_the_same_each_time_and_of_every_kind() {
             .iter()
             .any(|d| d.truth.unit.is_some_and(|u| !u.is_power_of_two()))
     );
-    assert!(
-        cards
-            .iter()
-            .any(|d| d.truth.page.is_some_and(|p| p > 128 << 10))
-    );
+    assert!(cards.iter().any(|d| d.truth.pages[0] > 128 << 10));
     assert!(cards.iter().any(|d| d.truth.open.is_some_and(|o| o > 16)));
     let mut hosts: Vec<&str> = all.iter().map(|d| d.host.host.name.as_str()).collect();
     hosts.sort_unstable();
@@ -144,14 +116,6 @@ fn a_unit_that_reads_do_not_show_is_told_by_writes() {
         finding.evidence.contains("of writes in order"),
         "{finding:?}"
     );
-}
-
-#[test]
-fn every_sentence_of_a_report_holds() {
-    for number in 0..16 {
-        let tried = try_out(number, 201, &|| false).unwrap().unwrap();
-        sentences_hold(&tried.report);
-    }
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn figure(finding: &Finding) -> Option<Figure> {
 /// Answers that something follows from: name and question.
 const KNOWN: [(&str, &str); 9] = [
     ("unit", "Allocation unit"),
-    ("page", super::page::PAGE),
+    ("page", super::flash::PAGE),
     ("open-linear", "Open allocation units, written in order"),
     ("open-random", "Open allocation units, written at random"),
     ("offset", "Where the first boundary lies"),

@@ -8,11 +8,10 @@ pub(super) use rates::{FACTOR, compare};
 
 use super::Probing;
 use super::confidence::Strength;
-use super::finding::{Finding, Value, counted};
-use super::open_answers::QUESTIONS;
+use super::finding::{Finding, Value};
 use crate::flashbench::{Care, OpenAu, OpenUnits, Order};
 use crate::timed::ProbeError;
-use kept::{Kept, kept_open};
+use kept::kept_open;
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
 use rates::{Compared, PASSES, lasting, needed, whole};
@@ -26,7 +25,7 @@ const RATES: f64 = 0.6;
 /// Share of the time that is left which is kept for what follows.
 const AFTER: f64 = 0.05;
 
-const ASKED: (&str, &str) = QUESTIONS[2];
+const ASKED: (&str, &str) = ("fat", "First units treated otherwise");
 
 /// An allocation unit and the pieces in which it is written, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +53,7 @@ pub(super) fn first_units<T: Target>(
     }
     if units < LEAST {
         let why = format!(
-            "{} could be written, and {LEAST} are needed: the device is small, or the budget of writes is spent",
-            counted(u64::from(units), "unit", "units")
+            "only {units} units could be written: the device is small, or the budget of writes is spent"
         );
         probing.add(Finding::cannot_tell(id, question, why));
         return Ok(());
@@ -73,7 +71,7 @@ pub(super) fn first_units<T: Target>(
     let rates = rates::rates(probing, unit, (units, passes), one)?;
     let few = rates.is_empty();
     let mut compared = compare(&rates, 1.0);
-    let none_kept = kept.as_ref().is_none_or(|k| k.units.is_empty());
+    let none_kept = kept.as_ref().is_none_or(Vec::is_empty);
     if rates.len() == 1 || none_kept && !lasting(probing, unit, units, &compared)? {
         let units = compared.different.drain(..).map(|(unit, _)| unit);
         compared.doubtful.extend(units);
@@ -82,9 +80,9 @@ pub(super) fn first_units<T: Target>(
     Ok(())
 }
 
-fn answer(compared: &Compared, kept: Option<Kept>, units: u32, few: bool) -> Finding {
+fn answer(compared: &Compared, kept: Option<Vec<u32>>, units: u32, few: bool) -> Finding {
     let (id, question) = ASKED;
-    let open = kept.as_ref().map_or(&[][..], |k| &k.units);
+    let open = kept.as_ref().map_or(&[][..], |k| k);
     let mut said: Vec<String> = compared
         .different
         .iter()
@@ -98,12 +96,11 @@ fn answer(compared: &Compared, kept: Option<Kept>, units: u32, few: bool) -> Fin
         open.iter()
             .map(|u| format!("unit {u} is kept open beside the others")),
     );
-    let none_open = kept.as_ref().is_some_and(|k| k.units.is_empty());
-    let interrupted = kept.as_ref().is_some_and(|k| k.interrupted);
+    let none_open = kept.as_ref().is_some_and(Vec::is_empty);
     let alike = !few && compared.resolution < FACTOR && compared.doubtful.is_empty();
     if !said.is_empty() {
         let strength = match open.is_empty() {
-            true => Strength::Weak,
+            true => Strength::Fair,
             false => Strength::Strong,
         };
         let answer = "yes".to_string();
@@ -117,24 +114,16 @@ fn answer(compared: &Compared, kept: Option<Kept>, units: u32, few: bool) -> Fin
         );
     }
     if none_open && alike && units == FIRST {
-        let mut evidence = format!(
+        let evidence = format!(
             "the first {units} units are written alike within {:.0} %, and none is kept open beside the others",
             100.0 * (compared.resolution - 1.0)
         );
-        // The host's own delay hides a part of what closing a unit costs.
-        let strength = match interrupted {
-            true => {
-                evidence += "; on this host a small write delays the data wherever it goes";
-                Strength::Weak
-            }
-            false => Strength::Fair,
-        };
         return Finding::new(
             id,
             question,
             Value::Flag(false),
             "no".to_string(),
-            strength,
+            Strength::Weak,
             evidence,
         );
     }

@@ -6,12 +6,8 @@ use super::Probing;
 use super::confidence::Strength;
 use super::filled::Filled;
 use super::finding::{Finding, Value, size};
-use super::layout::{Layout, PAGE_MAX, SECTOR};
+use super::layout::{Layout, MAPPED, PAGE_MAX, SECTOR};
 use super::opened::{self, Opened};
-use super::page::{
-    PAGE, PAGE_LARGEST_STEP, PAGE_US, larger_pages, page_answer, page_below, page_beside,
-    whole_page,
-};
 use super::writes::SPAN;
 use crate::flashbench::{
     AlignPlan, AlignRow, Boundaries, BoundaryPeriod, CardStep, Certainty, align,
@@ -28,7 +24,7 @@ const FACTORS: [u64; 5] = [1, 3, 5, 7, 9];
 /// Tries of each place in the first pass and in the second.
 const TRIES: [u32; 2] = [5, 20];
 /// The second pass takes one part in so many of the time, unless the first took more; and so does each search anywhere.
-pub(super) const PASS: u32 = 6;
+const PASS: u32 = 6;
 /// Reads of a search anywhere, about.
 const SEARCH: f64 = 40e3;
 /// Steps from one kind of page to the next, and to the unit, at most.
@@ -109,10 +105,6 @@ pub(super) fn boundaries<T: Target>(
             }
         }
     };
-    let larger = match overlaps {
-        None => larger_pages(probing, &found, phase)?,
-        Some(_) => None,
-    };
     // What follows a cache would need far more writes.
     let card = filled.end.is_none();
     let mut ended = Ok(());
@@ -139,7 +131,6 @@ pub(super) fn boundaries<T: Target>(
         }
     }
     probing.target.show(probing.target.whole());
-    let page = whole_page(page, &found, larger, (layout.unit, step));
     for finding in [page, unit, offset] {
         probing.add(finding);
     }
@@ -263,26 +254,109 @@ fn with_writes(
 }
 
 pub(super) const UNIT: &str = "Allocation unit";
+pub(super) const PAGE: &str = "Page, as reads see it";
 pub(super) const OFFSET: &str = "Where the first boundary lies";
 
+/// A step of a larger page is this share of the first one's at least.
+pub(super) const LARGER: f64 = 0.3;
+/// A page costs a read across this much at least, µs: the clock of a host is not finer.
+const PAGE_US: f64 = 3.0;
+
+/// The page: the step that is largest, and one of a larger page that consists of several program units, if there is one
+/// below the allocation unit.
+fn page_answer(found: &AtMultiples, drive: bool, clock_us: f64) -> Finding {
+    page_below(found, found.unit.map(|u| u.0.at), drive, clock_us)
+}
+
+/// The page once writes have shown the unit: what was as large as an allocation unit is a page, or the unit.
+fn page_beside(page: Finding, found: &AtMultiples, opened: &Opened, clock_us: f64) -> Finding {
+    match page.value {
+        Some(Value::Bytes(at)) if at < opened.unit => page,
+        _ => page_below(found, Some(opened.unit), false, clock_us),
+    }
+}
+
+fn page_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64) -> Finding {
+    let finding = answer("page", PAGE, found.page);
+    let Some(step) = found.page.filter(|_| finding.value.is_some()) else {
+        return finding;
+    };
+    let cannot = |why: &str| {
+        let why = format!("{}: {why}", finding.evidence);
+        Finding::cannot_tell("page", PAGE, why)
+    };
+    if !found.page_twice {
+        return cannot("the first pass shows another one");
+    }
+    let rise = step.to_us - step.from_us;
+    if rise < PAGE_US.max(clock_us) {
+        return cannot("too little to tell a page from anything else");
+    }
+    if drive && step.at <= MAPPED {
+        return cannot("the mapping unit shows, and no page");
+    }
+    if drive {
+        return finding.resting_on(Strength::Weak);
+    }
+    // Without a unit a larger step may be that of the unit.
+    let unit = unit.unwrap_or(0);
+    if step.at == unit {
+        return cannot("writes show an allocation unit of that size");
+    }
+    let larger = found
+        .steps
+        .iter()
+        .filter(|s| s.at > step.at && s.at <= PAGE_MAX && s.at < unit);
+    // Of multiples of a power of two some are boundaries of a unit that is none, from the largest that divides it on.
+    let divides = |s: &&CardStep| unit.is_power_of_two() || unit.is_multiple_of(2 * s.at);
+    let larger = larger.filter(divides);
+    // A page that is not a power of two shows a part of its step at one; at five times that it shows none.
+    let fivefold = |s: &&CardStep| found.fivefold.iter().any(|f| f.at == 5 * s.at);
+    let larger = larger
+        .filter(|s| s.to_us - s.from_us >= LARGER * rise)
+        .filter(fivefold)
+        .max_by_key(|s| s.at);
+    match larger {
+        None if step.at >= PAGE_LARGEST_STEP && unit == 0 => {
+            cannot("the largest page that is looked for; it may be an allocation unit")
+        }
+        None => finding,
+        Some(larger) => Finding::new(
+            "page",
+            PAGE,
+            Value::Bytes(larger.at),
+            format!("{}, in program units of {}", size(larger.at), size(step.at)),
+            Strength::Fair,
+            format!(
+                "{}; it rises once more, to {:.1} µs, at {}",
+                finding.evidence,
+                larger.to_us,
+                size(larger.at)
+            ),
+        ),
+    }
+}
+
+/// The largest boundary at which the first step is looked for.
+const PAGE_LARGEST_STEP: u64 = 128 << 10;
+
 /// Results of reads across multiples.
-#[derive(Default)]
-pub(super) struct AtMultiples {
+struct AtMultiples {
     /// Mean time of a read with all pauses, s.
-    pub(super) read_s: f64,
-    pub(super) page: Option<CardStep>,
+    read_s: f64,
+    page: Option<CardStep>,
     /// Whether the first pass shows no clear step, or one at the same page.
-    pub(super) page_twice: bool,
+    page_twice: bool,
     /// The unit that the tables name.
-    pub(super) judged: Option<CardStep>,
+    judged: Option<CardStep>,
     /// The same where everything agrees with it, and whether its step is a faint one.
-    pub(super) unit: Option<(CardStep, bool)>,
+    unit: Option<(CardStep, bool)>,
     /// Whether it is not the largest step of all: below it rises a larger page.
-    pub(super) beside_larger: bool,
+    beside_larger: bool,
     /// All visible steps at powers of two.
-    pub(super) steps: Vec<CardStep>,
+    steps: Vec<CardStep>,
     /// The same at five times powers of two.
-    pub(super) fivefold: Vec<CardStep>,
+    fivefold: Vec<CardStep>,
 }
 
 /// Reads before, across and after multiples, as flashbench does.
@@ -523,11 +597,6 @@ pub(super) fn answer(id: &'static str, question: &'static str, step: Option<Card
     let Some(step) = step else {
         return Finding::cannot_tell(id, question, "no boundaries to compare");
     };
-    let strength = match step.certainty() {
-        Certainty::Clear => Strength::Strong,
-        Certainty::Weak => Strength::Fair,
-        Certainty::None => return Finding::cannot_tell(id, question, no_step(&step)),
-    };
     let rise = format!(
         "the extra time of a read across rises from {:.1} to {:.1} µs at {}, ratio {:.2}",
         step.from_us,
@@ -535,6 +604,13 @@ pub(super) fn answer(id: &'static str, question: &'static str, step: Option<Card
         size(step.at),
         step.ratio
     );
+    let strength = match step.certainty() {
+        Certainty::Clear => Strength::Strong,
+        Certainty::Weak => Strength::Fair,
+        Certainty::None => {
+            return Finding::cannot_tell(id, question, format!("largest step: {rise}"));
+        }
+    };
     Finding::new(
         id,
         question,
@@ -545,32 +621,9 @@ pub(super) fn answer(id: &'static str, question: &'static str, step: Option<Card
     )
 }
 
-/// The largest step where none is visible; a ratio of times about zero says nothing.
-fn no_step(step: &CardStep) -> String {
-    format!(
-        "no boundary costs clearly more than the one below it: the most is {:.1} µs at {}, beside {:.1} µs",
-        step.to_us,
-        size(step.at),
-        step.from_us
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn where_nothing_rises_no_sentence_says_that_it_does() {
-        let step = CardStep {
-            at: 64 << 10,
-            ratio: 1.0,
-            from_us: -2.6,
-            to_us: -2.6,
-        };
-        let found = answer("unit", UNIT, Some(step));
-        assert_eq!(found.value, None);
-        assert!(!found.evidence.contains("rises"), "{}", found.evidence);
-    }
 
     #[test]
     fn a_slow_write_agrees_with_the_unit_whose_first_page_it_completes() {

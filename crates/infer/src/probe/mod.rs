@@ -24,7 +24,6 @@ mod link;
 mod map_range;
 mod open_answers;
 mod opened;
-mod page;
 mod real;
 mod recorded;
 mod rested;
@@ -294,7 +293,7 @@ const QUESTIONS: [(&str, &str, bool); 24] = [
     ("buffer", "RAM that gathers writes", true),
     ("dies", "Parts that read independently", false),
     ("map-span", "Range covered by the map cache", false),
-    ("page", page::PAGE, false),
+    ("page", flash::PAGE, false),
     ("unit", "Allocation unit", false),
     ("offset", "Where the first boundary lies", false),
     (

@@ -8,7 +8,6 @@ mod first_page;
 mod found;
 mod halved;
 mod single;
-mod thrice;
 mod written;
 
 pub(super) use first_page::first_page;
@@ -23,7 +22,6 @@ use crate::timed::ProbeError;
 use elsewhere::{JUMPS, again, again_large, again_long};
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
-use thrice::{every_second, with_thrice};
 use written::{LONG, LOOK, Written, write};
 
 /// Lengths of the writes and how much is written with each, bytes: short ones for small units, and long ones, which no
@@ -70,7 +68,7 @@ pub(super) fn units<T: Target>(
     };
     if let Some(found) = far(&all.times, long) {
         let found = found.opened(&all, None);
-        if !every_second(&all, &found) && again_large(probing, &mut begin, &found, &all)? {
+        if again_large(probing, &mut begin, &found, &all)? {
             return Ok(Some(found));
         }
     }
@@ -88,9 +86,7 @@ pub(super) fn units<T: Target>(
         let shown = small(&fine.times, short).filter(|f| f.0.unit >= 2 * page);
         let Some((found, page)) = shown else { break };
         let found = found.opened(&fine, page);
-        if again(probing, &mut begin, &found, short, end)?
-            && with_thrice(probing, &mut begin, &found, short, end)?
-        {
+        if again(probing, &mut begin, &found, short, end)? {
             return Ok(Some(found));
         }
     }
@@ -108,15 +104,11 @@ pub(super) fn units<T: Target>(
         };
         let found = found.opened(&coarse, None);
         let borne_out = match found.unit {
-            _ if every_second(&coarse, &found) => false,
             unit if unit >= FAR * long => again_large(probing, &mut begin, &found, &coarse)?,
             unit if unit >= FAR_APART * long => {
                 again_long(probing, &mut begin, &found, (&coarse, &JUMPS), end)?
             }
-            _ => {
-                again(probing, &mut begin, &found, short, end)?
-                    && with_thrice(probing, &mut begin, &found, short, end)?
-            }
+            _ => again(probing, &mut begin, &found, short, end)?,
         };
         if borne_out {
             return Ok(Some(found));

@@ -52,9 +52,8 @@ mod tests {
     use crate::flashbench::Order;
     use crate::probe::confidence::Strength;
     use crate::probe::finding::{Value, size};
-    use crate::probe::flash::{OFFSET, UNIT};
+    use crate::probe::flash::{OFFSET, PAGE, UNIT};
     use crate::probe::open_answers;
-    use crate::probe::page::PAGE;
 
     fn report(page: u64) -> Report {
         let found = |id, question, bytes| {

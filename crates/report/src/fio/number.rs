@@ -47,8 +47,10 @@ pub fn short(number: u64, digits: usize, base: Base) -> String {
             format!("{}{prefix}", whole + u64::from(rest >= divisor / 2))
         }
         Some(rest) => {
-            let value = whole as f64 + rest as f64 / divisor as f64;
-            format!("{value:.decimals$}{prefix}")
+            // As in fio the fraction is rounded alone: 0.95 becomes 0.9, since no binary fraction is 0.95.
+            let fraction = format!("{:.decimals$}", rest as f64 / divisor as f64);
+            let carried = whole + u64::from(fraction.starts_with('1'));
+            format!("{carried}{}{prefix}", &fraction[1..])
         }
     }
 }

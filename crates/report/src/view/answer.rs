@@ -41,7 +41,7 @@ impl Answer {
 /// Answers of a probe and of flashbench that say what a device is, and how they are called in a sentence.
 pub(super) const INSIDE: [(&str, &str); 10] = [
     ("probe.unit", "allocation unit"),
-    ("probe.page", "controller page"),
+    ("probe.page", "page"),
     ("probe.open-linear", "open allocation units"),
     ("probe.buffer", "write buffer"),
     ("probe.slc", "SLC cache"),

@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(first.lead, "Inside");
         assert_eq!(
             first.text,
-            "Allocation unit 4 MiB, controller page 16 KiB, open allocation units 6; cannot tell: write buffer."
+            "Allocation unit 4 MiB, page 16 KiB, open allocation units 6; cannot tell: write buffer."
         );
         document.steps[0].conclusions = vec![
             conclusion("slot.align.page", "64 KiB"),

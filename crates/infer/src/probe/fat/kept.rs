@@ -19,8 +19,6 @@ const AS_SLOW: f64 = 0.6;
 const AS_QUICK: f64 = 0.25;
 /// Up to this factor it takes as long as after no small write.
 const SAME: f64 = 1.25;
-/// From this factor on a small write that closes no unit delays the data.
-const INTERRUPTED: f64 = 1.1;
 /// The delay is the same for all units if it is so many times as large as they differ.
 const ALIKE: f64 = 3.0;
 /// A unit more that is this many times slower does harm beyond doubt.
@@ -31,10 +29,8 @@ const OTHERS: usize = 3;
 /// Target of the small write of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Small {
-    /// There is none: only the read that follows each of them interrupts the writes, which costs time on some hosts.
+    /// There is none: a read of as much interrupts the writes, which on some hosts costs time by itself.
     None,
-    /// To the first data unit, where it goes on: it closes none, but ends what the host or the card kept open for the data.
-    Inside,
     /// To one of the first units.
     First(u32),
     /// To a unit beside those with data.
@@ -73,24 +69,6 @@ const fn attempt(piece: u64, turning: bool, fresh: bool) -> Attempt {
     }
 }
 
-/// Units that are kept open, and how that shows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Kept {
-    /// Numbers of the first units that are kept open.
-    pub(super) units: Vec<u32>,
-    /// A small write delays the data wherever it goes, as on readers that keep a write open for the next one.
-    pub(super) interrupted: bool,
-}
-
-/// Times of the data, s: after a small write that closes no unit, and after one that closes one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Levels {
-    fast: f64,
-    slow: f64,
-    /// Whether the small write that closes none delays the data.
-    interrupted: bool,
-}
-
 /// Which of the first units are kept open; `None` if nothing shows it before `end`.
 pub(super) fn kept_open<T: Target>(
     probing: &mut Probing<'_, T>,
@@ -98,7 +76,7 @@ pub(super) fn kept_open<T: Target>(
     units: u32,
     open: Option<OpenUnits>,
     end: Nanos,
-) -> Result<Option<Kept>, ProbeError> {
+) -> Result<Option<Vec<u32>>, ProbeError> {
     let Some(OpenUnits {
         knee: Knee::At { units: data, .. },
         length,
@@ -125,11 +103,9 @@ pub(super) fn kept_open<T: Target>(
         let Some(levels) = rounds.harm(probing)? else {
             continue;
         };
-        if let Some(found) = rounds.first_units(probing, units, (levels.fast, levels.slow))? {
-            return Ok(Some(Kept {
-                units: found,
-                interrupted: levels.interrupted,
-            }));
+        let kept = rounds.first_units(probing, units, levels)?;
+        if kept.is_some() {
+            return Ok(kept);
         }
     }
     Ok(None)
@@ -158,38 +134,18 @@ impl Rounds {
         times.map(|t| t.1).collect()
     }
 
-    /// Times of the data after a small write that closes no unit and after one beside it; `None` if that does no harm, or the
-    /// time ends.
+    /// Times of the data without a small write and after one beside it; `None` if that does no harm, or the time ends.
     fn harm<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
-    ) -> Result<Option<Levels>, ProbeError> {
-        let cases = [Small::None, Small::Inside, Small::Beside];
-        while self.turn < TURNS.0 && self.turn(probing, &cases)? {
+    ) -> Result<Option<(f64, f64)>, ProbeError> {
+        while self.turn < TURNS.0 && self.turn(probing, &[Small::None, Small::Beside])? {
             let (alone, beside) = (self.of(Small::None), self.of(Small::Beside));
-            // The data is shorter by the small write.
-            let share = self.small_length() as f64 / self.length.max(1) as f64;
-            let missing = median(&alone) * share.min(1.0) / f64::from(self.data.max(1));
-            let inside = self.of(Small::Inside).iter().map(|t| t + missing).collect();
-            if let Some(levels) = levels(alone, inside, beside) {
+            if let Some(levels) = levels(alone, beside) {
                 return Ok(Some(levels));
             }
         }
         Ok(None)
-    }
-
-    /// Length of a small write, bytes.
-    fn small_length(&self) -> u64 {
-        self.attempt.piece.min(self.plan.unit)
-    }
-
-    /// Where the next piece of a data unit goes.
-    fn next_piece(&self, number: u32, round: u64) -> u64 {
-        let places = (self.plan.unit / self.length.max(1)).max(1);
-        // Between two units that are written in turn lie eleven others.
-        let shift = round / places % 11;
-        let begin = self.plan.place(u64::from(number)) + shift * self.plan.unit;
-        begin + round % places * self.length
     }
 
     /// Writes to the first units in turn, until each is known to be kept open or not, or there were enough turns.
@@ -245,7 +201,7 @@ impl Rounds {
             }
             self.small(probing, small)?;
             // What the small write itself takes says nothing: whether it closed a data unit, the next ones show.
-            let took = self.data_after(probing, small)?;
+            let took = self.data(probing)?;
             self.times.push((small, took.as_secs_f64()));
         }
         self.turn += 1;
@@ -257,48 +213,26 @@ impl Rounds {
         probing: &mut Probing<'_, T>,
         small: Small,
     ) -> Result<(), ProbeError> {
-        let piece = self.small_length();
-        // The same few sectors again and again, as a table is updated.
-        let again = self.turn as u64 * piece % (8 * piece).min(self.plan.unit);
-        let offset = Bytes(match small {
-            Small::First(number) => u64::from(number) * self.plan.unit + again,
-            Small::None | Small::Beside => self.plan.place(u64::from(self.data) + 1) + again,
-            Small::Inside => self.next_piece(0, self.round),
-        });
-        let piece = match small {
-            Small::Inside => piece.min(self.length),
-            _ => piece,
+        let at = match small {
+            Small::First(number) => u64::from(number) * self.plan.unit,
+            Small::None | Small::Beside => self.plan.place(u64::from(self.data) + 1),
         };
-        // A read elsewhere waits until the small write is done: a host that keeps it open would leave its cost to the data.
-        let elsewhere = Bytes(self.plan.place(u64::from(self.data) + 1));
-        probing.timed(|p| {
-            if small != Small::None {
-                p.write(offset, Bytes(piece))?;
-            }
-            p.read(elsewhere, Bytes(self.small_length()))
+        let piece = self.attempt.piece.min(self.plan.unit);
+        // The same few sectors again and again, as a table is updated.
+        let offset = Bytes(at + self.turn as u64 * piece % (8 * piece).min(self.plan.unit));
+        probing.timed(|p| match small {
+            Small::None => p.read(offset, Bytes(piece)),
+            _ => p.write(offset, Bytes(piece)),
         })?;
         Ok(())
     }
 
     /// A piece into each data unit; units that are full are followed by others.
     fn data<T: Target>(&mut self, probing: &mut Probing<'_, T>) -> Result<Nanos, ProbeError> {
-        self.data_after(probing, Small::None)
-    }
-
-    /// The same after a small write; one inside is the beginning of the first piece.
-    fn data_after<T: Target>(
-        &mut self,
-        probing: &mut Probing<'_, T>,
-        small: Small,
-    ) -> Result<Nanos, ProbeError> {
         let backwards = self.attempt.turning && self.round % 2 == 1;
         let round = self.round;
         self.round += 1;
-        let there = match small {
-            Small::Inside => self.small_length().min(self.length),
-            _ => 0,
-        };
-        let took = probing.timed(|p| self.pieces(p, (round, there), backwards))?;
+        let took = probing.timed(|p| self.pieces(p, round, backwards))?;
         self.slowest = self.slowest.max(took);
         Ok(took)
     }
@@ -306,50 +240,41 @@ impl Rounds {
     fn pieces<T: Target>(
         &self,
         probe: &mut Probe<'_, T>,
-        (round, there): (u64, u64),
+        round: u64,
         backwards: bool,
     ) -> Result<Nanos, ProbeError> {
+        let places = (self.plan.unit / self.length.max(1)).max(1);
+        // Between two units that are written in turn lie eleven others.
+        let shift = round / places % 11;
         let mut spent = Nanos::ZERO;
         for number in 0..self.data {
             let number = match backwards {
                 true => self.data - 1 - number,
                 false => number,
             };
-            let there = if number == 0 { there } else { 0 };
-            let offset = Bytes(self.next_piece(number, round) + there);
-            if there < self.length {
-                spent += probe.write(offset, Bytes(self.length - there))?;
-            }
+            let begin = self.plan.place(u64::from(number)) + shift * self.plan.unit;
+            let offset = Bytes(begin + round % places * self.length);
+            spent += probe.write(offset, Bytes(self.length))?;
         }
         Ok(spent)
     }
 }
 
-/// Middle times of the data without a small write, after one that closes no unit, and after one beside the data, if there were
-/// enough turns and one unit more does harm each time. Of as many turns as are wanted a stall may have struck one of each kind.
-fn levels(alone: Vec<f64>, inside: Vec<f64>, mut beside: Vec<f64>) -> Option<Levels> {
+/// Middle times of the data without a small write and after one beside it, if there were enough turns and one unit more does
+/// harm each time. Of as many turns as are wanted a stall may have struck one on either side.
+fn levels(mut alone: Vec<f64>, mut beside: Vec<f64>) -> Option<(f64, f64)> {
+    alone.sort_unstable_by(f64::total_cmp);
     beside.sort_unstable_by(f64::total_cmp);
-    let turns = alone.len().min(beside.len()).min(inside.len());
-    let left_out = usize::from(turns >= TURNS.0);
-    let least = beside.get(left_out).copied();
-    let slow = median(&beside);
-    for harmless in [&alone, &inside] {
-        let mut sorted = harmless.clone();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let deep =
-            turns + 1 == TURNS.1 && beside.first() > sorted.last().map(|t| DEEP * t).as_ref();
-        let most = sorted.iter().rev().nth(left_out).copied();
-        let harm = slow >= HARM * median(harmless) && least > most;
-        if !harm || turns < TURNS.1 && !deep {
-            return None;
-        }
+    let turns = alone.len().min(beside.len());
+    let deep = turns + 1 == TURNS.1 && beside.first() > alone.last().map(|t| DEEP * t).as_ref();
+    if turns < TURNS.1 && !deep {
+        return None;
     }
-    let (alone, inside) = (median(&alone), median(&inside));
-    Some(Levels {
-        fast: alone.max(inside),
-        slow,
-        interrupted: inside >= INTERRUPTED * alone,
-    })
+    let left_out = usize::from(turns >= TURNS.0);
+    let most = alone.iter().rev().nth(left_out).copied();
+    let least = beside.get(left_out).copied();
+    let (fast, slow) = (median(&alone), median(&beside));
+    (slow >= HARM * fast && least > most).then_some((fast, slow))
 }
 
 /// What the times after small writes to the first units say.
@@ -490,32 +415,12 @@ mod tests {
 
     #[test]
     fn one_unit_more_must_do_harm_each_time() {
-        let of = |alone: Vec<f64>, beside: Vec<f64>| {
-            let found = levels(alone.clone(), alone, beside);
-            found.map(|l| (l.fast, l.slow, l.interrupted))
-        };
-        assert_eq!(of(vec![1.0; 3], vec![3.0; 3]), Some((1.0, 3.0, false)));
-        assert_eq!(of(vec![1.0; 2], vec![3.0; 2]), None);
-        assert_eq!(of(vec![1.0; 2], vec![9.0; 2]), Some((1.0, 9.0, false)));
-        assert_eq!(of(vec![1.0, 1.0, 5.0], vec![3.0; 3]), None);
+        assert_eq!(levels(vec![1.0; 3], vec![3.0; 3]), Some((1.0, 3.0)));
+        assert_eq!(levels(vec![1.0; 2], vec![3.0; 2]), None);
+        assert_eq!(levels(vec![1.0; 2], vec![9.0; 2]), Some((1.0, 9.0)));
+        assert_eq!(levels(vec![1.0, 1.0, 5.0], vec![3.0; 3]), None);
         let stalled = vec![1.0, 1.0, 1.0, 1.0, 5.0];
-        assert_eq!(of(stalled, vec![3.0; 5]), Some((1.0, 3.0, false)));
-        assert_eq!(of(vec![1.0; 3], vec![1.2; 3]), None);
-    }
-
-    #[test]
-    fn a_small_write_that_closes_no_unit_is_what_others_are_compared_with() {
-        // A reader that keeps a write open: any other one ends it.
-        let found = levels(vec![1.0; 3], vec![1.5; 3], vec![9.0; 3]).unwrap();
-        assert_eq!(
-            (found.fast, found.slow, found.interrupted),
-            (1.5, 9.0, true)
-        );
-        // That all units delay the data as much shows no closed unit.
-        let times = vec![vec![1.5, 1.5]; 16];
-        let judged = judge(&times, (found.fast, found.slow));
-        assert_eq!(judged.others, 0);
-        // Nothing follows where a write that closes none does as much harm.
-        assert_eq!(levels(vec![1.0; 3], vec![8.9; 3], vec![9.0; 3]), None);
+        assert_eq!(levels(stalled, vec![3.0; 5]), Some((1.0, 3.0)));
+        assert_eq!(levels(vec![1.0; 3], vec![1.2; 3]), None);
     }
 }

@@ -10,8 +10,7 @@ mod transcript;
 use super::confidence::Strength;
 use super::fat::{FACTOR, compare};
 use super::finding::{Finding, Value, counted, size};
-use super::flash::UNIT;
-use super::page::{LARGER, PAGE};
+use super::flash::{LARGER, PAGE, UNIT};
 use super::{Basis, Report, open_answers};
 use crate::flashbench::{
     Certainty, Order, RecordError, SHORTEST, Split, median, open_units, splits, trials,

@@ -20,32 +20,6 @@ pub(super) fn change(profile: &mut Profile, dice: &mut Dice) {
     }
 }
 
-/// AUs of three times a power of two, from 3 MiB to 48 MiB, whose pages and writes agree at common multiples only; a FAT area at the
-/// beginning half of the time.
-pub(super) fn beat(profile: &mut Profile, dice: &mut Dice) {
-    let unit = program_unit(profile);
-    let Some(card) = &mut profile.card else {
-        return;
-    };
-    let most = (512 << 10) / unit.max(1);
-    let page = unit * dice.power(0, 4).min(most.max(1));
-    card.page_kib = Some((page >> 10) as u32);
-    card.au_kib = ((3 * dice.power(20, 24)).next_multiple_of(page) >> 10) as u32;
-    card.open_aus = 2 + dice.below(5) as u32;
-    card.states_in_ram = 1 + dice.below(u64::from(card.open_aus)) as u32;
-    card.deferred_merges = 0;
-    card.out_of_order = out_of_order(dice);
-    card.log_kib = log(card.out_of_order, card, page, dice);
-    card.small_writes = None;
-    card.shared_log = None;
-    card.fat = (dice.below(2) == 0).then(|| FatSection {
-        first_au: 0,
-        apart_aus: 1,
-        slc: false,
-        ..fat(card, page, dice)
-    });
-}
-
 fn structure(card: &mut CardSection, program_unit: u64, dice: &mut Dice) {
     // Up to sixteen program units, and 512 KiB.
     let most = (512 << 10) / program_unit.max(1);

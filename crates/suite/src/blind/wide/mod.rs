@@ -63,9 +63,6 @@ const SERIES: u64 = 0x9e37_79b9_7f4a_7c15;
 const PLAIN_EVERY: u64 = 4;
 /// Of so many devices one is a drive with a page map, where the choice is free.
 const DRIVE_EVERY: u64 = 5;
-/// Of so many devices in a row this one is a card whose pages and AUs beat with the writes, on a reader that keeps writes open.
-const BEAT_EVERY: u64 = 8;
-const BEAT: u64 = 6;
 /// Draws until one fits together; then the profile is taken as it is.
 const ATTEMPTS: u32 = 12;
 /// The longest prior use, in requests of 1 MiB.
@@ -102,15 +99,8 @@ pub fn draw(number: u64, seed: u64) -> Result<Drawn, BlindError> {
             break;
         }
     }
-    let (mut profile, mut host) =
+    let (profile, host) =
         found.ok_or_else(|| BlindError::NoFittingHost(base.device.name.clone()))?;
-    if cards && number % BEAT_EVERY == BEAT {
-        // Dice of its own: the other devices of the series stay as they are.
-        let mut dice = Dice::new(SERIES ^ BEAT, seed, number);
-        if let Some(found) = beating(&profile, &mut dice) {
-            (profile, host) = found;
-        }
-    }
     let begin = match cards && dice.below(4) == 0 {
         true => begin(&profile, &mut dice),
         false => 0,
@@ -132,36 +122,16 @@ pub fn draw(number: u64, seed: u64) -> Result<Drawn, BlindError> {
     })
 }
 
-/// A device that throttles does so within so many kelvin of its surroundings.
-const WARMER_K: f64 = 30.0;
-
 /// Draws the surroundings, 15 °C to `warmest`; one device in six throttles within 30 °C of them.
 fn throttle(profile: &mut Profile, warmest: f64, dice: &mut Dice) {
     let thermal = &mut profile.thermal;
     thermal.ambient_c = dice.between(15.0, warmest);
     if dice.below(6) == 0 {
-        thermal.throttle_start_c = thermal.ambient_c + dice.between(1.0, WARMER_K);
+        thermal.throttle_start_c = thermal.ambient_c + dice.between(1.0, 30.0);
         thermal.throttle_full_c = thermal.throttle_start_c + dice.between(1.0, 15.0);
         thermal.throttle_clock = dice.between(0.1, 0.8);
         thermal.warning_c = thermal.warning_c.min(thermal.throttle_start_c);
     }
-}
-
-/// The card with AUs of three times a power of two, on a reader that keeps short writes open if it fits one.
-fn beating(profile: &Profile, dice: &mut Dice) -> Option<(Profile, HostProfile)> {
-    let hosts = library::HOSTS.iter().filter_map(|e| e.host_profile().ok());
-    let keeps = |host: &HostProfile| host.stage.iter().any(|s| s.keeps_writes_open);
-    let hosts: Vec<HostProfile> = hosts.filter(keeps).collect();
-    for _ in 0..ATTEMPTS {
-        let mut profile = profile.clone();
-        card::beat(&mut profile, dice);
-        let fits = |host: &&HostProfile| Device::new(&profile, host, 1).is_ok();
-        let reader = hosts.iter().find(fits).cloned();
-        if let Some(host) = reader.or_else(|| host(&profile, dice)) {
-            return Some((profile, host));
-        }
-    }
-    None
 }
 
 /// A host to which a device of this profile can be attached.
@@ -239,13 +209,8 @@ pub fn try_out(
         let quiet = Disturbance::default();
         let again = report_of(&tried.drawn, quiet, seed ^ number, stop).map_err(fault)?;
         let Some(again) = again else { return Ok(None) };
-        let direct = undisturbed::Direct {
-            rates: visible::rates(&tried.drawn).map_err(fault)?,
-            carried: tried.drawn.truth.carried_bytes_per_s,
-            throttles: tried.drawn.truth.throttles,
-            disturbed: tried.drawn.disturbance.stops(),
-        };
-        let measured = undisturbed::judge(&tried.report, &again, &direct);
+        let disturbed = tried.drawn.disturbance.stops();
+        let measured = undisturbed::judge(&tried.report, &again, disturbed);
         tried.judged.extend(measured);
     }
     Ok(Some(tried))

@@ -54,11 +54,9 @@ fn rule(truth: &Truth, id: &str) -> Option<(bool, Rule)> {
         Value::Bytes(b) => b,
         _ => u64::MAX,
     };
-    // A range is right if it holds a right number.
-    let counts = |truth: &[u32], v: Value| match v {
-        Value::Count(n) => truth.contains(&n),
-        Value::Range(low, high) => truth.iter().any(|n| (low..=high).contains(n)),
-        _ => false,
+    let count = |v: Value| match v {
+        Value::Count(n) => n,
+        _ => u32::MAX,
     };
     Some(match id {
         "unit" => (
@@ -70,16 +68,16 @@ fn rule(truth: &Truth, id: &str) -> Option<(bool, Rule)> {
             Box::new(move |v| truth.offset == Some(bytes(v))),
         ),
         "page" => (
-            truth.page.is_some(),
-            Box::new(move |v| truth.page == Some(bytes(v))),
+            !truth.pages.is_empty(),
+            Box::new(move |v| truth.pages.contains(&bytes(v))),
         ),
         "open-linear" => (
             !truth.open_linear.is_empty(),
-            Box::new(move |v| counts(&truth.open_linear, v)),
+            Box::new(move |v| truth.open_linear.contains(&count(v))),
         ),
         "open-random" => (
             !truth.open_random.is_empty(),
-            Box::new(move |v| counts(&truth.open_random, v)),
+            Box::new(move |v| truth.open_random.contains(&count(v))),
         ),
         "fat" => (
             truth.card,

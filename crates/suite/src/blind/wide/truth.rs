@@ -13,10 +13,9 @@ pub struct Truth {
     pub unit: Option<u64>,
     /// First boundary of a unit in the part that is probed, bytes.
     pub offset: Option<u64>,
-    /// The controller page of a card, bytes: what its firmware reads and programs as one. A drive maps single pages, and has none.
-    pub page: Option<u64>,
-    /// What one array read of a card brings, bytes: a flash page on all planes. Several of them are a controller page.
-    pub read: Option<u64>,
+    /// Sizes that are right for what a read sees as a page, bytes: a flash page on one plane or on all, a program unit,
+    /// and on a card what the firmware handles as one.
+    pub pages: Vec<u64>,
     /// Open units for data.
     pub open: Option<u32>,
     /// Numbers of units that are right for those that can be written in turn.
@@ -43,17 +42,15 @@ pub struct Truth {
     pub map_ranges: Vec<u64>,
     /// Whether discards reach the device.
     pub discard: bool,
-    /// What the slowest stage between program and device carries, bytes per second: no rate is above it.
-    pub carried_bytes_per_s: Option<f64>,
-    /// Whether it may throttle within the warmth that a probe causes.
-    pub throttles: bool,
 }
 
-/// Numbers of units that can be written in turn: the open ones, or these and as many as share a log, to which writes cost more,
-/// but no merge for each piece.
+/// Numbers of units that can be written in turn: the open ones. With a log for `sharing` more, writes to all of these cost more,
+/// but no merge for each piece; as units that were written before may hold some of the open places, there are as many fewer.
 fn in_turn(open: u32, sharing: u32) -> Vec<u32> {
-    let shared = (sharing > 0).then_some(open.saturating_add(sharing));
-    std::iter::once(open).chain(shared).collect()
+    let shared = (sharing > 0).then_some(sharing..=open.saturating_add(sharing));
+    std::iter::once(open)
+        .chain(shared.into_iter().flatten())
+        .collect()
 }
 
 /// First units, of which one may be treated otherwise.
@@ -96,13 +93,8 @@ impl Truth {
             Some(_) => Self::of_card(profile, begin),
             None => Self::of_drive(profile),
         };
-        let links: Vec<&str> = profile.interface.iter().map(|i| i.link.as_str()).collect();
-        let chain = host.attach(&links).ok();
         Truth {
             discard: host.stage.iter().all(|s| s.discard),
-            throttles: profile.thermal.throttle_start_c - profile.thermal.ambient_c
-                <= super::WARMER_K,
-            carried_bytes_per_s: chain.map(|(_, chain)| chain.rate.as_mb_per_s() * 1e6),
             ..truth
         }
     }
@@ -115,6 +107,8 @@ impl Truth {
         let page = card
             .page_kib
             .map_or(program_unit(profile), |kib| u64::from(kib) << 10);
+        let flash_page = u64::from(profile.nand.page_kib) << 10;
+        let planes = u64::from(profile.nand.planes);
         let kept = card.fat.as_ref().map_or(0, |fat| fat.open_aus);
         let open = card.open_aus - kept.min(card.open_aus);
         let sharing = card.shared_log.as_ref().map_or(0, |log| log.aus);
@@ -130,14 +124,12 @@ impl Truth {
             card: true,
             unit: Some(unit),
             offset: Some((unit - begin % unit) % unit),
-            page: Some(page),
-            read: Some(u64::from(profile.nand.page_kib) << 10)
-                .map(|p| p * u64::from(profile.nand.planes)),
+            pages: vec![page, program_unit(profile), flash_page, flash_page * planes],
             open: Some(open),
             open_linear: in_turn(open, sharing),
             open_random: match card.out_of_order {
                 // A log takes pages in any order.
-                OutOfOrder::Rewrite if sharing > 0 => [vec![0], in_turn(open, sharing)].concat(),
+                OutOfOrder::Rewrite if sharing > 0 => vec![0, sharing, open + sharing],
                 OutOfOrder::Rewrite => vec![0],
                 // A short log is full at once.
                 OutOfOrder::Log => [vec![0], in_turn(open, sharing)].concat(),
@@ -156,6 +148,7 @@ impl Truth {
         let cache = profile.ftl.as_ref().and_then(|f| f.slc_cache.as_ref());
         let controller = profile.controller.as_ref();
         Truth {
+            pages: vec![page, page * u64::from(nand.planes), program_unit(profile)],
             parts: vec![nand.channels, dies, dies * nand.planes],
             slc_superblock: u64::from(dies * nand.planes) * u64::from(nand.word_lines) * page,
             slc: cache.map(|c| ((c.static_gb + c.dynamic_gb) * 1e9) as u64),

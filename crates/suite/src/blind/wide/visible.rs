@@ -72,41 +72,6 @@ pub(super) fn questions(drawn: &Drawn) -> Result<Vec<&'static str>, BlindError> 
     Ok(seen)
 }
 
-/// Lengths of reads whose difference gives a rate, and reads at once whose total time gives one.
-const RATE_LENGTHS: [u64; 2] = [64 << 10, 512 << 10];
-const RATE_READS: (u64, u32) = (32, 8);
-
-/// Rates at which long reads bring data, bytes per second: by how much longer a read of more data takes, and by the total time of
-/// several at once.
-pub(super) fn rates(drawn: &Drawn) -> Result<Vec<f64>, BlindError> {
-    let mut copy = Copy::of(drawn)?;
-    let [short, long] = RATE_LENGTHS;
-    let (count, depth) = RATE_READS;
-    for place in 0..count {
-        copy.time(OpKind::Write, place * long, long)?;
-    }
-    copy.settle()?;
-    // Every eleventh place, so that none continues the one before.
-    let places: Vec<u64> = (0..count).map(|n| n * 11 % count * long).collect();
-    let mut more_us = Vec::new();
-    for at in &places {
-        let least = copy.time(OpKind::Read, *at, short)?;
-        let other = (at + long * count / 2) % (count * long);
-        more_us.push(copy.time(OpKind::Read, other, long)? - least);
-    }
-    more_us.sort_unstable_by(f64::total_cmp);
-    let more_us = more_us[more_us.len() / 2].max(1e-3);
-    let all_us = copy
-        .many(OpKind::Read, &places, long, depth)?
-        .last()
-        .copied();
-    let all_us = all_us.unwrap_or(f64::INFINITY);
-    Ok(vec![
-        (long - short) as f64 / more_us * 1e6,
-        (count * long) as f64 / all_us * 1e6,
-    ])
-}
-
 /// An undisturbed copy of a device.
 struct Copy {
     target: Part<SimTarget>,
@@ -189,7 +154,7 @@ impl Copy {
         let (Some(unit), Some(first)) = (truth.unit, truth.offset) else {
             return Ok(seen);
         };
-        let page = truth.page.unwrap_or(512);
+        let page = truth.pages.first().copied().unwrap_or(512);
         let capacity = self.target.capacity().0;
         // The second boundary has a whole unit before it, which is written to its end: opening the next one merges nothing.
         let boundary = first + unit;
@@ -203,19 +168,13 @@ impl Copy {
             && unit * BOUNDARIES <= share.min(capacity);
         let across_unit = self.across(boundary)?;
         let across_page = self.across(boundary + page.min(unit / 2))?;
-        // One of those within a controller page, where it consists of several reads.
-        let read_page = truth.read.filter(|read| *read < page);
-        let across_read = read_page
-            .map(|read| self.across(boundary + read))
-            .transpose()?;
         let within = self.across(boundary + 1024)?;
         let read = across_unit - across_page >= READ_US && 14 * unit <= 512 << 20;
         let units = unit > PAGE_MAX && (read || written);
         let pages =
             across_page - within >= READ_US || (unit == page && across_unit - within >= READ_US);
         // Alone, a boundary from the smallest unit on may be that of a unit.
-        let stands_out = across_read.is_none_or(|read| across_page - read >= READ_US);
-        if pages && stands_out && (page < UNIT_MIN || units) {
+        if pages && (page < UNIT_MIN || units) {
             seen.push("page");
         }
         if units {
