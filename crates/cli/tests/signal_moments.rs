@@ -52,7 +52,7 @@ fn commands(tiny: &str) -> Vec<(&'static str, Vec<String>)> {
         ("review-ssd", "review sim:sm2708-250gb --quick -o out"),
         ("probe", "probe sim:reference-nvme-64gb -o out"),
         ("probe-self-test", "probe --self-test --devices 100000"),
-        ("advise", "advise sim:kingston-8gb"),
+        ("advise", "advise sim:kingston-8gb --for rootfs"),
         ("verify", "verify sim:samsung-pro-32gb -o out"),
         ("serve", "serve TINY --nbd unix:card.sock --store card.img"),
         (
