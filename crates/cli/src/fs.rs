@@ -342,7 +342,7 @@ fn cut(
         systems,
         points,
         jobs,
-        &interrupt,
+        interrupt,
         console,
     );
     if interrupt.asked() {

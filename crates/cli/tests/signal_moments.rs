@@ -20,8 +20,10 @@ use std::time::{Duration, Instant};
 const TICKS: u64 = 42;
 /// Time of the wall after the signal.
 const WALL: Duration = Duration::from_secs(20);
-/// The earliest and the latest moment after the start, seconds.
-const MOMENTS: (f64, f64) = (0.002, 1.0);
+/// Earliest moment after the start, seconds.
+const FIRST_S: f64 = 0.002;
+/// Times that the latest moment (1 s) is the double of an earlier one.
+const OCTAVES: u64 = 9;
 
 /// A load that takes longer than any moment here.
 const JOB: &str = "[a]\nrw=randrw\nbs=4k\niodepth=4\nnorandommap\nnumber_ios=100000000\n";
@@ -204,7 +206,8 @@ fn campaign(seed: u64, count: u64, chosen: impl Fn(&str) -> bool) {
     for number in 0..count {
         let (name, arguments) = commands[number as usize % commands.len()];
         let share = random.below(1 << 20) as f64 / f64::from(1 << 20);
-        let at = MOMENTS.0 * (MOMENTS.1 / MOMENTS.0).powf(share);
+        let octave = (1u32 << random.below(OCTAVES)) as f64;
+        let at = FIRST_S * octave * (1.0 + share);
         let signal = ["INT", "TERM"][random.below(2) as usize];
         interrupt(name, arguments, &result, (at, signal));
     }

@@ -121,7 +121,7 @@ impl Claims {
         }
         let number = self.claims.len();
         if let Some(file) = claim.spot.file() {
-            self.by_file.entry(file.clone()).or_default().push(number);
+            self.by_file.entry(*file).or_default().push(number);
         }
         let name = claim.spot.in_small_letters();
         self.by_name.entry(name).or_default().push(number);

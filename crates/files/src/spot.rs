@@ -87,7 +87,7 @@ impl Spot {
 
     /// Folder and name, equal for names that differ in case only.
     pub fn in_small_letters(&self) -> (FileId, Vec<String>) {
-        (self.folder.clone(), lower(&self.rest))
+        (self.folder, lower(&self.rest))
     }
 
     /// Whether both are one file: the same name in the same folder, or two names of one file (hard links).

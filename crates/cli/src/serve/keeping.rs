@@ -452,7 +452,7 @@ mod tests {
                 offset,
                 length,
                 data,
-                durable: number % 3 == 0,
+                durable: number.is_multiple_of(3),
             };
             let wall = Nanos(number * 50_000_000);
             service.run(wall, &mut Vec::new());
