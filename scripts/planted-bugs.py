@@ -132,7 +132,7 @@ FAULTS = [
      "collection: the host takes the room of its checkpoints", "exact collection_makes_room"),
     ("ftl/page_map/pacing.rs", "u128::from(grants) * u128::from(room - last) / u128::from((start - last).max(1))", "u128::from(grants) / u128::from((start - last).max(1)) * u128::from(room - last)",
      "collection: less than a unit per job earns the host nothing", "gc_pacing a_write_waits_for_its_share_of_collection_after"),
-    ("ftl/page_map/log/choice.rs", "Cause::Refresh => self.loan_per_move(),", "Cause::Refresh => 0,",
+    ("ftl/page_map/log/choice.rs", "(Cause::Refresh, _) | (Cause::Collect, Pool::Map) => self.loan_per_move(),", "(Cause::Refresh, _) | (Cause::Collect, Pool::Map) => 0,",
      "collection: the host waits while a superblock is levelled", "gc_pacing a_write_does_not"),
     ("ftl/page_map/writes/admission.rs", "            self.writes.used += chunk;", "",
      "buffer: it has no end", "conservation"),
