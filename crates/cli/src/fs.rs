@@ -166,7 +166,6 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         .iter()
         .map(|name| Subject::open(name, host, console))
         .collect::<Result<_, _>>()?;
-    let interrupt = Interrupt::listen()?;
     let files = claim(&arguments, &subjects)?;
     let folders = arguments.output.iter().chain(&arguments.trace);
     let _made: Vec<output::Made> = folders
@@ -174,12 +173,11 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         .collect::<Result<_, _>>()?;
     files.check()?;
     if let Some(points) = arguments.cuts {
-        return cut(
-            &arguments, points, &kernel, &subjects, &chosen, &interrupt, console,
-        );
+        return cut(&arguments, points, &kernel, &subjects, &chosen, console);
     }
     let mut kept = Kept::all(&arguments, &chosen, &subjects, &kernel.version, console)?;
     let plans = plans(&arguments, &chosen, &subjects);
+    let interrupt = Interrupt::listen()?;
     let began = Instant::now();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let measured = cells::measure_all(
@@ -329,12 +327,12 @@ fn cut(
     kernel: &Kernel,
     subjects: &[Subject],
     chosen: &Chosen,
-    interrupt: &Interrupt,
     console: &Console,
 ) -> Result<Exit, Failure> {
     let [subject] = subjects else {
         return Err(Failure::usage("--cuts: give one target"));
     };
+    let interrupt = Interrupt::listen()?;
     let (systems, jobs) = (chosen.file_systems(), arguments.jobs);
     let rows = cuts::run(
         &kernel.path,
@@ -342,7 +340,7 @@ fn cut(
         systems,
         points,
         jobs,
-        interrupt,
+        &interrupt,
         console,
     );
     if interrupt.asked() {

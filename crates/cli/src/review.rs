@@ -222,7 +222,6 @@ fn one(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
         .clone()
         .unwrap_or_else(|| default_folder(&spec.profile.device.name));
     arguments.claim(&folder)?;
-    let interrupt = Interrupt::listen()?;
     let _made = output::check_folder(&folder)?;
     let place = Place::look(
         Some(folder.join(steps::IN_FOLDER)),
@@ -241,6 +240,7 @@ fn one(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
         modes: arguments.mode.clone(),
         ..arguments.options(&mut keeper)
     };
+    let interrupt = Interrupt::listen()?;
     let measure = |watch: &mut Watch| procedure.run(&spec, &options, watch, &|| interrupt.asked());
     let watch = Watch {
         line: Line::new("review"),

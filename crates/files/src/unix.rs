@@ -218,6 +218,16 @@ pub fn sync_folder_of(path: &Path) -> io::Result<()> {
 
 /// Writes a partial file, and removes it.
 fn try_out(place: &Place) -> io::Result<()> {
+    // A file without a name leaves nothing behind, whatever ends the process.
+    #[cfg(target_os = "linux")]
+    if let Ok(file) = openat(
+        &place.folder,
+        ".",
+        OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC,
+        OWNER_ONLY,
+    ) {
+        return File::from(file).write_all(&TRIAL);
+    }
     let (partial, mut file) = Partial::create(&place.folder, &place.name, OWNER_ONLY)?;
     file.write_all(&TRIAL)?;
     drop(partial);

@@ -147,12 +147,11 @@ pub struct Arguments {
 pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     arguments.take_fio_options()?;
     let jobs = arguments.read(console)?;
-    // A check of the outputs leaves no partial file if a signal comes meanwhile.
-    let interrupt = Interrupt::listen()?;
     let _made = check_outputs(&arguments, &jobs, console)?;
     let journal = arguments.output.as_deref().and_then(steps::beside);
     let place = Place::look(journal, arguments.resume, console)?;
     place.check(&arguments.asked(&jobs))?;
+    let interrupt = Interrupt::listen()?;
     if crate::target::real::is_real(arguments.target()) {
         return run_real(&arguments, &jobs, place, interrupt, console);
     }

@@ -58,9 +58,9 @@ pub fn run(
     threads: ThreadArguments,
     console: &Console,
 ) -> Result<PoolRun, Failure> {
-    let interrupt = Interrupt::listen()?;
     let _made = output::check_folder(folder)?;
     let store = Store::open(folder).map_err(Failure::file)?;
+    let interrupt = Interrupt::listen()?;
     let threads = threads.within_memory(plan.device_memory, console);
     let mut line = Line::new("sweep");
     let mut tell = |now: SweepProgress| {
