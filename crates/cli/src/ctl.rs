@@ -63,7 +63,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
 fn ask(arguments: &Arguments, command: &str) -> io::Result<String> {
     let (answered, wait) = channel();
     let (socket, command) = (arguments.socket.clone(), command.to_string());
-    // Where the server does not answer, the thread stays until the process ends.
+    // If the server does not answer, the thread stays until the process ends.
     std::thread::Builder::new().spawn(move || answered.send(converse(&socket, &command)))?;
     wait.recv_timeout(PATIENCE).unwrap_or_else(|_| {
         let seconds = PATIENCE.as_secs();

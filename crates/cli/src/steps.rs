@@ -306,7 +306,7 @@ impl Keeper {
     /// `Exit::Usage` if the target is empty and the one of the interrupted run was not.
     #[cfg(target_os = "linux")]
     pub fn recognize(&mut self, volume: &Volume) -> Result<(), Failure> {
-        // Without samples, nothing is recognised, and the measurement is none the worse.
+        // Samples only serve to recognise the target on `--resume`; the measurement needs none.
         self.sampler = Sampler::of(volume).ok();
         let Some(earlier) = &mut self.earlier else {
             return Ok(());

@@ -31,7 +31,7 @@ pub enum InputError {
     /// The system refuses.
     #[error("cannot read {what} {}: {error}{}", path.display(), remedy(error))]
     Io {
-        /// What the file holds, with its article.
+        /// Kind of the file with its article, such as `the job file`.
         what: String,
         /// File that was to be read.
         path: PathBuf,
@@ -41,7 +41,7 @@ pub enum InputError {
     /// It is too large for the memory there is.
     #[error("{what} {} is larger than the limit of {limit}, which memory or the kind of file sets; check that it is the right file", path.display())]
     TooLarge {
-        /// What the file holds, with its article.
+        /// Kind of the file with its article, such as `the job file`.
         what: String,
         /// File that was to be read.
         path: PathBuf,
@@ -51,7 +51,7 @@ pub enum InputError {
     /// It was found in a folder, or must be kept, and is a FIFO, a device or the like.
     #[error("{what} {} is not a regular file; put a regular file there", path.display())]
     NotRegular {
-        /// What the file holds, with its article.
+        /// Kind of the file with its article, such as `the job file`.
         what: String,
         /// File that was to be read.
         path: PathBuf,
@@ -62,7 +62,7 @@ pub enum InputError {
     /// It should be a text and is not.
     #[error("{what} {} is not UTF-8 text: byte {offset} is invalid; save it as UTF-8", path.display())]
     NotText {
-        /// What the file holds, with its article.
+        /// Kind of the file with its article, such as `the job file`.
         what: String,
         /// File that was to be read.
         path: PathBuf,
@@ -229,7 +229,7 @@ fn is_fifo(_: &Metadata) -> bool {
 fn open_fifo(path: &Path) -> io::Result<File> {
     let (opened, wait) = channel();
     let place = path.to_path_buf();
-    // Where nobody comes, the thread stays until the process ends.
+    // If no writer opens the FIFO, the thread stays until the process ends.
     std::thread::Builder::new().spawn(move || opened.send(File::open(place)))?;
     wait.recv_timeout(LONGEST_WAIT).unwrap_or_else(|_| {
         let seconds = LONGEST_WAIT.as_secs();

@@ -39,7 +39,7 @@ pub struct MemoryError {
     pub left: Bytes,
     /// Cause of the limit, and a remedy.
     limit: &'static str,
-    /// What else helps.
+    /// Remedy that needs no change of the limit.
     remedy: &'static str,
 }
 

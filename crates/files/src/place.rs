@@ -87,7 +87,7 @@ impl Place {
             return Ok(());
         };
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        // What cannot be read cannot be asked; not every file system has locks.
+        // An unreadable file cannot be tested for a lock; some file systems have no locks.
         let Ok(file) = openat(&self.folder, &self.name, flags, Mode::empty()) else {
             return Ok(());
         };

@@ -109,7 +109,7 @@ fn check_plain(file: &Path) -> Result<(), Failure> {
             "{} is not a regular file; move it, or name another --store",
             file.display()
         ))),
-        // What is not there is for the reading to say.
+        // A missing file is reported when it is read.
         _ => Ok(()),
     }
 }

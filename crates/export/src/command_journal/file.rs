@@ -40,7 +40,7 @@ impl CommandJournal {
             committed,
             rest,
         } = entry::split_head(bytes)?;
-        // What follows the committed entries was not acted upon: the server was killed while it wrote them.
+        // Entries after the committed ones were not carried out: the server was killed while it wrote them.
         let (all, _torn) = rest.as_chunks::<ENTRY>();
         let read = |(number, bytes)| Entry::read(bytes, Spot { start, number });
         let numbered = (0..committed).zip(all);

@@ -165,7 +165,7 @@ impl Log {
             pool,
             empty: valid == 0 && only.is_none(),
             yield_per_move: match (cause, pool) {
-                // What these make room for is not the host's data.
+                // Refresh and collection of map pages free no space for data of the host.
                 (Cause::Refresh, _) | (Cause::Collect, Pool::Map) => self.loan_per_move(),
                 (Cause::Collect | Cause::Fold, _) => yield_per_move,
             },
