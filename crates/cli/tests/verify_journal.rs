@@ -244,7 +244,13 @@ fn killed_runs_lose_nothing_to_changed_bits_or_to_another_card() {
         }
         if card.journal().exists() {
             let ran = card.run(&["--restore"]);
-            assert_eq!(ran.code, Some(0), "{said}: {ran:?}");
+            if ran.err.contains("none held a tag") {
+                // It was killed right before its first tag or after its last one: a copy would look the same.
+                assert_eq!(ran.code, Some(13), "{said}: {ran:?}");
+                std::fs::remove_file(card.journal()).unwrap();
+            } else {
+                assert_eq!(ran.code, Some(0), "{said}: {ran:?}");
+            }
         }
         assert!(
             card.changed().is_empty() && !card.journal().exists(),

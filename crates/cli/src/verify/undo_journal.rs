@@ -172,7 +172,12 @@ pub fn close(
             place.display()
         ))
     })?;
-    Ok(kept.map(|journal| not_back(arguments, journal.path(), &missing(restored))))
+    Ok(kept.map(|journal| {
+        if restored.is_back_without_proof() {
+            return unproven(arguments, journal.path());
+        }
+        not_back(arguments, journal.path(), &missing(restored))
+    }))
 }
 
 /// Ends a run after its journal was closed and its verdict printed. The state of the data takes precedence over the
@@ -231,11 +236,6 @@ fn missing(restored: &Restored) -> String {
         return format!("nothing was restored: {evidence}");
     }
     let mut parts = Vec::new();
-    if restored.unseen.is_some() {
-        parts.push(
-            "every block holds its old contents, and none held a tag of the journal: this may be a copy of the device, which is tagged still; delete the journal only if this is the device itself".to_string(),
-        );
-    }
     let mut add = |blocks: &[u64], what: &str| {
         if !blocks.is_empty() {
             parts.push(format!("{} {what}: {}", blocks.len(), ranges(blocks)));
@@ -288,18 +288,35 @@ fn ranges(blocks: &[u64]) -> String {
 
 /// The journal is kept: which command restores, and what to do about a contact.
 pub fn not_back(arguments: &Arguments, place: &Path, why: &str) -> Failure {
-    // With the name of the journal it works in another reader and for another user as well.
-    let command = format!(
-        "nandscope verify {} --restore --journal {}",
-        arguments.target,
-        place.display()
-    );
     Failure::new(
         Exit::Unrestored,
         format!(
-            "the data on the device is not known to be all back, and the journal {} is kept: {why}; plug the device in again, without a hub and in another reader if operations fail, and repeat `{command}` until it ends with exit code 0",
-            place.display()
+            "the data on the device is not known to be all back, and the journal {} is kept: {why}; plug the device in again, without a hub and in another reader if operations fail, and repeat `{}` until it ends with exit code 0",
+            place.display(),
+            restoring(arguments, place)
         ),
+    )
+}
+
+/// The journal is kept although nothing is missing: a run that was killed right before its first tag or after its last
+/// one leaves a device that looks like a copy of itself.
+fn unproven(arguments: &Arguments, place: &Path) -> Failure {
+    Failure::new(
+        Exit::Unrestored,
+        format!(
+            "every block holds its old contents, but none held a tag of the journal {}: if this is the device itself, its data is as it was and the journal can be deleted; if it may be a copy, put the device itself in and repeat `{}`",
+            place.display(),
+            restoring(arguments, place)
+        ),
+    )
+}
+
+/// With the name of the journal it works in another reader and for another user as well.
+fn restoring(arguments: &Arguments, place: &Path) -> String {
+    format!(
+        "nandscope verify {} --restore --journal {}",
+        arguments.target,
+        place.display()
     )
 }
 

@@ -43,6 +43,12 @@ impl Restored {
         self.finished && self.unseen.is_none() && self.is_back_so_far()
     }
 
+    /// Whether every block was read back and is as it was, on a device that held no tag, so that it may be a copy of
+    /// the device itself.
+    pub fn is_back_without_proof(&self) -> bool {
+        self.finished && self.unseen.is_some() && self.is_back_so_far()
+    }
+
     /// Whether everything that was tried yet is back.
     pub(super) fn is_back_so_far(&self) -> bool {
         self.unrecognized.is_none() && !self.unsettled && self.missing() == 0
