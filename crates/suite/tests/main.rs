@@ -10,6 +10,7 @@ mod fill;
 mod flashbench;
 mod iometer;
 mod library_cards;
+mod misjudged;
 mod published;
 mod resume;
 mod review;

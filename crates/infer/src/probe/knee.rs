@@ -3,9 +3,9 @@
 
 use super::Probing;
 use super::confidence::Strength;
-use super::finding::{Finding, Value, size};
+use super::finding::{Finding, Value, counted, size};
 use super::open_answers::{self, UNITS_MAX};
-use crate::flashbench::{Knee, OpenAu, OpenUnits, Order, Rate, open_units, search};
+use crate::flashbench::{Knee, OpenAu, OpenUnits, Order, Rate, VISIBLE, open_units, search};
 use crate::quantile::median;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
@@ -381,16 +381,27 @@ pub(super) fn answer(
         return open_answers::answer(id, question, Some(found));
     };
     let (few, many) = &measured.beside;
+    let length = found.length;
+    if many.is_empty() {
+        let why = format!(
+            "pieces of {}: the rate falls after {}, and the budget ends before it could be measured again",
+            size(length),
+            counted(u64::from(units), "interleaved AU", "interleaved AUs")
+        );
+        return Finding::cannot_tell(id, question, why);
+    }
     let (fast, slow) = (median(few), median(many).max(1e-9));
     let step = fast / slow;
-    let length = found.length;
+    let repeated = match many.len() {
+        1 => "measured once each".to_string(),
+        n => format!("medians of {n} alternating measurements"),
+    };
     let numbers = format!(
-        "pieces of {}: {:.2} MB/s with {units} interleaved AUs and {:.2} MB/s with one more, medians of {} and {} alternating measurements",
+        "pieces of {}: {:.2} MB/s with {} and {:.2} MB/s with one more, {repeated}",
         size(length),
         fast / 1e6,
+        counted(u64::from(units), "interleaved AU", "interleaved AUs"),
         slow / 1e6,
-        few.len(),
-        many.len()
     );
     // Of as many as are wanted a stall may have struck one on either side, where the step is deep.
     let left_out = usize::from(many.len() >= REPEATS.0 && step >= DEEP && unit.is_some());
@@ -455,6 +466,14 @@ pub(super) fn answer(
         let why = format!("{numbers}: without the allocation unit a random order says nothing");
         return Finding::cannot_tell(id, question, why);
     }
+    if let Some(few_open) = shallow(&measured.rates, units) {
+        let evidence = format!(
+            "{numbers}; with more than {few_open} it falls by less already, as where AUs share a log, or the state of one is loaded"
+        );
+        let value = Value::Range(few_open, units);
+        let answer = format!("{few_open} to {units}");
+        return Finding::new(id, question, value, answer, Strength::Fair, evidence);
+    }
     let strength = match unit {
         None => Strength::Weak,
         Some(_) if many.len() >= REPEATS.0 && apart(0) && step >= CERTAIN => Strength::Strong,
@@ -470,9 +489,48 @@ pub(super) fn answer(
     )
 }
 
+/// The number of interleaved AUs after which the rate falls for the first time, if that is before the fall after `units`.
+fn shallow(rates: &[Rate], units: u32) -> Option<u32> {
+    let mut few: Vec<&Rate> = rates.iter().filter(|r| r.units <= units).collect();
+    few.sort_by_key(|r| r.units);
+    let last = few.last().filter(|r| r.units == units)?;
+    let best = few.iter().map(|r| r.bytes_per_s).fold(0.0, f64::max);
+    let quick = |r: &&&Rate| r.bytes_per_s * VISIBLE >= best;
+    let quickest = few.iter().rfind(quick)?;
+    (last.bytes_per_s * VISIBLE < best && quickest.units < units).then_some(quickest.units)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_first_fall_before_the_deep_one_makes_a_range() {
+        let of = |units, bytes_per_s| Rate {
+            units,
+            length: 64 << 10,
+            bytes_per_s,
+            whole: false,
+        };
+        // Four open AUs, and a log for two more.
+        let shared = [
+            of(1, 9e6),
+            of(2, 9e6),
+            of(4, 8.9e6),
+            of(6, 5e6),
+            of(7, 0.1e6),
+        ];
+        assert_eq!(shallow(&shared, 6), Some(4));
+        let plain = [
+            of(1, 9e6),
+            of(2, 9e6),
+            of(4, 8.9e6),
+            of(6, 8.8e6),
+            of(7, 0.1e6),
+        ];
+        assert_eq!(shallow(&plain, 6), None);
+        assert_eq!(shallow(&[], 6), None);
+    }
 
     #[test]
     fn a_second_unit_that_closes_the_first_needs_no_look_further_up() {

@@ -81,10 +81,59 @@ pub(super) fn transfers<T: Target>(
         ));
         let scatter = scatter_of(&lengths, &samples, [256 << 10, 512 << 10]);
         let least = (CLOCK_STEPS * probing.clock.as_secs_f64()).max(SCATTERS * scatter);
-        probing.add(rate_of((long - half, least), rate, evidence));
+        let alone = LONG as f64 / long.max(1e-9);
+        let together = match rate > FASTER * alone {
+            true => Some(together(probing, span)?),
+            false => None,
+        };
+        probing.add(match together.filter(|t| overlapped(rate, alone, *t)) {
+            Some(together) => rate_together(together, &evidence),
+            None => rate_of((long - half, least), rate, evidence),
+        });
         ahead(probing, span)?;
     }
     Ok(())
+}
+
+/// The longest read, bytes.
+const LONG: u64 = 512 << 10;
+/// Reads of that length that are under way at once, their number, and rounds of which the best counts.
+const TOGETHER: (u32, usize, u64) = (8, 64, 3);
+/// Several reads at once reach this many times the rate of one after the other at least, where the device overlaps them.
+const FASTER: f64 = 1.15;
+
+/// The rate of long reads at random places, several at once, bytes per second: more than that the link and the device do not
+/// allow.
+fn together<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<f64, ProbeError> {
+    let (depth, count, rounds) = TOGETHER;
+    let mut best = 0.0_f64;
+    for round in 0..rounds {
+        if probing.interrupted() {
+            return Err(ProbeError::Stopped);
+        }
+        let at = places(span.0, LONG, count, probing.options.seed ^ 0x1019 ^ round);
+        let ends = probing.target.many(OpKind::Read, &at, LONG as u32, depth)?;
+        let spent = ends.last().map_or(0.0, |end| end.as_secs_f64());
+        best = best.max((ends.len() as u64 * LONG) as f64 / spent.max(1e-9));
+    }
+    Ok(best)
+}
+
+/// Whether the device works on several parts of one read at once, so that more data adds less time than its transfer takes:
+/// `difference` is the rate that follows from how much longer a long read takes, `alone` that of long reads one after the
+/// other, `together` that of several at once.
+fn overlapped(difference: f64, alone: f64, together: f64) -> bool {
+    together >= FASTER * alone && difference > together
+}
+
+/// The rate of several reads at once.
+fn rate_together(together: f64, evidence: &str) -> Finding {
+    let evidence = format!(
+        "{evidence}; {} reads of 512 KiB at once reach {:.1} MB/s, less than the difference of these times would give: parts of one read overlap",
+        TOGETHER.0,
+        together / 1e6
+    );
+    rate_finding(together, evidence)
 }
 
 /// A difference of times must be so many steps of the clock, and so many times the scatter of the times: then it is known
@@ -113,7 +162,7 @@ fn spread_of(samples: &[Vec<f64>]) -> Option<f64> {
 
 /// The rate that follows from `more`, the time that 256 KiB more take, where it is `least` or longer; s.
 fn rate_of((more, least): (f64, f64), rate: f64, evidence: String) -> Finding {
-    let (id, question) = ("rate", "Rate at which more data adds to a read");
+    let (id, question) = RATE;
     if more < least {
         let why = format!(
             "{evidence}: the clock and the scatter of the times ask for a difference of {:.3} ms",
@@ -121,6 +170,13 @@ fn rate_of((more, least): (f64, f64), rate: f64, evidence: String) -> Finding {
         );
         return Finding::cannot_tell(id, question, why);
     }
+    rate_finding(rate, evidence)
+}
+
+const RATE: (&str, &str) = ("rate", "Rate at which more data adds to a read");
+
+fn rate_finding(rate: f64, evidence: String) -> Finding {
+    let (id, question) = RATE;
     let answer = format!("{:.1} MB/s", rate / 1e6);
     let value = Value::BytesPerS(rate);
     Finding::new(id, question, value, answer, Strength::Strong, evidence)
@@ -358,6 +414,18 @@ mod tests {
         let found = rate_of((30e-6, 244e-6), 8.6e9, evidence());
         assert_eq!(found.value, None);
         assert!(found.evidence.contains("0.244 ms"), "{}", found.evidence);
+    }
+
+    #[test]
+    fn a_rate_is_not_above_what_the_total_time_allows() {
+        // 51 µs more for 256 KiB, but 64 of 512 KiB at once take 9 ms.
+        assert!(overlapped(5.1e9, 1.9e9, 3.6e9));
+        let found = rate_together(3.6e9, "times");
+        assert_eq!(found.value, Some(Value::BytesPerS(3.6e9)));
+        // One read after the other: the command takes time, and the difference leaves it out.
+        assert!(!overlapped(95e6, 75e6, 76e6));
+        // No more than the link carries.
+        assert!(!overlapped(3.5e9, 1.9e9, 3.6e9));
     }
 
     #[test]

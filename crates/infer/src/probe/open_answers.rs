@@ -1,7 +1,7 @@
 //! How many units stay open, in words: questions, answers and curves, whoever measured the rates. It measures nothing.
 
 use super::confidence::Strength;
-use super::finding::{Finding, Value, size};
+use super::finding::{Finding, Value, counted, size};
 use crate::flashbench::{Certainty, Knee, OpenUnits, Order};
 use nandscope_result::Curve;
 
@@ -24,7 +24,9 @@ pub(super) fn none(
         size(length)
     );
     if !unit_known {
-        let why = format!("{evidence}; without the allocation unit that may be several of them");
+        let why = format!(
+            "{evidence}; without an allocation unit of many pieces, that may be opening the next ones"
+        );
         return Finding::cannot_tell(id, question, why);
     }
     let answer = "none".to_string();
@@ -97,7 +99,8 @@ pub(super) fn answer(
             id,
             question,
             format!(
-                "at least {units}: pieces of {pieces} into up to {units} units, and no collapse"
+                "at least {units}: pieces of {pieces} into up to {}, and no collapse",
+                counted(u64::from(units), "unit", "units")
             ),
         ),
         Knee::Unknown => Finding::cannot_tell(id, question, "fewer than two units fit the device"),

@@ -166,10 +166,12 @@ impl Counting {
     fn none<T: Target>(&mut self, probing: &mut Probing<'_, T>, rate: &Rate) {
         self.rewritten = true;
         let unit = self.layout.unit;
+        // Of few pieces to a unit, one in a few opens the next one.
+        let few = unit.is_some_and(|unit| unit < SMALL_PIECES * rate.length);
         probing.report.curves.extend(curve(Order::Random, &[*rate]));
         probing.add(open_answers::none(
             QUESTIONS[1],
-            unit.is_some(),
+            unit.is_some() && !few,
             rate.length,
         ));
     }
@@ -245,7 +247,7 @@ impl Counting {
             let best = rates.map(|r| r.bytes_per_s).fold(one.bytes_per_s, f64::max);
             self.in_order = Some(best);
         }
-        if let Some(Value::Count(units)) = finding.value {
+        if let Some(Value::Count(units) | Value::Range(_, units)) = finding.value {
             short_rate(probing, &plan, order, (units, length))?;
         }
         add(probing, finding);
@@ -363,6 +365,9 @@ fn curve(order: Order, rates: &[Rate]) -> Option<Curve> {
 /// A piece at a random place costs this share of the time to write the whole unit in order more at least, where the unit is
 /// rewritten for it: on average a third of its pages are copied, by a controller that may be some times as fast as the link.
 const REWRITTEN: f64 = 0.05;
+
+/// A unit of fewer pieces is full so soon that opening the next one costs as much as rewriting it.
+const SMALL_PIECES: u64 = 8;
 
 /// Long pieces of a unit that is not rewritten are written in any order at this share of the rate in order at least.
 const AS_QUICK: f64 = 0.8;

@@ -209,8 +209,11 @@ pub fn try_out(
         let quiet = Disturbance::default();
         let again = report_of(&tried.drawn, quiet, seed ^ number, stop).map_err(fault)?;
         let Some(again) = again else { return Ok(None) };
-        let disturbed = tried.drawn.disturbance.stops();
-        let measured = undisturbed::judge(&tried.report, &again, disturbed);
+        let direct = undisturbed::Direct {
+            carried: tried.drawn.truth.carried_bytes_per_s,
+            disturbed: tried.drawn.disturbance.stops(),
+        };
+        let measured = undisturbed::judge(&tried.report, &again, &direct);
         tried.judged.extend(measured);
     }
     Ok(Some(tried))

@@ -54,9 +54,11 @@ fn rule(truth: &Truth, id: &str) -> Option<(bool, Rule)> {
         Value::Bytes(b) => b,
         _ => u64::MAX,
     };
-    let count = |v: Value| match v {
-        Value::Count(n) => n,
-        _ => u32::MAX,
+    // A range is right if it holds a right number.
+    let counts = |truth: &[u32], v: Value| match v {
+        Value::Count(n) => truth.contains(&n),
+        Value::Range(low, high) => truth.iter().any(|n| (low..=high).contains(n)),
+        _ => false,
     };
     Some(match id {
         "unit" => (
@@ -73,11 +75,11 @@ fn rule(truth: &Truth, id: &str) -> Option<(bool, Rule)> {
         ),
         "open-linear" => (
             !truth.open_linear.is_empty(),
-            Box::new(move |v| truth.open_linear.contains(&count(v))),
+            Box::new(move |v| counts(&truth.open_linear, v)),
         ),
         "open-random" => (
             !truth.open_random.is_empty(),
-            Box::new(move |v| truth.open_random.contains(&count(v))),
+            Box::new(move |v| counts(&truth.open_random, v)),
         ),
         "fat" => (
             truth.card,

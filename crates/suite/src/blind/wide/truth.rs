@@ -42,15 +42,15 @@ pub struct Truth {
     pub map_ranges: Vec<u64>,
     /// Whether discards reach the device.
     pub discard: bool,
+    /// What the slowest stage between program and device carries, bytes per second: no rate is above it.
+    pub carried_bytes_per_s: Option<f64>,
 }
 
-/// Numbers of units that can be written in turn: the open ones. With a log for `sharing` more, writes to all of these cost more,
-/// but no merge for each piece; as units that were written before may hold some of the open places, there are as many fewer.
+/// Numbers of units that can be written in turn: the open ones, or these and as many as share a log, to which writes cost more,
+/// but no merge for each piece.
 fn in_turn(open: u32, sharing: u32) -> Vec<u32> {
-    let shared = (sharing > 0).then_some(sharing..=open.saturating_add(sharing));
-    std::iter::once(open)
-        .chain(shared.into_iter().flatten())
-        .collect()
+    let shared = (sharing > 0).then_some(open.saturating_add(sharing));
+    std::iter::once(open).chain(shared).collect()
 }
 
 /// First units, of which one may be treated otherwise.
@@ -93,8 +93,11 @@ impl Truth {
             Some(_) => Self::of_card(profile, begin),
             None => Self::of_drive(profile),
         };
+        let links: Vec<&str> = profile.interface.iter().map(|i| i.link.as_str()).collect();
+        let chain = host.attach(&links).ok();
         Truth {
             discard: host.stage.iter().all(|s| s.discard),
+            carried_bytes_per_s: chain.map(|(_, chain)| chain.rate.as_mb_per_s() * 1e6),
             ..truth
         }
     }
@@ -129,7 +132,7 @@ impl Truth {
             open_linear: in_turn(open, sharing),
             open_random: match card.out_of_order {
                 // A log takes pages in any order.
-                OutOfOrder::Rewrite if sharing > 0 => vec![0, sharing, open + sharing],
+                OutOfOrder::Rewrite if sharing > 0 => [vec![0], in_turn(open, sharing)].concat(),
                 OutOfOrder::Rewrite => vec![0],
                 // A short log is full at once.
                 OutOfOrder::Log => [vec![0], in_turn(open, sharing)].concat(),

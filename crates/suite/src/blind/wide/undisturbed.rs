@@ -1,5 +1,5 @@
 //! Judges plain measurements (rates, costs of commands, depths): the truth is what the same probe measures on the same
-//! device without any disturbance.
+//! device without any disturbance. No rate is right that is above what the link carries.
 
 use super::score::{Judged, Outcome};
 use nandscope_infer::probe::{Report, Value};
@@ -21,14 +21,36 @@ const MEASURED: [(&str, f64); 9] = [
 /// Times are not compared more finely, seconds: clocks have steps of up to 30 µs.
 const CLOCK_S: f64 = 35e-6;
 
-/// Judges every measurement that both reports state; `disturbed` says that there were pauses which the device did not make.
-pub(super) fn judge(report: &Report, undisturbed: &Report, disturbed: bool) -> Vec<Judged> {
+/// The noise of drawn devices, which is up to 5 %, may lift a measured rate above what the link carries by as much.
+const CARRIED: f64 = 1.05;
+
+/// What is known of a device beside the undisturbed probe.
+pub(super) struct Direct {
+    /// What the slowest stage between program and device carries, bytes per second.
+    pub(super) carried: Option<f64>,
+    /// There were pauses which the device did not make.
+    pub(super) disturbed: bool,
+}
+
+impl Direct {
+    /// Whether the link allows a value.
+    fn allows(&self, value: Value) -> bool {
+        match (value, self.carried) {
+            (Value::BytesPerS(rate), Some(carried)) => rate <= CARRIED * carried,
+            _ => true,
+        }
+    }
+}
+
+/// Judges every measurement that both reports state.
+pub(super) fn judge(report: &Report, undisturbed: &Report, direct: &Direct) -> Vec<Judged> {
     let judged = MEASURED.iter().filter_map(|(id, factor)| {
         let truth = undisturbed.finding(id)?.value?;
         let found = report.finding(id)?;
+        let right = |value| is_right(value, truth, *factor, direct.disturbed);
         let outcome = match found.value {
             None => Outcome::NotTold,
-            Some(value) if is_right(value, truth, *factor, disturbed) => Outcome::Right,
+            Some(value) if direct.allows(value) && right(value) => Outcome::Right,
             Some(_) => Outcome::Wrong,
         };
         Some(Judged {
@@ -63,6 +85,17 @@ fn is_right(value: Value, truth: Value, factor: f64, disturbed: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_above_what_the_link_carries_is_wrong() {
+        let direct = Direct {
+            carried: Some(3.6e9),
+            disturbed: false,
+        };
+        assert!(direct.allows(Value::BytesPerS(3.6e9)));
+        assert!(!direct.allows(Value::BytesPerS(10.2e9)));
+        assert!(direct.allows(Value::Seconds(10.2e9)));
+    }
 
     #[test]
     fn a_measurement_is_right_if_it_is_near() {
