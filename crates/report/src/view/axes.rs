@@ -183,11 +183,14 @@ fn texts(places: &[f64]) -> Vec<String> {
 
 fn percentiles(last: f64) -> Scale {
     let (from, to) = widened(0.0, last);
+    // Of few operations only low percentiles are known: then there is room for the median, and need of it.
+    let to = to.max(std::f64::consts::LOG10_2);
+    let is_short = to < 1.0 - 1e-6;
     let shown = NINES.iter().filter(|n| n.0 <= to + 1e-6);
     let ticks = shown.map(|(at, text)| Tick {
         at: *at,
         text: (*text).to_string(),
-        in_narrow: *text != "50",
+        in_narrow: *text != "50" || is_short,
     });
     Scale {
         is_logarithmic: false,
@@ -356,6 +359,11 @@ mod tests {
         let x = percentiles(3.0);
         assert_eq!(shown(&x), ["0", "50", "90", "99", "99.9"]);
         assert!(!x.ticks[1].in_narrow && x.ticks[2].in_narrow);
+        for last in [0.1, 0.9] {
+            let x = percentiles(last);
+            assert_eq!(shown(&x), ["0", "50"]);
+            assert!(x.ticks.iter().all(|t| t.in_narrow));
+        }
         for (percentile, name) in [
             (50.0, "p50"),
             (90.0, "p90"),
