@@ -92,7 +92,8 @@ def run_fio(target, options, operations, folder, _binary):
 
 
 def run_nandscope(target, options, operations, folder, binary):
-    job = job_file(folder, options, [fixed(options, operations)])
+    # The clones share the device as those of fio do.
+    job = job_file(folder, options, [f"filename={target}", fixed(options, operations)])
     result = folder / "bench.json"
     serial = pathlib.Path(target).name
     _, cpu = processor_time([binary, "run", job, target, f"--destroy-data={serial}", "--yes-destroy", serial, "-o", result])
