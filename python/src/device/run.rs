@@ -9,7 +9,7 @@ use crate::operations::Gatherer;
 use crate::result::RunResult;
 use nandscope_experiment::run::{
     Contents, Observer, Phase, Progress, Run, RunError, RunObserver, RunOptions, RunTarget,
-    SimulatedTarget, TargetAbilities, plan, run_jobs,
+    SimulatedTarget, TargetAbilities, run_jobs,
 };
 use nandscope_experiment::{Precondition, PreparationStep, Simulated};
 use nandscope_measure::listened::{Listened, Listener};
@@ -152,9 +152,8 @@ fn run_heard<L: Listener>(
     let ran = run_jobs(&mut simulation, job.jobs(), options, &mut observer, &|| {
         watch.stops()
     });
-    let abilities = simulation.abilities();
     slot.put(simulation.target.target.into_device());
-    let document = document_of(ran, slot, job, abilities)?;
+    let document = document_of(ran, slot)?;
     Ok((document, simulation.target.listener))
 }
 
@@ -176,23 +175,17 @@ fn run_with_contents(
     let mut observer = Watched { watch, before: 0 };
     let stop = || watch.stops();
     let ran = run_jobs(&mut target, job.jobs(), options, &mut observer, &stop);
-    let abilities = target.abilities();
     slot.put(target.into_device());
-    let document = document_of(ran, slot, job, abilities)?;
+    let document = document_of(ran, slot)?;
     Ok(RunResult::new(document, None))
 }
 
 /// The document of a run, with what was done to the device before.
-fn document_of(
-    ran: Result<Run, RunError>,
-    slot: &mut Slot,
-    job: &Job,
-    abilities: TargetAbilities,
-) -> Result<ResultDocument, Failure> {
-    let mut document = ran.map_err(|e| of_class(e.class(), &e))?.document;
+fn document_of(ran: Result<Run, RunError>, slot: &mut Slot) -> Result<ResultDocument, Failure> {
+    let ran = ran.map_err(|e| of_class(e.class(), &e))?;
+    let mut document = ran.document;
     // Where the command line has them, which prepares the device in the same run.
-    let known = plan::notices(&job.jobs().file, abilities).len();
-    let place = known.min(document.notices.len());
+    let place = ran.first_notices.min(document.notices.len());
     let prepared = slot.prepared.drain(..).map(Notice::info);
     document.notices.splice(place..place, prepared);
     Ok(document)

@@ -26,6 +26,8 @@ pub(super) struct RunInProgress<'a, T: RunTarget> {
     observer: &'a mut dyn RunObserver,
     stop: &'a dyn Fn() -> bool,
     document: ResultDocument,
+    /// Number of its notices from before the target was prepared.
+    first_notices: usize,
     /// Groups that an interrupted run has done.
     earlier: usize,
     ending: Ending,
@@ -62,6 +64,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
             document
         };
         let mut document = earlier.map_or_else(fresh, |e| e.document);
+        let first_notices = document.notices.len();
         let began = Instant::now();
         if let Some(state) = options.precondition.describe() {
             if !options.is_conditioned {
@@ -79,6 +82,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
             observer,
             stop,
             document,
+            first_notices,
             earlier: groups,
             ending: Ending::Complete,
             ends_file: false,
@@ -154,6 +158,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
         self.document.wall.elapsed_s = Some(self.began.elapsed().as_secs_f64());
         Run {
             document: self.document,
+            first_notices: self.first_notices,
             logs: logs::whole(self.logs),
             dumps: self.dumps,
             ending: self.ending,

@@ -187,6 +187,8 @@ pub struct EarlierRun {
 pub struct Run {
     /// The result; `complete` is false if the run ended early.
     pub document: ResultDocument,
+    /// Number of its notices, the first, that were made before the target was prepared.
+    pub first_notices: usize,
     /// Name and text of each log that jobs asked for.
     pub logs: Vec<(String, String)>,
     /// The files of `verify_dump`.
