@@ -102,19 +102,14 @@ const TOGETHER: (u32, usize, u64) = (8, 64, 3);
 /// Several reads at once reach this many times the rate of one after the other at least, where the device overlaps them.
 const FASTER: f64 = 1.15;
 
-/// The rate of long reads at random places, several at once, bytes per second: more than that the link and the device do not
-/// allow.
+/// Rate of reads of 512 KiB at random places, eight at once, bytes per second.
 fn together<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<f64, ProbeError> {
     let (depth, count, rounds) = TOGETHER;
     let mut best = 0.0_f64;
     for round in 0..rounds {
-        if probing.interrupted() {
-            return Err(ProbeError::Stopped);
-        }
-        let at = places(span.0, LONG, count, probing.options.seed ^ 0x1019 ^ round);
-        let ends = probing.target.many(OpKind::Read, &at, LONG as u32, depth)?;
-        let spent = ends.last().map_or(0.0, |end| end.as_secs_f64());
-        best = best.max((ends.len() as u64 * LONG) as f64 / spent.max(1e-9));
+        let seed = probing.options.seed ^ 0x1019 ^ round;
+        let ends = at_once(probing, span, (LONG, count, depth), seed)?;
+        best = best.max(LONG as f64 * per_second(&ends));
     }
     Ok(best)
 }
@@ -358,19 +353,32 @@ fn rate_at<T: Target>(
         paused_s: 0.0,
     };
     for round in 0..ROUNDS {
-        if probing.interrupted() {
-            return Err(ProbeError::Stopped);
-        }
         let seed = probing.options.seed ^ u64::from(depth) << 8 ^ round;
-        let at = places(span.0, BLOCK, DEEP + depth as usize, seed);
-        let ends = probing
-            .target
-            .many(OpKind::Read, &at, BLOCK as u32, depth)?;
-        let spent = ends.last().map_or(0.0, |t| t.as_secs_f64());
-        best.rate = best.rate.max(ends.len() as f64 / spent.max(1e-9));
+        let ends = at_once(probing, span, (BLOCK, DEEP + depth as usize, depth), seed)?;
+        best.rate = best.rate.max(per_second(&ends));
         best.paused_s += paused_s(&ends) / ROUNDS as f64;
     }
     Ok(best)
+}
+
+/// Ends of `count` reads of a length at random places, `depth` of them outstanding.
+fn at_once<T: Target>(
+    probing: &mut Probing<'_, T>,
+    span: Bytes,
+    (length, count, depth): (u64, usize, u32),
+    seed: u64,
+) -> Result<Vec<Nanos>, ProbeError> {
+    if probing.interrupted() {
+        return Err(ProbeError::Stopped);
+    }
+    let at = places(span.0, length, count, seed);
+    probing.target.many(OpKind::Read, &at, length as u32, depth)
+}
+
+/// Operations per second, from the ends of all of them.
+fn per_second(ends: &[Nanos]) -> f64 {
+    let spent = ends.last().map_or(0.0, |end| end.as_secs_f64());
+    ends.len() as f64 / spent.max(1e-9)
 }
 
 /// Mean time per read beyond [`PAUSE`] medians, s, from the ends of reads one after the other.

@@ -209,11 +209,11 @@ pub fn try_out(
         let quiet = Disturbance::default();
         let again = report_of(&tried.drawn, quiet, seed ^ number, stop).map_err(fault)?;
         let Some(again) = again else { return Ok(None) };
-        let direct = undisturbed::Direct {
-            carried: tried.drawn.truth.carried_bytes_per_s,
+        let known = undisturbed::Known {
+            link_bytes_per_s: tried.drawn.truth.link_bytes_per_s,
             disturbed: tried.drawn.disturbance.stops(),
         };
-        let measured = undisturbed::judge(&tried.report, &again, &direct);
+        let measured = undisturbed::judge(&tried.report, &again, &known);
         tried.judged.extend(measured);
     }
     Ok(Some(tried))

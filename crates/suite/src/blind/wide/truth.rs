@@ -42,8 +42,8 @@ pub struct Truth {
     pub map_ranges: Vec<u64>,
     /// Whether discards reach the device.
     pub discard: bool,
-    /// What the slowest stage between program and device carries, bytes per second: no rate is above it.
-    pub carried_bytes_per_s: Option<f64>,
+    /// Rate of the slowest stage between program and device, bytes per second, which bounds every measured rate.
+    pub link_bytes_per_s: Option<f64>,
 }
 
 /// Numbers of units that can be written in turn: the open ones, or these and as many as share a log, to which writes cost more,
@@ -97,7 +97,7 @@ impl Truth {
         let chain = host.attach(&links).ok();
         Truth {
             discard: host.stage.iter().all(|s| s.discard),
-            carried_bytes_per_s: chain.map(|(_, chain)| chain.rate.as_mb_per_s() * 1e6),
+            link_bytes_per_s: chain.map(|(_, chain)| chain.rate.as_mb_per_s() * 1e6),
             ..truth
         }
     }

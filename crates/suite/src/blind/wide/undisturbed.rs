@@ -21,36 +21,36 @@ const MEASURED: [(&str, f64); 9] = [
 /// Times are not compared more finely, seconds: clocks have steps of up to 30 µs.
 const CLOCK_S: f64 = 35e-6;
 
-/// The noise of drawn devices, which is up to 5 %, may lift a measured rate above what the link carries by as much.
-const CARRIED: f64 = 1.05;
+/// Measured rates may exceed the rate of the link by this factor: the times of drawn devices have up to 5 % of noise.
+const NOISE: f64 = 1.05;
 
-/// What is known of a device beside the undisturbed probe.
-pub(super) struct Direct {
-    /// What the slowest stage between program and device carries, bytes per second.
-    pub(super) carried: Option<f64>,
-    /// There were pauses which the device did not make.
+/// Properties of a drawn device that no probe measures.
+pub(super) struct Known {
+    /// Rate of the slowest stage between program and device, bytes per second.
+    pub(super) link_bytes_per_s: Option<f64>,
+    /// Whether the host paused during the probe.
     pub(super) disturbed: bool,
 }
 
-impl Direct {
-    /// Whether the link allows a value.
+impl Known {
+    /// Whether a value is possible on this link.
     fn allows(&self, value: Value) -> bool {
-        match (value, self.carried) {
-            (Value::BytesPerS(rate), Some(carried)) => rate <= CARRIED * carried,
+        match (value, self.link_bytes_per_s) {
+            (Value::BytesPerS(rate), Some(link)) => rate <= NOISE * link,
             _ => true,
         }
     }
 }
 
 /// Judges every measurement that both reports state.
-pub(super) fn judge(report: &Report, undisturbed: &Report, direct: &Direct) -> Vec<Judged> {
+pub(super) fn judge(report: &Report, undisturbed: &Report, known: &Known) -> Vec<Judged> {
     let judged = MEASURED.iter().filter_map(|(id, factor)| {
         let truth = undisturbed.finding(id)?.value?;
         let found = report.finding(id)?;
-        let right = |value| is_right(value, truth, *factor, direct.disturbed);
+        let right = |value| is_right(value, truth, *factor, known.disturbed);
         let outcome = match found.value {
             None => Outcome::NotTold,
-            Some(value) if direct.allows(value) && right(value) => Outcome::Right,
+            Some(value) if known.allows(value) && right(value) => Outcome::Right,
             Some(_) => Outcome::Wrong,
         };
         Some(Judged {
@@ -88,13 +88,13 @@ mod tests {
 
     #[test]
     fn a_rate_above_what_the_link_carries_is_wrong() {
-        let direct = Direct {
-            carried: Some(3.6e9),
+        let known = Known {
+            link_bytes_per_s: Some(3.6e9),
             disturbed: false,
         };
-        assert!(direct.allows(Value::BytesPerS(3.6e9)));
-        assert!(!direct.allows(Value::BytesPerS(10.2e9)));
-        assert!(direct.allows(Value::Seconds(10.2e9)));
+        assert!(known.allows(Value::BytesPerS(3.6e9)));
+        assert!(!known.allows(Value::BytesPerS(10.2e9)));
+        assert!(known.allows(Value::Seconds(10.2e9)));
     }
 
     #[test]
