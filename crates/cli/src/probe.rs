@@ -334,18 +334,18 @@ fn screen(report: &Report, document: &ResultDocument, console: &Console) -> Stri
         text.push_str(&console.paragraph(&format!("Note: {doubts}"), ""));
     }
     let (mut told, not): (Vec<_>, Vec<_>) = report.findings.iter().partition(|f| f.value.is_some());
-    told.sort_by_key(|f| place_of_answer(&format!("probe.{}", f.id)));
+    told.sort_by_key(|f| place_of_answer(&format!("probe.{}", f.question.id())));
     for f in told {
         let line = format!(
             "{}: {} ({:.0} %)",
-            f.question,
+            f.question.wording(),
             f.answer,
             100.0 * f.confidence
         );
         text.push_str(&console.paragraph(&line, "  "));
     }
     if !not.is_empty() {
-        let names: Vec<&str> = not.iter().map(|f| f.question).collect();
+        let names: Vec<&str> = not.iter().map(|f| f.question.wording()).collect();
         let line = format!("Cannot tell (--json says why): {}", names.join("; "));
         text.push_str(&console.paragraph(&line, "  "));
     }

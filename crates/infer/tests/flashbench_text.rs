@@ -3,7 +3,9 @@
 //! `facts/flashbench`.
 
 use nandscope_infer::flashbench::recorded::{Recorded, RunId};
-use nandscope_infer::probe::{COUNTED_RECORDED, Report, Strength, Value, from_flashbench};
+use nandscope_infer::probe::{
+    COUNTED_RECORDED, Question, Report, Strength, Value, from_flashbench,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -125,8 +127,8 @@ fn open_text(all: &Recorded, run: &RunId, mode: &str) -> String {
     text
 }
 
-fn certain(report: &Report, id: &str) -> bool {
-    report.finding(id).unwrap().confidence > 0.0
+fn certain(report: &Report, question: Question) -> bool {
+    report.finding(question).unwrap().confidence > 0.0
 }
 
 #[test]
@@ -140,12 +142,12 @@ fn boundaries_agree_where_the_step_is_clear() {
         if ratio > 1.5 {
             clear += 1;
             let expected = fact["largest_jump_128K_16M"].parse().ok();
-            assert_eq!(report.bytes("unit"), expected, "{run:?}");
+            assert_eq!(report.bytes(Question::Unit), expected, "{run:?}");
         } else if ratio < 1.2 {
             none += 1;
-            assert!(!certain(&report, "unit"), "{run:?}: {report:?}");
+            assert!(!certain(&report, Question::Unit), "{run:?}: {report:?}");
         }
-        assert!(!certain(&report, "open-linear") && !certain(&report, "fat"));
+        assert!(!certain(&report, Question::OpenLinear) && !certain(&report, Question::Fat));
     }
     assert_eq!((clear, none), (16, 6));
 }
@@ -167,8 +169,11 @@ fn open_units_agree_where_the_collapse_is_clear() {
             continue;
         }
         let report = from_flashbench("a", &open_text(&all, &run, &mode)).unwrap();
-        let id = format!("open-{mode}");
-        match report.count(&id) {
+        let question = match mode.as_str() {
+            "linear" => Question::OpenLinear,
+            _ => Question::OpenRandom,
+        };
+        match report.count(question) {
             Some(units) => {
                 told += 1;
                 let units = units.to_string();
@@ -209,7 +214,7 @@ fn first_units_are_judged_as_their_rates_are() {
     let mut treated = Vec::new();
     for run in all.find_fat.keys() {
         let report = from_flashbench("a", &fat_text(&all, run, |_| true)).unwrap();
-        if report.finding("fat").unwrap().value == Some(Value::Flag(true)) {
+        if report.finding(Question::Fat).unwrap().value == Some(Value::Flag(true)) {
             treated.push(format!("{} {}", run.card, run.run));
         }
     }
@@ -243,8 +248,8 @@ fn runs(all: &Recorded) -> BTreeSet<RunId> {
 /// The answers to a question: of a run, with the strength of the evidence and whether it rests on one trial.
 type Answers = Vec<(RunId, Value, Strength)>;
 
-fn stated(all: &Recorded, trials: &[Option<u32>]) -> BTreeMap<&'static str, Answers> {
-    let mut answers: BTreeMap<&'static str, Answers> = BTreeMap::new();
+fn stated(all: &Recorded, trials: &[Option<u32>]) -> BTreeMap<Question, Answers> {
+    let mut answers: BTreeMap<Question, Answers> = BTreeMap::new();
     for run in runs(all) {
         let mut before = None;
         for trial in trials {
@@ -258,7 +263,7 @@ fn stated(all: &Recorded, trials: &[Option<u32>]) -> BTreeMap<&'static str, Answ
             };
             for finding in &report.findings {
                 if let (Some(value), Some(strength)) = (finding.value, finding.strength) {
-                    let of = answers.entry(finding.id).or_default();
+                    let of = answers.entry(finding.question).or_default();
                     of.push((run.clone(), value, strength));
                 }
             }
@@ -273,10 +278,10 @@ fn confidences_of_recorded_texts_are_how_often_runs_of_a_card_agree() {
     let all = recorded();
     let whole = stated(&all, &[None]);
     let each = stated(&all, &[None, Some(1), Some(2), Some(3)]);
-    let mut counted: BTreeMap<(&str, Reverse<Strength>), (u32, u32)> = BTreeMap::new();
-    for (id, answers) in &each {
+    let mut counted: BTreeMap<(&str, Reverse<Strength>), (Question, u32, u32)> = BTreeMap::new();
+    for (question, answers) in &each {
         for (run, value, strength) in answers {
-            let others = whole.get(id).into_iter().flatten();
+            let others = whole.get(question).into_iter().flatten();
             let others: Vec<Value> = others
                 .filter(|o| o.0.card == run.card && o.0.run != run.run)
                 .map(|o| o.1)
@@ -286,15 +291,16 @@ fn confidences_of_recorded_texts_are_how_often_runs_of_a_card_agree() {
             }
             let right = others.iter().all(|other| other == value);
             if !right {
-                println!("{id} {run:?}: {value:?} {strength:?}, others {others:?}");
+                println!("{question:?} {run:?}: {value:?} {strength:?}, others {others:?}");
             }
-            let count = counted.entry((id, Reverse(*strength))).or_default();
-            *count = (count.0 + u32::from(right), count.1 + 1);
+            let key = (question.id(), Reverse(*strength));
+            let count = counted.entry(key).or_insert((*question, 0, 0));
+            *count = (count.0, count.1 + u32::from(right), count.2 + 1);
         }
     }
     let lines: Vec<_> = counted
         .into_iter()
-        .map(|((id, strength), (right, stated))| (id, strength.0, right, stated))
+        .map(|((_, strength), (question, right, stated))| (question, strength.0, right, stated))
         .collect();
     assert_eq!(
         lines, COUNTED_RECORDED,
@@ -325,7 +331,7 @@ fn runs_of_one_card_do_not_contradict_each_other() {
             twice += u32::from(values.len() > 1);
             assert!(
                 values.windows(2).all(|w| w[0] == w[1]),
-                "{card} {id}: {values:?}"
+                "{card} {id:?}: {values:?}"
             );
         }
     }
@@ -342,8 +348,12 @@ fn a_flat_table_shows_no_page() {
     };
     for trial in [None, Some(1), Some(2), Some(3)] {
         let report = from_flashbench("a", &all_text(&all, &run, trial)).unwrap();
-        assert_eq!(report.finding("page").unwrap().value, None, "{trial:?}");
-        assert_eq!(report.bytes("unit"), Some(4 << 20), "{trial:?}");
+        assert_eq!(
+            report.finding(Question::Page).unwrap().value,
+            None,
+            "{trial:?}"
+        );
+        assert_eq!(report.bytes(Question::Unit), Some(4 << 20), "{trial:?}");
     }
 }
 
@@ -374,7 +384,7 @@ const STICK: [(u64, f64); 21] = [
 
 #[test]
 fn a_boundary_that_is_no_multiple_of_the_unit_is_no_larger_one() {
-    let unit = |text: &str| from_flashbench("a", text).unwrap().bytes("unit");
+    let unit = |text: &str| from_flashbench("a", text).unwrap().bytes(Question::Unit);
     let line = |(align, diff): &(u64, f64)| {
         let on = time(660.0 + diff);
         let (pre, post) = (time(655.0), time(665.0));
@@ -397,7 +407,7 @@ fn a_boundary_that_is_no_multiple_of_the_unit_is_no_larger_one() {
         .map(String::as_str)
         .collect();
     let report = from_flashbench("a", &gap).unwrap();
-    let found = report.finding("unit").unwrap();
+    let found = report.finding(Question::Unit).unwrap();
     assert_eq!(found.value, None, "{found:?}");
     assert!(found.evidence.contains("8 MiB or 16 MiB"), "{found:?}");
 }
@@ -407,9 +417,9 @@ fn one_trial_is_never_almost_certain() {
     let all = recorded();
     let one = |run: &RunId| from_flashbench("a", &all_text(&all, run, Some(1)));
     let reports: Vec<Report> = runs(&all).iter().filter_map(|run| one(run).ok()).collect();
-    let of = |id| reports.iter().filter_map(move |r| r.finding(id));
-    for id in ["page", "unit"] {
-        assert!(of(id).any(|f| f.value.is_some()), "{id}");
-        assert!(of(id).all(|f| f.confidence <= 0.95), "{id}");
+    let of = |question| reports.iter().filter_map(move |r| r.finding(question));
+    for question in [Question::Page, Question::Unit] {
+        assert!(of(question).any(|f| f.value.is_some()), "{question:?}");
+        assert!(of(question).all(|f| f.confidence <= 0.95), "{question:?}");
     }
 }

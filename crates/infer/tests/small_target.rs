@@ -1,7 +1,7 @@
 //! A probe of a target that is too small for some of its investigations: those cannot tell, and the
 //! rest continues.
 
-use nandscope_infer::probe::{Options, probe};
+use nandscope_infer::probe::{Options, Question, probe};
 use nandscope_test_support::MockTarget;
 use nandscope_units::{Bytes, Nanos};
 
@@ -15,7 +15,7 @@ fn a_target_of_64_mib_is_probed_to_the_end() {
     };
     let report = probe(target, &options, &|| false, &mut |_, _| {}).unwrap();
     assert_eq!(report.cut_short, None);
-    let open = report.finding("open-linear").unwrap();
+    let open = report.finding(Question::OpenLinear).unwrap();
     assert!(open.evidence.contains("too small"), "{open:?}");
-    assert!(report.finding("discard").is_some());
+    assert!(report.finding(Question::Discard).is_some());
 }

@@ -28,8 +28,12 @@ fn tell(number: u64, tried: &Tried) {
     }
     let (report, truth) = (&tried.report, &tried.drawn.truth);
     for j in tried.judged.iter().filter(|j| j.outcome != Outcome::Right) {
-        let finding = report.finding(j.id);
-        println!("{number} {} {:?}: {truth:?} {finding:?}", j.id, j.outcome);
+        let finding = report.finding(j.question);
+        println!(
+            "{number} {} {:?}: {truth:?} {finding:?}",
+            j.question.id(),
+            j.outcome
+        );
     }
     let gb = report.written as f64 / 1e9;
     println!(

@@ -5,7 +5,7 @@
 use nandscope_device::Device;
 use nandscope_device::profile::schema::SlcCacheSection;
 use nandscope_device::profile::{Profile, library};
-use nandscope_infer::probe::{Options, Report, Value, probe};
+use nandscope_infer::probe::{Options, Question, Report, Value, probe};
 use nandscope_measure::sim::SimTarget;
 use nandscope_result::StopReason;
 use nandscope_suite::blind::{Noise, Noisy};
@@ -52,37 +52,15 @@ fn a_small_budget_is_kept_and_what_it_forbids_is_not_told() {
     for budget in [0, 1_000, 30_000_000, 300_000_000] {
         let report = probed(&profile, |o| o.writes = Bytes(budget));
         assert!(report.written <= budget, "{} of {budget}", report.written);
-        assert!(report.finding("overhead").is_some(), "{budget}: {report:?}");
+        assert!(
+            report.finding(Question::Overhead).is_some(),
+            "{budget}: {report:?}"
+        );
         if budget < 200_000_000 {
-            assert_eq!(report.count("open-linear"), None);
+            assert_eq!(report.count(Question::OpenLinear), None);
         }
     }
 }
-
-/// Every question of a probe that may write, in no order.
-const QUESTIONS: [&str; 21] = [
-    "slc",
-    "stalls",
-    "plateaus",
-    "slc-idle",
-    "slc-kind",
-    "buffer",
-    "overhead",
-    "rate",
-    "read-ahead",
-    "depth",
-    "parallelism",
-    "dies",
-    "map-span",
-    "page",
-    "unit",
-    "offset",
-    "throttling",
-    "open-linear",
-    "open-random",
-    "fat",
-    "discard",
-];
 
 #[test]
 fn time_is_a_hard_limit_and_what_it_cut_short_is_said() {
@@ -108,10 +86,13 @@ fn time_is_a_hard_limit_and_what_it_cut_short_is_said() {
         let what = format!("{name} in {time_s} s: {} s", report.elapsed_s);
         assert!(report.elapsed_s <= 1.02 * time_s as f64, "{what}");
         assert_eq!(report.cut_short, Some(StopReason::TimeSpent), "{what}");
-        for id in QUESTIONS {
-            assert!(report.finding(id).is_some(), "{what}: nothing on {id}");
+        for question in Question::ALL {
+            assert!(
+                report.finding(question).is_some(),
+                "{what}: nothing on {question:?}"
+            );
         }
-        let last = report.finding("map-span").unwrap();
+        let last = report.finding(Question::MapSpan).unwrap();
         assert!(
             last.value.is_none() && last.evidence.contains("time is spent"),
             "{last:?}"
@@ -134,7 +115,7 @@ fn drives_cost_three_percent_beyond_the_cache_at_most() {
         }
         drives += 1;
         let report = probed(&profile, |_| ());
-        let cache = report.bytes("slc").unwrap_or(0);
+        let cache = report.bytes(Question::Slc).unwrap_or(0);
         let beyond = report.written.saturating_sub(cache);
         println!(
             "{}: {:.2} GB, cache {:.2} GB, {:.0} s, {:?}",
@@ -184,14 +165,19 @@ fn a_larger_budget_tells_whether_a_cache_depends_on_how_full_the_device_is() {
     for (static_gb, dynamic_gb) in [(0.5, 0.0), (0.0, 13.0)] {
         let profile = drive(static_gb, dynamic_gb);
         let small = probed(&profile, |_| ());
-        assert_eq!(small.finding("slc-kind").unwrap().value, None);
+        assert_eq!(small.finding(Question::SlcKind).unwrap().value, None);
         let report = probed(&profile, |o| {
             o.writes = Bytes(60_000_000_000);
             o.time = Nanos::from_secs(4000);
         });
-        let kind = report.finding("slc-kind").unwrap();
+        let kind = report.finding(Question::SlcKind).unwrap();
         let fixed = Some(Value::Flag(dynamic_gb == 0.0));
-        assert_eq!(kind.value, fixed, "{kind:?} {:?}", report.finding("slc"));
+        assert_eq!(
+            kind.value,
+            fixed,
+            "{kind:?} {:?}",
+            report.finding(Question::Slc)
+        );
     }
 }
 
@@ -203,7 +189,7 @@ fn a_drive_that_throttles_is_heated_until_it_does() {
         .unwrap();
     profile.thermal.ambient_c = 60.0;
     let report = probed(&profile, |o| o.heat = Nanos::from_secs(120));
-    let found = report.finding("throttling").unwrap();
+    let found = report.finding(Question::Throttling).unwrap();
     let Some(Value::Celsius(at)) = found.value else {
         panic!("{found:?}");
     };
@@ -211,5 +197,5 @@ fn a_drive_that_throttles_is_heated_until_it_does() {
     let throttled = profile.thermal.throttle_start_c..profile.thermal.throttle_full_c;
     assert!(throttled.contains(&at), "{throttled:?}: {found:?}");
     let cool = probed(&profile, |_| ());
-    assert_eq!(cool.finding("throttling").unwrap().value, None);
+    assert_eq!(cool.finding(Question::Throttling).unwrap().value, None);
 }

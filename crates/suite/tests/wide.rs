@@ -2,7 +2,7 @@
 //! conclusion that is wrong, `WIDE_QUIET` leaves the disturbances out, and `WIDE_WRITE` writes the table into
 //! docs/inference.md.
 
-use nandscope_infer::probe::{COUNTED, level};
+use nandscope_infer::probe::{COUNTED, Question, level};
 use nandscope_suite::blind::wide::{
     Disturbance, Drawn, Half, Outcome, Table, Tried, draw, library_pairs, try_drawn, try_out,
 };
@@ -39,9 +39,9 @@ fn tell(number: u64, tried: &Tried) {
         drawn.disturbance
     );
     for j in tried.judged.iter().filter(|j| j.outcome != Outcome::Right) {
-        let finding = report.finding(j.id);
+        let finding = report.finding(j.question);
         let seen = if j.visible { ", visible" } else { "" };
-        text += &format!("  {:?}{seen} {}: {finding:?}\n", j.outcome, j.id);
+        text += &format!("  {:?}{seen} {}: {finding:?}\n", j.outcome, j.question.id());
     }
     if tried.judged.iter().any(|j| j.outcome != Outcome::Right) {
         text += &format!("  {:?} {:?}\n", drawn.truth, drawn.profile.card);
@@ -108,9 +108,13 @@ fn a_unit_that_reads_do_not_show_is_told_by_writes() {
     let mut pairs = library_pairs().unwrap().into_iter();
     let drawn = pairs.find(|d| card(d) && on(d)).unwrap();
     let tried = try_drawn(drawn, 1, &|| false).unwrap().unwrap();
-    let judged = tried.judged.iter().find(|j| j.id == "unit").unwrap();
+    let judged = tried
+        .judged
+        .iter()
+        .find(|j| j.question == Question::Unit)
+        .unwrap();
     assert!(judged.visible);
-    let finding = tried.report.finding("unit").unwrap();
+    let finding = tried.report.finding(Question::Unit).unwrap();
     assert_eq!(judged.outcome, Outcome::Right, "{finding:?}");
     assert!(
         finding.evidence.contains("of writes in order"),
@@ -123,9 +127,13 @@ fn a_unit_is_placed_to_the_sector_where_no_page_shows() {
     // Probed from a sector after a track of 63 on; reads show neither pages nor units.
     let tried = try_out(36, 201, &|| false).unwrap().unwrap();
     assert_eq!(tried.drawn.begin, 63 * 512);
-    assert_eq!(tried.report.finding("page").unwrap().value, None);
-    let judged = tried.judged.iter().find(|j| j.id == "offset").unwrap();
-    let finding = tried.report.finding("offset").unwrap();
+    assert_eq!(tried.report.finding(Question::Page).unwrap().value, None);
+    let judged = tried
+        .judged
+        .iter()
+        .find(|j| j.question == Question::Offset)
+        .unwrap();
+    let finding = tried.report.finding(Question::Offset).unwrap();
     assert_eq!(judged.outcome, Outcome::Right, "{finding:?}");
 }
 
@@ -195,8 +203,8 @@ fn slow_wrong_answers_are_rare_and_confidences_hold_on_the_other_half() {
                 "{id}: {row:?}"
             );
         }
-        let lines = COUNTED.map(|(id, strength, right, stated)| {
-            format!("    (\"{id}\", {strength:?}, {right}, {stated}),\n")
+        let lines = COUNTED.map(|(question, strength, right, stated)| {
+            format!("    ({question:?}, {strength:?}, {right}, {stated}),\n")
         });
         assert_eq!(
             table.counted(),

@@ -3,16 +3,15 @@
 //! programming is as fast as the link there is no such pause, and no conclusion.
 
 use super::confidence::Strength;
-use super::finding::{Finding, Value, size};
+use super::finding::{Value, size};
 use super::link::places;
+use super::question::Question;
 use super::{Probing, map_range, settled};
 use crate::quantile::{mean_near, median};
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
-
-const ASKED: (&str, &str) = ("buffer", "RAM that gathers writes");
 
 /// Bursts of one length.
 #[derive(Clone, Copy, Debug)]
@@ -68,10 +67,10 @@ pub(super) fn buffer<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
 ) -> Result<(), ProbeError> {
-    let (id, question) = ASKED;
+    let question = Question::Buffer;
     if probing.overlaps().is_none() {
         let why = "it does one read after another, and such a device stops for other reasons than full memory";
-        probing.add(Finding::cannot_tell(id, question, why));
+        probing.add(question.unknown(why));
         return Ok(());
     }
     let some = places(span.0, BLOCK, QUIET, probing.options.seed ^ 0xb0f);
@@ -86,15 +85,15 @@ pub(super) fn buffer<T: Target>(
                 "bursts after a rest; taken before the first pause, less what was programmed until then, in parts of them and in all: {shown}"
             );
             let (value, answer) = (Value::Bytes(bytes), format!("about {}", size(bytes)));
-            Finding::new(id, question, value, answer, Strength::Strong, evidence)
+            question.answer(value, answer, Strength::Strong, evidence)
         }
         None if shown.is_empty() => {
             let why = "bursts of writes after a rest show no pause at which memory would be full";
-            Finding::cannot_tell(id, question, why)
+            question.unknown(why)
         }
         None => {
             let why = format!("bursts after a rest show memory full at different times: {shown}");
-            Finding::cannot_tell(id, question, why)
+            question.unknown(why)
         }
     });
     Ok(())

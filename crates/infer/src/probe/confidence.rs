@@ -26,6 +26,7 @@ impl Strength {
     }
 }
 
+use super::question::Question::{self, *};
 use Strength::{Fair, Strong, Weak};
 
 /// Almost all answers of this kind were right.
@@ -40,46 +41,46 @@ pub(super) const LEVELS: [f64; 7] = [SURE, LIKELY, FAIR, 0.8, 0.7, 0.6, 0.5];
 
 /// Question, strength, right and stated answers: the counted half of 2,000 devices of each of the seeds 11 to 15. The slow
 /// tests of the wide blind test print these lines, and compare them.
-pub const COUNTED: [(&str, Strength, u32, u32); 39] = [
-    ("buffer", Strong, 377, 380),
-    ("depth", Strong, 1116, 1116),
-    ("dies", Strong, 711, 713),
-    ("discard", Strong, 4806, 4806),
-    ("discard-speed", Strong, 57, 57),
-    ("discard-speed", Fair, 143, 145),
-    ("discard-speed", Weak, 10, 10),
-    ("fat", Strong, 470, 471),
-    ("fat", Fair, 47, 50),
-    ("fat", Weak, 1114, 1118),
-    ("map-span", Strong, 264, 264),
-    ("map-span", Fair, 15, 15),
-    ("offset", Strong, 1415, 1417),
-    ("offset", Fair, 263, 263),
-    ("offset", Weak, 786, 798),
-    ("open-linear", Strong, 1148, 1154),
-    ("open-linear", Fair, 766, 777),
-    ("open-linear", Weak, 54, 55),
-    ("open-random", Strong, 840, 842),
-    ("open-random", Fair, 1220, 1231),
-    ("overhead", Strong, 1221, 1222),
-    ("page", Strong, 1341, 1342),
-    ("page", Fair, 1814, 1819),
-    ("page", Weak, 141, 152),
-    ("parallelism", Strong, 1115, 1116),
-    ("plateaus", Strong, 1224, 1224),
-    ("rate", Strong, 1198, 1200),
-    ("read-ahead", Strong, 2171, 2171),
-    ("read-ahead", Fair, 876, 880),
-    ("slc", Strong, 49, 49),
-    ("slc", Fair, 59, 59),
-    ("slc", Weak, 13, 14),
-    ("slc-idle", Strong, 28, 28),
-    ("stalls", Strong, 1023, 1026),
-    ("stalls", Fair, 197, 198),
-    ("unit", Strong, 1593, 1596),
-    ("unit", Fair, 899, 907),
-    ("unit", Weak, 22, 22),
-    ("worst", Strong, 652, 654),
+pub const COUNTED: [(Question, Strength, u32, u32); 39] = [
+    (Buffer, Strong, 377, 380),
+    (Depth, Strong, 1116, 1116),
+    (Dies, Strong, 711, 713),
+    (Discard, Strong, 4806, 4806),
+    (DiscardSpeed, Strong, 57, 57),
+    (DiscardSpeed, Fair, 143, 145),
+    (DiscardSpeed, Weak, 10, 10),
+    (Fat, Strong, 470, 471),
+    (Fat, Fair, 47, 50),
+    (Fat, Weak, 1114, 1118),
+    (MapSpan, Strong, 264, 264),
+    (MapSpan, Fair, 15, 15),
+    (Offset, Strong, 1415, 1417),
+    (Offset, Fair, 263, 263),
+    (Offset, Weak, 786, 798),
+    (OpenLinear, Strong, 1148, 1154),
+    (OpenLinear, Fair, 766, 777),
+    (OpenLinear, Weak, 54, 55),
+    (OpenRandom, Strong, 840, 842),
+    (OpenRandom, Fair, 1220, 1231),
+    (Overhead, Strong, 1221, 1222),
+    (Page, Strong, 1341, 1342),
+    (Page, Fair, 1814, 1819),
+    (Page, Weak, 141, 152),
+    (Parallelism, Strong, 1115, 1116),
+    (Plateaus, Strong, 1224, 1224),
+    (Rate, Strong, 1198, 1200),
+    (ReadAhead, Strong, 2171, 2171),
+    (ReadAhead, Fair, 876, 880),
+    (Slc, Strong, 49, 49),
+    (Slc, Fair, 59, 59),
+    (Slc, Weak, 13, 14),
+    (SlcIdle, Strong, 28, 28),
+    (Stalls, Strong, 1023, 1026),
+    (Stalls, Fair, 197, 198),
+    (Unit, Strong, 1593, 1596),
+    (Unit, Fair, 899, 907),
+    (Unit, Weak, 22, 22),
+    (Worst, Strong, 652, 654),
 ];
 
 /// What answers are compared with, to count the right ones.
@@ -94,23 +95,23 @@ pub enum Basis {
 
 /// The same lines for recorded tables of flashbench (facts/flashbench): an answer of a run, or of one trial of a run, is right if
 /// all other runs of that card which answer say the same. The tests of recorded texts print and compare these lines.
-pub const COUNTED_RECORDED: [(&str, Strength, u32, u32); 7] = [
-    ("fat", Strong, 11, 11),
-    ("fat", Weak, 31, 33),
-    ("open-linear", Fair, 20, 20),
-    ("page", Strong, 9, 9),
-    ("page", Weak, 24, 27),
-    ("unit", Strong, 9, 9),
-    ("unit", Weak, 26, 26),
+pub const COUNTED_RECORDED: [(Question, Strength, u32, u32); 7] = [
+    (Fat, Strong, 11, 11),
+    (Fat, Weak, 31, 33),
+    (OpenLinear, Fair, 20, 20),
+    (Page, Strong, 9, 9),
+    (Page, Weak, 24, 27),
+    (Unit, Strong, 9, 9),
+    (Unit, Weak, 26, 26),
 ];
 
 /// The confidence of an answer to a question with such evidence.
-pub fn confidence(basis: Basis, id: &str, strength: Strength) -> f64 {
-    let lines: &[(&str, Strength, u32, u32)] = match basis {
+pub fn confidence(basis: Basis, question: Question, strength: Strength) -> f64 {
+    let lines: &[(Question, Strength, u32, u32)] = match basis {
         Basis::Simulated => &COUNTED,
         Basis::Recorded => &COUNTED_RECORDED,
     };
-    let counted = lines.iter().find(|c| (c.0, c.1) == (id, strength));
+    let counted = lines.iter().find(|c| (c.0, c.1) == (question, strength));
     counted.map_or(LEVELS[LEVELS.len() - 1], |c| level(c.2, c.3))
 }
 
@@ -135,7 +136,7 @@ mod tests {
         assert_eq!(level(95, 100), 0.9);
         assert_eq!(level(1, 9), 0.5);
         assert_eq!(
-            confidence(Basis::Simulated, "nothing", Strength::Strong),
+            confidence(Basis::Simulated, Question::DiscardReads, Strength::Strong),
             0.5
         );
     }
@@ -145,7 +146,7 @@ mod tests {
         for lines in [&COUNTED[..], &COUNTED_RECORDED] {
             for (i, line) in lines.iter().enumerate() {
                 assert!(line.2 <= line.3, "{line:?}");
-                let same = |c: &&(&str, Strength, u32, u32)| (c.0, c.1) == (line.0, line.1);
+                let same = |c: &&(Question, Strength, u32, u32)| (c.0, c.1) == (line.0, line.1);
                 assert_eq!(lines.iter().skip(i).filter(same).count(), 1, "{line:?}");
             }
         }

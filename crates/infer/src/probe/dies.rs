@@ -5,6 +5,7 @@
 use super::confidence::Strength;
 use super::finding::{Finding, Value};
 use super::link::places;
+use super::question::Question;
 use super::{Probing, settled};
 use crate::quantile::{mean_near, median};
 use crate::timed::ProbeError;
@@ -24,8 +25,6 @@ const APART: f64 = 0.3;
 const HALF: f64 = 0.45;
 /// As many as this share of those may lie between the two groups.
 const BETWEEN: f64 = 0.1;
-
-const ASKED: (&str, &str) = ("dies", "Parts that read independently");
 
 /// Tries of each read and each pair, of which the quickest counts: a pause of the host is not a meeting, unless it
 /// strikes every time.
@@ -118,10 +117,10 @@ const AT_ONCE: f64 = 1.15;
 
 /// Reads pairs, and counts those that took longer.
 pub(super) fn dies<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), ProbeError> {
-    let (id, question) = ASKED;
+    let question = Question::Dies;
     if probing.overlap < AT_ONCE {
         let why = "it does one read after another, so its internal parallelism cannot be seen";
-        probing.add(Finding::cannot_tell(id, question, why));
+        probing.add(question.unknown(why));
         return Ok(());
     }
     let some = places(span.0, BLOCK, QUIET, probing.options.seed ^ 0xd1e);
@@ -133,7 +132,7 @@ pub(super) fn dies<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Resu
     alone(probing, &some, &mut first)?;
     let finding = match later(probing, span, median(&first.times()))? {
         Ok(later) => answer(&later),
-        Err(why) => Finding::cannot_tell(id, question, why),
+        Err(why) => question.unknown(why),
     };
     probing.add(finding);
     Ok(())
@@ -181,10 +180,10 @@ fn later<T: Target>(
 
 /// The number of parts that follows from how many pairs took longer.
 fn answer(later: &[f64]) -> Finding {
-    let (id, question) = ASKED;
+    let question = Question::Dies;
     let Some((apart, met, share)) = groups(later) else {
         let why = "pairs of reads that meet in one part do not take clearly longer than the others";
-        return Finding::cannot_tell(id, question, why);
+        return question.unknown(why);
     };
     let (low, high) = widened(interval(share, later.len()));
     let answer = if low == high {
@@ -200,7 +199,7 @@ fn answer(later: &[f64]) -> Finding {
         100.0 * apart
     );
     let value = Value::Range(low, high);
-    Finding::new(id, question, value, answer, Strength::Strong, evidence)
+    question.answer(value, answer, Strength::Strong, evidence)
 }
 
 /// By how much the pairs of the two groups took longer, as shares, and the share of the slow group; `None` where there

@@ -3,8 +3,9 @@
 use super::confidence::Strength;
 use super::discarded::Look;
 use super::filled::Filled;
-use super::finding::{Finding, size};
+use super::finding::size;
 use super::layout::Layout;
+use super::question::Question;
 use super::slc::{PATIENCE, fill};
 use super::units::UNPLACED;
 use super::writes::{BATCH, batch};
@@ -27,8 +28,6 @@ const REST: Nanos = Nanos::from_secs(1);
 /// Batches that must be quick.
 const BATCHES: usize = 3;
 
-const SPEED: (&str, &str) = ("discard-speed", "Discards restore speed");
-
 /// Whether discards are taken, and what a discarded block reads as.
 pub(super) fn taken<T: Target>(
     probing: &mut Probing<'_, T>,
@@ -41,9 +40,7 @@ pub(super) fn taken<T: Target>(
     let outcome = probing.target.discard(Bytes(place), Bytes(length))?;
     let took = probing.target.now().saturating_sub(began);
     let done = outcome == Some(Outcome::Done);
-    probing.add(Finding::new(
-        "discard",
-        "Discards",
+    probing.add(Question::Discard.answer(
         Value::Flag(done),
         if done { "taken" } else { "not taken" }.to_string(),
         Strength::Strong,
@@ -67,24 +64,24 @@ pub(super) fn speed<T: Target>(
     filled: &Filled,
     taken: bool,
 ) -> Result<(), ProbeError> {
-    let (id, question) = SPEED;
+    let question = Question::DiscardSpeed;
     if !taken {
         let why = "they are not taken";
-        probing.add(Finding::cannot_tell(id, question, why));
+        probing.add(question.unknown(why));
         return Ok(());
     }
-    let open = probing.report.count("open-linear");
+    let open = probing.report.count(Question::OpenLinear);
     match (layout.unit.zip(open), filled.bar()) {
         (Some(_), _) if !layout.placed => {
             // Pieces that begin within a unit are slow with and without discards.
-            probing.add(Finding::cannot_tell(id, question, UNPLACED));
+            probing.add(question.unknown(UNPLACED));
             Ok(())
         }
         (Some((unit, open)), _) => in_units(probing, unit, open),
         (None, Some(bar)) => in_cache(probing, filled, bar),
         (None, None) => {
             let why = "neither allocation units nor an SLC cache is known, in which a discard would make room";
-            probing.add(Finding::cannot_tell(id, question, why));
+            probing.add(question.unknown(why));
             Ok(())
         }
     }
@@ -96,7 +93,7 @@ fn in_units<T: Target>(
     unit: u64,
     open: u32,
 ) -> Result<(), ProbeError> {
-    let (id, question) = SPEED;
+    let question = Question::DiscardSpeed;
     let plan = OpenAu {
         unit,
         order: Order::Linear,
@@ -115,7 +112,7 @@ fn in_units<T: Target>(
     let fits = plan.fitting(probing.target.whole(), units) >= units;
     let slow = probing
         .report
-        .finding("plateaus")
+        .finding(Question::Plateaus)
         .and_then(|f| match f.value {
             Some(Value::BytesPerS(rate)) => Some(rate),
             _ => None,
@@ -123,7 +120,7 @@ fn in_units<T: Target>(
     let needed = 2.0 * bytes as f64 / slow.unwrap_or(1e6).max(1e5) + 60.0;
     if !fits || probing.writes_left() < 3 * bytes || probing.time_left().as_secs_f64() < needed {
         let why = "the budget of time or writes is spent";
-        probing.add(Finding::cannot_tell(id, question, why));
+        probing.add(question.unknown(why));
         return Ok(());
     }
     let mut rates = [0.0; 2];
@@ -155,13 +152,13 @@ fn in_cache<T: Target>(
     filled: &Filled,
     bar: f64,
 ) -> Result<(), ProbeError> {
-    let (id, question) = SPEED;
+    let question = Question::DiscardSpeed;
     let most = filled.cache + filled.cache / 4;
     let room = most + 3 * PATIENCE as u64 * BATCH;
     let begin = probing.target.whole().0 / 2 / BATCH * BATCH;
     if probing.writes_left() < room || begin + room > probing.target.whole().0 {
         let why = "the budget of writes does not reach for filling the SLC cache once more";
-        probing.add(Finding::cannot_tell(id, question, why));
+        probing.add(question.unknown(why));
         return Ok(());
     }
     let mut next = begin;
@@ -185,17 +182,10 @@ fn in_cache<T: Target>(
     );
     probing.add(if kept {
         let why = format!("the SLC cache did not stay full: {evidence}");
-        Finding::cannot_tell(id, question, why)
+        question.unknown(why)
     } else {
         let answer = if restored { "yes" } else { "no" }.to_string();
-        Finding::new(
-            id,
-            question,
-            Value::Flag(restored),
-            answer,
-            Strength::Weak,
-            evidence,
-        )
+        question.answer(Value::Flag(restored), answer, Strength::Weak, evidence)
     });
     Ok(())
 }
@@ -219,24 +209,20 @@ fn again<T: Target>(
 }
 
 fn said<T: Target>(probing: &mut Probing<'_, T>, factor: f64, evidence: String) {
-    let (id, question) = SPEED;
+    let question = Question::DiscardSpeed;
     probing.add(match factor {
-        f if f >= RESTORED => Finding::new(
-            id,
-            question,
+        f if f >= RESTORED => question.answer(
             Value::Flag(true),
             "yes".to_string(),
             Strength::Strong,
             evidence,
         ),
-        f if f < NOT => Finding::new(
-            id,
-            question,
+        f if f < NOT => question.answer(
             Value::Flag(false),
             "no".to_string(),
             Strength::Fair,
             evidence,
         ),
-        _ => Finding::cannot_tell(id, question, evidence),
+        _ => question.unknown(evidence),
     });
 }

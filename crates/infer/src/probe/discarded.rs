@@ -3,14 +3,13 @@
 
 use super::confidence::Strength;
 use super::finding::Finding;
+use super::question::Question;
 use super::{Probing, Value};
 use crate::timed::ProbeError;
 use nandscope_measure::target::{Target, TargetError};
 use nandscope_units::Bytes;
 use nandscope_workload::OpKind;
 
-const ID: &str = "discard-reads";
-const QUESTION: &str = "A discarded block reads as";
 /// Length that is read in the middle of a discarded range, as devices may leave its edges alone, bytes.
 const LENGTH: u32 = 64 << 10;
 
@@ -92,12 +91,10 @@ impl Look {
         let (first, second) = (again()?, again()?);
         let (Some(before), Some(first), Some(second)) = (self.before, first, second) else {
             let why = "a simulated device in virtual time keeps no contents; serve it, and probe what is served";
-            return Ok(Finding::cannot_tell(ID, QUESTION, why));
+            return Ok(Question::DiscardReads.unknown(why));
         };
         let reads = Reads::of(&before, &first, &second);
-        Ok(Finding::new(
-            ID,
-            QUESTION,
+        Ok(Question::DiscardReads.answer(
             Value::Flag(reads == Reads::Zeroes),
             reads.told().to_string(),
             Strength::Strong,

@@ -1,14 +1,14 @@
 //! The answers in the form of the result document.
 
-use super::{Basis, Finding, Report, Value};
+use super::{Basis, Finding, Question, Report, Value};
 use nandscope_result::{Conclusion, Figure, ResultDocument, StepResult, step_id};
 use nandscope_units::Bytes;
 
 /// The chapter of a report.
 pub fn step(report: &Report) -> StepResult {
     let conclusion = |f: &Finding| Conclusion {
-        id: format!("probe.{}", f.id),
-        question: f.question.to_string(),
+        id: format!("probe.{}", f.question.id()),
+        question: f.question.wording().to_string(),
         answer: match f.value {
             Some(_) => format!("{} ({:.0} %)", f.answer, 100.0 * f.confidence),
             None => f.answer.clone(),
@@ -59,25 +59,25 @@ fn figure(finding: &Finding) -> Option<Figure> {
         Value::Celsius(degrees) => (degrees, "°C"),
     };
     Some(Figure {
-        id: format!("probe.{}", finding.id),
-        title: finding.question.to_string(),
+        id: format!("probe.{}", finding.question.id()),
+        title: finding.question.wording().to_string(),
         value,
         unit: unit.to_string(),
         ..Figure::default()
     })
 }
 
-/// Answers that something follows from: name and question.
-const KNOWN: [(&str, &str); 9] = [
-    ("unit", "Allocation unit"),
-    ("page", super::flash::PAGE),
-    ("open-linear", "Open allocation units, written in order"),
-    ("open-random", "Open allocation units, written at random"),
-    ("offset", "Where the first boundary lies"),
-    ("fat", "First units treated otherwise"),
-    ("discard", "Discards"),
-    ("discard-speed", "Discards restore speed"),
-    ("worst", "The pattern to avoid"),
+/// Answers that something follows from.
+const KNOWN: [Question; 9] = [
+    Question::Unit,
+    Question::Page,
+    Question::OpenLinear,
+    Question::OpenRandom,
+    Question::Offset,
+    Question::Fat,
+    Question::Discard,
+    Question::DiscardSpeed,
+    Question::Worst,
 ];
 
 /// The answers of a stored result, as far as something follows from them; `None` where it is not a result of a
@@ -85,13 +85,12 @@ const KNOWN: [(&str, &str); 9] = [
 pub fn from_document(document: &ResultDocument) -> Option<Report> {
     let step = document.steps.iter().find(|s| s.id == step_id::PROBE)?;
     let mut report = Report::default();
-    for (id, question) in KNOWN {
-        let name = format!("probe.{id}");
+    for question in KNOWN {
+        let name = format!("probe.{}", question.id());
         let said = step.conclusions.iter().find(|c| c.id == name);
         let Some(said) = said else { continue };
         let value = step.figures.iter().find(|f| f.id == name).and_then(value);
         report.findings.push(Finding {
-            id,
             question,
             value,
             answer: said.answer.clone(),

@@ -9,6 +9,7 @@ pub(super) use rates::{FACTOR, compare};
 use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value};
+use super::question::Question;
 use crate::flashbench::{Care, OpenAu, OpenUnits, Order};
 use crate::timed::ProbeError;
 use kept::kept_open;
@@ -25,8 +26,6 @@ const RATES: f64 = 0.6;
 /// Share of the time that is left which is kept for what follows.
 const AFTER: f64 = 0.05;
 
-const ASKED: (&str, &str) = ("fat", "First units treated otherwise");
-
 /// An allocation unit and the pieces in which it is written, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
@@ -40,7 +39,7 @@ pub(super) fn first_units<T: Target>(
     unit: Unit,
     open: Option<OpenUnits>,
 ) -> Result<(), ProbeError> {
-    let (id, question) = ASKED;
+    let question = Question::Fat;
     let room = probing.target.whole().0 / unit.size.max(1);
     // Each is written once per pass, and one more before the first; some is kept for small writes.
     let affordable = |passes: u64| {
@@ -55,7 +54,7 @@ pub(super) fn first_units<T: Target>(
         let why = format!(
             "only {units} units could be written: the device is small, or the budget of writes is spent"
         );
-        probing.add(Finding::cannot_tell(id, question, why));
+        probing.add(question.unknown(why));
         return Ok(());
     }
     // The first one that is written tells how long the others take.
@@ -81,7 +80,7 @@ pub(super) fn first_units<T: Target>(
 }
 
 fn answer(compared: &Compared, kept: Option<Vec<u32>>, units: u32, few: bool) -> Finding {
-    let (id, question) = ASKED;
+    let question = Question::Fat;
     let open = kept.as_ref().map_or(&[][..], |k| k);
     let mut said: Vec<String> = compared
         .different
@@ -104,23 +103,14 @@ fn answer(compared: &Compared, kept: Option<Vec<u32>>, units: u32, few: bool) ->
             false => Strength::Strong,
         };
         let answer = "yes".to_string();
-        return Finding::new(
-            id,
-            question,
-            Value::Flag(true),
-            answer,
-            strength,
-            said.join("; "),
-        );
+        return question.answer(Value::Flag(true), answer, strength, said.join("; "));
     }
     if none_open && alike && units == FIRST {
         let evidence = format!(
             "the first {units} units are written alike within {:.0} %, and none is kept open beside the others",
             100.0 * (compared.resolution - 1.0)
         );
-        return Finding::new(
-            id,
-            question,
+        return question.answer(
             Value::Flag(false),
             "no".to_string(),
             Strength::Weak,
@@ -142,7 +132,7 @@ fn answer(compared: &Compared, kept: Option<Vec<u32>>, units: u32, few: bool) ->
         }
         Some(_) => "the rates of the units scatter too much, or one differs some of the times",
     };
-    Finding::cannot_tell(id, question, format!("{units} units: {why}"))
+    question.unknown(format!("{units} units: {why}"))
 }
 
 /// Writes in order to units from the one with this number on.

@@ -2,6 +2,7 @@
 //! cannot be told, and why.
 
 use super::confidence::{Basis, Strength, confidence};
+use super::question::Question;
 pub use nandscope_units::number::binary_bytes as size;
 use serde::Serialize;
 
@@ -38,10 +39,9 @@ pub enum Value {
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// Stable name for programs, such as `unit`.
-    pub id: &'static str,
-    /// The question in words.
-    pub question: &'static str,
+    /// The question.
+    #[serde(flatten)]
+    pub question: Question,
     /// The answer; `None` for "cannot tell".
     pub value: Option<Value>,
     /// The answer in words.
@@ -56,43 +56,10 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// An answer; its confidence follows from the question and the strength of the evidence.
-    pub fn new(
-        id: &'static str,
-        question: &'static str,
-        value: Value,
-        answer: String,
-        strength: Strength,
-        evidence: String,
-    ) -> Self {
-        Finding {
-            id,
-            question,
-            value: Some(value),
-            answer,
-            confidence: confidence(Basis::Simulated, id, strength),
-            strength: Some(strength),
-            evidence,
-        }
-    }
-
-    /// No answer.
-    pub fn cannot_tell(id: &'static str, question: &'static str, why: impl Into<String>) -> Self {
-        Finding {
-            id,
-            question,
-            value: None,
-            answer: "cannot tell".to_string(),
-            confidence: 0.0,
-            strength: None,
-            evidence: why.into(),
-        }
-    }
-
     /// The same answer, resting on evidence of another strength; "cannot tell" stays as it is.
     pub(super) fn resting_on(mut self, strength: Strength) -> Self {
         if self.value.is_some() {
-            self.confidence = confidence(Basis::Simulated, self.id, strength);
+            self.confidence = confidence(Basis::Simulated, self.question, strength);
             self.strength = Some(strength);
         }
         self
@@ -101,7 +68,7 @@ impl Finding {
     /// Takes the confidence from other counts; "cannot tell" stays as it is.
     pub(super) fn count_on(&mut self, basis: Basis) {
         if let Some(strength) = self.strength {
-            self.confidence = confidence(basis, self.id, strength);
+            self.confidence = confidence(basis, self.question, strength);
         }
     }
 }

@@ -8,6 +8,7 @@ use super::filled::Filled;
 use super::finding::{Finding, Value, size};
 use super::layout::{Layout, MAPPED, PAGE_MAX, SECTOR};
 use super::opened::{self, Opened};
+use super::question::Question;
 use super::writes::SPAN;
 use crate::flashbench::{
     AlignPlan, AlignRow, Boundaries, BoundaryPeriod, CardStep, Certainty, align,
@@ -52,8 +53,8 @@ pub(super) fn boundaries<T: Target>(
     let mut page = page_answer(&found, overlaps.is_some(), step);
     let (mut unit, mut offset, mut layout) = if let Some(why) = &overlaps {
         (
-            Finding::cannot_tell("unit", UNIT, why.clone()),
-            Finding::cannot_tell("offset", OFFSET, why.clone()),
+            Question::Unit.unknown(why.clone()),
+            Question::Offset.unknown(why.clone()),
             Layout::default(),
         )
     } else if let Some((step, finding)) = borne_out(probing, &found, known)? {
@@ -77,10 +78,10 @@ pub(super) fn boundaries<T: Target>(
             page = match pages.period >= PAGE_LARGEST_STEP && units.is_none() {
                 true => {
                     let why = "it may be an allocation unit: none was found above it";
-                    let found = of_period("page", PAGE, &pages);
-                    Finding::cannot_tell("page", PAGE, format!("{}: {why}", found.evidence))
+                    let found = of_period(Question::Page, &pages);
+                    Question::Page.unknown(format!("{}: {why}", found.evidence))
                 }
-                false => of_period("page", PAGE, &pages),
+                false => of_period(Question::Page, &pages),
             };
         }
         match units {
@@ -96,11 +97,11 @@ pub(super) fn boundaries<T: Target>(
                     stacked: false,
                 };
                 let offset = offset_of(units.first, units.period);
-                (of_period("unit", UNIT, &units), offset, layout)
+                (of_period(Question::Unit, &units), offset, layout)
             }
             None => {
                 let why = "no boundary of an allocation unit was seen, neither at multiples nor at other equal distances";
-                let offset = Finding::cannot_tell("offset", OFFSET, why);
+                let offset = Question::Offset.unknown(why);
                 (unclear(found.judged), offset, Layout::default())
             }
         }
@@ -226,21 +227,21 @@ fn with_writes(
             return (unit, offset, layout);
         }
         let why = format!("{}; but {said}", unit.evidence);
-        let cannot = |id, question| Finding::cannot_tell(id, question, why.clone());
+        let cannot = |question: Question| question.unknown(why.clone());
         return (
-            cannot("unit", UNIT),
-            cannot("offset", OFFSET),
+            cannot(Question::Unit),
+            cannot(Question::Offset),
             Layout::default(),
         );
     }
     let bytes = Value::Bytes(opened.unit);
     let answer = size(opened.unit);
-    let unit = Finding::new("unit", UNIT, bytes, answer, Strength::Fair, said.clone());
+    let unit = Question::Unit.answer(bytes, answer, Strength::Fair, said.clone());
     let offset = match first {
         Some(first) => offset_of(first, opened.unit).resting_on(Strength::Weak),
         None => {
             let why = format!("{said}: too coarse to tell where the first begins");
-            Finding::cannot_tell("offset", OFFSET, why)
+            Question::Offset.unknown(why)
         }
     };
     let layout = Layout {
@@ -252,10 +253,6 @@ fn with_writes(
     };
     (unit, offset, layout)
 }
-
-pub(super) const UNIT: &str = "Allocation unit";
-pub(super) const PAGE: &str = "Page, as reads see it";
-pub(super) const OFFSET: &str = "Where the first boundary lies";
 
 /// A step of a larger page is this share of the first one's at least.
 pub(super) const LARGER: f64 = 0.3;
@@ -277,13 +274,13 @@ fn page_beside(page: Finding, found: &AtMultiples, opened: &Opened, clock_us: f6
 }
 
 fn page_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64) -> Finding {
-    let finding = answer("page", PAGE, found.page);
+    let finding = answer(Question::Page, found.page);
     let Some(step) = found.page.filter(|_| finding.value.is_some()) else {
         return finding;
     };
     let cannot = |why: &str| {
         let why = format!("{}: {why}", finding.evidence);
-        Finding::cannot_tell("page", PAGE, why)
+        Question::Page.unknown(why)
     };
     if !found.page_twice {
         return cannot("the first pass shows another one");
@@ -321,9 +318,7 @@ fn page_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64
             cannot("the largest page that is looked for; it may be an allocation unit")
         }
         None => finding,
-        Some(larger) => Finding::new(
-            "page",
-            PAGE,
+        Some(larger) => Question::Page.answer(
             Value::Bytes(larger.at),
             format!("{}, in program units of {}", size(larger.at), size(step.at)),
             Strength::Fair,
@@ -452,7 +447,7 @@ fn borne_out<T: Target>(
         faintly(step)
     } else {
         // Two passes agree, and every row bears it out: that is more than the ratio of one step says.
-        answer("unit", UNIT, Some(step)).resting_on(Strength::Strong)
+        answer(Question::Unit, Some(step)).resting_on(Strength::Strong)
     };
     Ok(Some((step, finding)))
 }
@@ -489,18 +484,11 @@ fn anywhere<T: Target>(
     Ok((pages, units.filter(|u| u.period > page.max(PAGE_MAX))))
 }
 
-fn of_period(id: &'static str, question: &'static str, found: &BoundaryPeriod) -> Finding {
-    Finding::new(
-        id,
-        question,
-        Value::Bytes(found.period),
-        size(found.period),
-        Strength::Fair,
-        format!(
+fn of_period(question: Question, found: &BoundaryPeriod) -> Finding {
+    question.answer(Value::Bytes(found.period), size(found.period), Strength::Fair, format!(
             "a read across takes {:.0} µs at every place {} bytes after a multiple of it, and {:.0} µs elsewhere",
             found.across_us, found.first, found.between_us
-        ),
-    )
+        ))
 }
 
 fn offset_of(first: u64, unit: u64) -> Finding {
@@ -523,14 +511,7 @@ fn offset_of(first: u64, unit: u64) -> Finding {
         0 => Strength::Strong,
         _ => Strength::Fair,
     };
-    Finding::new(
-        "offset",
-        OFFSET,
-        Value::Bytes(first),
-        answer,
-        strength,
-        evidence,
-    )
+    Question::Offset.answer(Value::Bytes(first), answer, strength, evidence)
 }
 
 /// Tables of all families.
@@ -552,25 +533,23 @@ fn families<T: Target>(
 
 /// There is no step, or one that does not fit the other rows.
 fn unclear(step: Option<CardStep>) -> Finding {
-    let found = answer("unit", UNIT, step);
+    let found = answer(Question::Unit, step);
     let why = format!(
         "{}; the other rows and the first pass do not bear it out",
         found.evidence
     );
-    Finding::cannot_tell(found.id, found.question, why)
+    found.question.unknown(why)
 }
 
 fn faintly(step: CardStep) -> Finding {
-    let (id, question) = ("unit", UNIT);
+    let question = Question::Unit;
     let evidence = format!(
         "the extra time of a read across lies at {:.1} µs below {} and at {:.1} µs from there on: a small step, but many times the scatter of the rows",
         step.from_us,
         size(step.at),
         step.to_us
     );
-    Finding::new(
-        id,
-        question,
+    question.answer(
         Value::Bytes(step.at),
         size(step.at),
         Strength::Weak,
@@ -593,9 +572,9 @@ fn curve(rows: &[AlignRow]) -> Curve {
     }
 }
 
-pub(super) fn answer(id: &'static str, question: &'static str, step: Option<CardStep>) -> Finding {
+pub(super) fn answer(question: Question, step: Option<CardStep>) -> Finding {
     let Some(step) = step else {
-        return Finding::cannot_tell(id, question, "no boundaries to compare");
+        return question.unknown("no boundaries to compare");
     };
     let rise = format!(
         "the extra time of a read across rises from {:.1} to {:.1} µs at {}, ratio {:.2}",
@@ -608,17 +587,10 @@ pub(super) fn answer(id: &'static str, question: &'static str, step: Option<Card
         Certainty::Clear => Strength::Strong,
         Certainty::Weak => Strength::Fair,
         Certainty::None => {
-            return Finding::cannot_tell(id, question, format!("largest step: {rise}"));
+            return question.unknown(format!("largest step: {rise}"));
         }
     };
-    Finding::new(
-        id,
-        question,
-        Value::Bytes(step.at),
-        size(step.at),
-        strength,
-        rise,
-    )
+    question.answer(Value::Bytes(step.at), size(step.at), strength, rise)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value};
 use super::link::places;
+use super::question::Question;
 use crate::flashbench::median;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
@@ -25,19 +26,17 @@ const STAYS: usize = 8;
 /// A device that warmed up by less than this, in kelvin, did not throttle because of it.
 const WARMER: f64 = 5.0;
 
-const ASKED: (&str, &str) = ("throttling", "Temperature at which throttling starts");
-
 /// Reads for the time that was asked for; says what the thermometer showed where none was.
 pub(super) fn throttling<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
     coolest: Option<f64>,
 ) -> Result<(), ProbeError> {
-    let (id, question) = ASKED;
+    let question = Question::Throttling;
     let now = probing.target.reading().device_temperature_c;
     let Some((before, now)) = coolest.zip(now) else {
         let why = "the device gives no temperature";
-        probing.add(Finding::cannot_tell(id, question, why));
+        probing.add(question.unknown(why));
         return Ok(());
     };
     let heat = probing.options.heat;
@@ -45,7 +44,7 @@ pub(super) fn throttling<T: Target>(
         let why = format!(
             "it was at {before:.0} °C at first and at {now:.0} °C in the end; `--heat 10m` reads without a pause for so long"
         );
-        probing.add(Finding::cannot_tell(id, question, why));
+        probing.add(question.unknown(why));
         return Ok(());
     }
     let (mut rates, mut temperatures, mut times) = (Vec::new(), Vec::new(), Vec::new());
@@ -113,38 +112,23 @@ fn fallen(rates: &[f64]) -> Option<usize> {
 }
 
 fn said(rates: &[f64], temperatures: &[f64], end: Option<usize>) -> Finding {
-    let (id, question) = ASKED;
+    let question = Question::Throttling;
     let (first, last) = temperatures
         .first()
         .zip(temperatures.last())
         .unwrap_or((&0.0, &0.0));
     match end.and_then(|i| temperatures.get(i).map(|t| (i, *t))) {
-        Some((i, at)) if at - first >= WARMER => Finding::new(
-            id,
-            question,
-            Value::Celsius(at),
-            format!("{at:.0} °C"),
-            Strength::Strong,
-            format!(
+        Some((i, at)) if at - first >= WARMER => question.answer(Value::Celsius(at), format!("{at:.0} °C"), Strength::Strong, format!(
                 "read without a pause from {first:.0} °C on, the rate of {:.0} MB/s began to fall at {at:.0} °C, and was at {:.0} MB/s at {last:.0} °C",
                 median(&rates[..i]) / 1e6,
                 median(&rates[rates.len() - STAYS.min(rates.len())..]) / 1e6
-            ),
-        ),
-        Some((_, at)) => Finding::cannot_tell(
-            id,
-            question,
-            format!(
+            )),
+        Some((_, at)) => question.unknown(format!(
                 "the rate fell, but the device had warmed up from {first:.0} to {at:.0} °C only"
-            ),
-        ),
-        None => Finding::cannot_tell(
-            id,
-            question,
-            format!(
+            )),
+        None => question.unknown(format!(
                 "read without a pause from {first:.0} to {last:.0} °C, and the rate did not fall: it starts above {last:.0} °C, if at all"
-            ),
-        ),
+            )),
     }
 }
 

@@ -5,6 +5,7 @@ use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value, counted, size};
 use super::open_answers::{self, UNITS_MAX};
+use super::question::Question;
 use crate::flashbench::{Knee, OpenAu, OpenUnits, Order, Rate, VISIBLE, open_units, search};
 use crate::quantile::median;
 use crate::timed::ProbeError;
@@ -369,16 +370,12 @@ fn repeat<T: Target>(
 }
 
 /// The answer, with as much confidence as the repetitions give.
-pub(super) fn answer(
-    (id, question): (&'static str, &'static str),
-    measured: &Measured,
-    unit: Option<u64>,
-) -> Finding {
+pub(super) fn answer(question: Question, measured: &Measured, unit: Option<u64>) -> Finding {
     let Some(found) = measured.found else {
-        return Finding::cannot_tell(id, question, "nothing could be measured");
+        return question.unknown("nothing could be measured");
     };
     let Knee::At { units, .. } = found.knee else {
-        return open_answers::answer(id, question, Some(found));
+        return open_answers::answer(question, Some(found));
     };
     let (few, many) = &measured.beside;
     let length = found.length;
@@ -388,7 +385,7 @@ pub(super) fn answer(
             size(length),
             counted(u64::from(units), "interleaved AU", "interleaved AUs")
         );
-        return Finding::cannot_tell(id, question, why);
+        return question.unknown(why);
     }
     let (fast, slow) = (median(few), median(many).max(1e-9));
     let step = fast / slow;
@@ -417,31 +414,31 @@ pub(super) fn answer(
         least > largest.unwrap_or(f64::INFINITY)
     };
     if step < STEP {
-        return Finding::cannot_tell(id, question, format!("{numbers}: no step"));
+        return question.unknown(format!("{numbers}: no step"));
     }
     let twice = unit.is_some() && !many.is_empty() && step >= DEEP && measured.falls(DEEP);
     if many.len() < REPEATS.1 && !twice {
         let why = format!("{numbers}: too few to be certain within the budget");
-        return Finding::cannot_tell(id, question, why);
+        return question.unknown(why);
     }
     if !apart(left_out) {
-        return Finding::cannot_tell(id, question, format!("{numbers}: they overlap"));
+        return question.unknown(format!("{numbers}: they overlap"));
     }
     if unit.is_none() && units == 1 {
         let why = format!(
             "{numbers}: a second stream alone costs as much where pieces end within pages, and without the allocation unit that is not known"
         );
-        return Finding::cannot_tell(id, question, why);
+        return question.unknown(why);
     }
     if unit.is_none() && step < ALONE {
         let why = format!("{numbers}: too little without the allocation unit");
-        return Finding::cannot_tell(id, question, why);
+        return question.unknown(why);
     }
     if let Some(more) = measured.deeper {
         let why = format!(
             "at least {units}; {numbers}, but it falls once more up to {more} units, as where only the state of another open unit is loaded at first"
         );
-        return Finding::cannot_tell(id, question, why);
+        return question.unknown(why);
     }
     let extra = length as f64 / slow - length as f64 / fast;
     let best = measured
@@ -460,11 +457,11 @@ pub(super) fn answer(
             "at least {units}; {numbers}: {:.1} ms more for a piece is too little for closing a unit, as where only the state of another open unit is loaded",
             extra * 1e3
         );
-        return Finding::cannot_tell(id, question, why);
+        return question.unknown(why);
     }
-    if unit.is_none() && id != "open-linear" {
+    if unit.is_none() && question != Question::OpenLinear {
         let why = format!("{numbers}: without the allocation unit a random order says nothing");
-        return Finding::cannot_tell(id, question, why);
+        return question.unknown(why);
     }
     if let Some(few_open) = shallow(&measured.rates, units) {
         let evidence = format!(
@@ -472,21 +469,14 @@ pub(super) fn answer(
         );
         let value = Value::Range(few_open, units);
         let answer = format!("{few_open} to {units}");
-        return Finding::new(id, question, value, answer, Strength::Fair, evidence);
+        return question.answer(value, answer, Strength::Fair, evidence);
     }
     let strength = match unit {
         None => Strength::Weak,
         Some(_) if many.len() >= REPEATS.0 && apart(0) && step >= CERTAIN => Strength::Strong,
         Some(_) => Strength::Fair,
     };
-    Finding::new(
-        id,
-        question,
-        Value::Count(units),
-        units.to_string(),
-        strength,
-        numbers,
-    )
+    question.answer(Value::Count(units), units.to_string(), strength, numbers)
 }
 
 /// The number of interleaved AUs after which the rate falls for the first time, if that is before the fall after `units`.

@@ -3,6 +3,7 @@
 
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
+use super::question::Question;
 use super::{OVERLAPS, Probing};
 use crate::flashbench::{median, shuffled};
 use crate::quantile::quantile;
@@ -71,9 +72,7 @@ pub(super) fn transfers<T: Target>(
             long * 1e3
         );
         let overhead = (short - BLOCK as f64 / rate).max(0.0);
-        probing.add(Finding::new(
-            "overhead",
-            "Cost of a read command",
+        probing.add(Question::Overhead.answer(
             Value::Seconds(overhead),
             format!("{:.0} µs", overhead * 1e6),
             Strength::Strong,
@@ -157,24 +156,22 @@ fn spread_of(samples: &[Vec<f64>]) -> Option<f64> {
 
 /// The rate that follows from `more`, the time that 256 KiB more take, where it is `least` or longer; s.
 fn rate_of((more, least): (f64, f64), rate: f64, evidence: String) -> Finding {
-    let (id, question) = RATE;
+    let question = Question::Rate;
     if more < least {
         let why = format!(
             "{evidence}: the clock and the scatter of the times ask for a difference of {:.3} ms",
             least * 1e3
         );
-        return Finding::cannot_tell(id, question, why);
+        return question.unknown(why);
     }
     rate_finding(rate, evidence)
 }
 
-const RATE: (&str, &str) = ("rate", "Rate at which more data adds to a read");
-
 fn rate_finding(rate: f64, evidence: String) -> Finding {
-    let (id, question) = RATE;
+    let question = Question::Rate;
     let answer = format!("{:.1} MB/s", rate / 1e6);
     let value = Value::BytesPerS(rate);
-    Finding::new(id, question, value, answer, Strength::Strong, evidence)
+    question.answer(value, answer, Strength::Strong, evidence)
 }
 
 /// Lengths of the reads by which read-ahead is looked for: short ones, which a page buffer may answer, and longer ones.
@@ -190,7 +187,7 @@ const QUICKER: f64 = 0.85;
 /// Whether reads in order are quicker than the same number of reads of a window of the same size in a random order; both
 /// in turn. If they are not, the device may still read ahead.
 fn ahead<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), ProbeError> {
-    let (id, question) = ("read-ahead", "Read-ahead of sequential reads");
+    let question = Question::ReadAhead;
     let mut said = Vec::new();
     let mut quicker = Vec::new();
     for length in AHEAD {
@@ -242,10 +239,10 @@ fn ahead<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), Pro
             false => Strength::Fair,
         };
         let answer = "yes".to_string();
-        Finding::new(id, question, Value::Flag(true), answer, strength, said)
+        question.answer(Value::Flag(true), answer, strength, said)
     } else {
         let why = format!("{said}: no difference, which does not show that nothing is read ahead");
-        Finding::cannot_tell(id, question, why)
+        question.unknown(why)
     });
     Ok(())
 }
@@ -301,23 +298,23 @@ pub(super) fn depth<T: Target>(
     let evidence =
         format!("{alone:.0} IOPS with one random read of 4 KiB at a time, {best:.0} at most");
     let found = [
-        (DEPTH, Value::Count(enough), enough.to_string()),
+        (Question::Depth, Value::Count(enough), enough.to_string()),
         (
-            AT_ONCE,
+            Question::Parallelism,
             Value::Factor(best / alone),
             format!("{:.1}", best / alone),
         ),
     ];
-    for ((id, question), value, answer) in found {
+    for (question, value, answer) in found {
         let evidence = evidence.clone();
         probing.add(if paused_s * best > PAUSED {
             let why = format!(
                 "{evidence}: pauses take {:.1} µs of a read on average, too much to tell",
                 paused_s * 1e6
             );
-            Finding::cannot_tell(id, question, why)
+            question.unknown(why)
         } else {
-            Finding::new(id, question, value, answer, Strength::Strong, evidence)
+            question.answer(value, answer, Strength::Strong, evidence)
         });
     }
     Ok(())
@@ -334,9 +331,6 @@ pub(super) fn reads_at_once<T: Target>(
     let alone = rate_at(probing, span, 1)?.rate;
     Ok(rate_at(probing, span, SOME)?.rate >= OVERLAPS * alone)
 }
-
-const DEPTH: (&str, &str) = ("depth", "Queue depth at which it saturates");
-const AT_ONCE: (&str, &str) = ("parallelism", "Reads that the device does at once");
 
 /// Rounds at each queue depth.
 const ROUNDS: u64 = 5;

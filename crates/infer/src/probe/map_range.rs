@@ -3,6 +3,7 @@
 
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
+use super::question::Question;
 use super::{Probing, settled};
 use crate::flashbench::shuffled;
 use crate::quantile::{median, quantile};
@@ -10,8 +11,6 @@ use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_result::Curve;
 use nandscope_units::{Bytes, Nanos};
-
-const ASKED: (&str, &str) = ("map-span", "Range covered by the map cache");
 
 const BLOCK: u64 = 4096;
 /// What a page of a map covers: 4 KiB of entries of four bytes, each for 4 KiB.
@@ -100,11 +99,11 @@ pub(super) fn map_range<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
 ) -> Result<(), ProbeError> {
-    let (id, question) = ASKED;
-    let unit = probing.report.finding("unit");
+    let question = Question::MapSpan;
+    let unit = probing.report.finding(Question::Unit);
     if unit.is_some_and(|f| f.value.is_some()) {
         let why = "it has allocation units, and a map of them is small";
-        probing.add(Finding::cannot_tell(id, question, why));
+        probing.add(question.unknown(why));
         return Ok(());
     }
     let until = probing.target.now() + Nanos(probing.time_left().0 / TIME);
@@ -121,7 +120,7 @@ pub(super) fn map_range<T: Target>(
     probing.report.curves.push(search.curve());
     let finding = match found {
         Ok(between) => search.confirmed(probing, between)?,
-        Err(why) => Finding::cannot_tell(id, question, why),
+        Err(why) => question.unknown(why),
     };
     probing.add(finding);
     Ok(())
@@ -253,7 +252,7 @@ impl Search {
         probing: &mut Probing<'_, T>,
         (low, high): (u32, u32),
     ) -> Result<Finding, ProbeError> {
-        let (id, question) = ASKED;
+        let question = Question::MapSpan;
         let range = u64::from(low) * CELL / 2 + u64::from(high) * CELL / 2;
         let range = range / CELL * CELL;
         // Where little more is read than is held, not all of it is fetched.
@@ -271,7 +270,7 @@ impl Search {
         );
         if few.fetches() || !many.fetches() {
             let why = format!("{numbers}: not the same each time");
-            return Ok(Finding::cannot_tell(id, question, why));
+            return Ok(question.unknown(why));
         }
         let strength = match self.closer(probing, low)? {
             Some(step) if step.fetches() => {
@@ -279,14 +278,14 @@ impl Search {
                     "{numbers}, but a page of the map covers less than {}",
                     size(CELL)
                 );
-                return Ok(Finding::cannot_tell(id, question, why));
+                return Ok(question.unknown(why));
             }
             Some(_) => Strength::Strong,
             None => Strength::Fair,
         };
         let answer = format!("about {}", size(range));
         let value = Value::Bytes(range);
-        Ok(Finding::new(id, question, value, answer, strength, numbers))
+        Ok(question.answer(value, answer, strength, numbers))
     }
 
     /// Reads more places than fit, half as far apart: if a page of the map covers both of two, they fit.

@@ -24,6 +24,7 @@ mod link;
 mod map_range;
 mod open_answers;
 mod opened;
+mod question;
 mod real;
 mod recorded;
 mod rested;
@@ -40,6 +41,7 @@ pub use bench::{Metered, Refused};
 pub use confidence::{Basis, COUNTED, COUNTED_RECORDED, FAIR, LIKELY, SURE, Strength, level};
 pub use document::{from_document, step};
 pub use finding::{Finding, Value, size};
+pub use question::Question;
 pub use real::doubt;
 pub use recorded::from_flashbench;
 
@@ -116,30 +118,34 @@ pub struct Report {
 }
 
 impl Report {
-    /// The answer with that name.
-    pub fn finding(&self, id: &str) -> Option<&Finding> {
-        self.findings.iter().find(|f| f.id == id)
+    /// The answer to a question.
+    pub fn finding(&self, question: Question) -> Option<&Finding> {
+        self.findings.iter().find(|f| f.question == question)
     }
 
-    /// Puts a finding in the place of the one with its name.
+    /// Puts a finding in the place of the one to the same question.
     pub(crate) fn replace(&mut self, finding: Finding) {
-        match self.findings.iter_mut().find(|f| f.id == finding.id) {
+        match self
+            .findings
+            .iter_mut()
+            .find(|f| f.question == finding.question)
+        {
             Some(before) => *before = finding,
             None => self.findings.push(finding),
         }
     }
 
     /// The bytes of an answer that is a size.
-    pub fn bytes(&self, id: &str) -> Option<u64> {
-        match self.finding(id)?.value? {
+    pub fn bytes(&self, question: Question) -> Option<u64> {
+        match self.finding(question)?.value? {
             Value::Bytes(bytes) => Some(bytes),
             _ => None,
         }
     }
 
     /// The number of an answer that is a count; the lowest of a range.
-    pub fn count(&self, id: &str) -> Option<u32> {
-        match self.finding(id)?.value? {
+    pub fn count(&self, question: Question) -> Option<u32> {
+        match self.finding(question)?.value? {
             Value::Count(count) | Value::Range(count, _) => Some(count),
             _ => None,
         }
@@ -278,54 +284,14 @@ pub fn probe<T: Target>(
     Ok(report)
 }
 
-/// Every question, in the order in which they are asked: name, wording, and whether it takes writes.
-const QUESTIONS: [(&str, &str, bool); 24] = [
-    ("slc", "SLC cache", true),
-    ("stalls", "Stalls while writing in order", true),
-    ("plateaus", "Rates of writing in order", true),
-    ("slc-idle", "SLC cache, left alone", true),
-    ("slc-kind", "SLC cache of a fixed size", true),
-    ("overhead", "Cost of a read command", false),
-    ("rate", "Rate at which more data adds to a read", false),
-    ("read-ahead", "Read-ahead of sequential reads", false),
-    ("depth", "Queue depth at which it saturates", false),
-    ("parallelism", "Reads that the device does at once", false),
-    ("buffer", "RAM that gathers writes", true),
-    ("dies", "Parts that read independently", false),
-    ("map-span", "Range covered by the map cache", false),
-    ("page", flash::PAGE, false),
-    ("unit", "Allocation unit", false),
-    ("offset", "Where the first boundary lies", false),
-    (
-        "throttling",
-        "Temperature at which throttling starts",
-        false,
-    ),
-    ("discard", "Discards", true),
-    ("discard-reads", "A discarded block reads as", true),
-    (
-        "open-linear",
-        "Open allocation units, written in order",
-        true,
-    ),
-    (
-        "open-random",
-        "Open allocation units, written at random",
-        true,
-    ),
-    ("fat", "First units treated otherwise", true),
-    ("discard-speed", "Discards restore speed", true),
-    ("worst", "The pattern to avoid", true),
-];
-
 impl Report {
     /// Says of each question that was not reached why there is no answer.
     fn leave_out(&mut self, why: &str, read_only: bool) {
-        let asked = QUESTIONS.iter().filter(|q| !(read_only && q.2));
-        for (id, question, _) in asked {
-            if self.finding(id).is_none() {
+        let asked = Question::ALL.into_iter();
+        for question in asked.filter(|q| !(read_only && q.writes())) {
+            if self.finding(question).is_none() {
                 let why = format!("not reached: {why}");
-                self.findings.push(Finding::cannot_tell(id, question, why));
+                self.findings.push(question.unknown(why));
             }
         }
     }

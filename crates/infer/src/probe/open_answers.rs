@@ -2,23 +2,15 @@
 
 use super::confidence::Strength;
 use super::finding::{Finding, Value, counted, size};
+use super::question::Question;
 use crate::flashbench::{Certainty, Knee, OpenUnits, Order};
 use nandscope_result::Curve;
 
 /// The most interleaved AUs: one more than are counted.
 pub(super) const UNITS_MAX: u32 = 33;
 
-pub(super) const QUESTIONS: [(&str, &str); 3] = [
-    ("open-linear", "Open allocation units, written in order"),
-    ("open-random", "Open allocation units, written at random"),
-    ("fat", "First units treated otherwise"),
-];
 /// No unit can be written at random.
-pub(super) fn none(
-    (id, question): (&'static str, &'static str),
-    unit_known: bool,
-    length: u64,
-) -> Finding {
+pub(super) fn none(question: Question, unit_known: bool, length: u64) -> Finding {
     let evidence = format!(
         "pieces of {}: one unit is already written at less than half the rate of linear order",
         size(length)
@@ -27,11 +19,11 @@ pub(super) fn none(
         let why = format!(
             "{evidence}; without an allocation unit of many pieces, that may be opening the next ones"
         );
-        return Finding::cannot_tell(id, question, why);
+        return question.unknown(why);
     }
     let answer = "none".to_string();
     let strength = Strength::Fair;
-    Finding::new(id, question, Value::Count(0), answer, strength, evidence)
+    question.answer(Value::Count(0), answer, strength, evidence)
 }
 
 pub(super) fn curve_name(order: Order) -> String {
@@ -57,21 +49,17 @@ pub(super) fn curve_of(order: Order, rates: &[(u32, f64)]) -> Option<Curve> {
     })
 }
 
-/// Name and question of the number of open units in an order.
-pub(super) fn question(order: Order) -> (&'static str, &'static str) {
+/// The question of the number of open units in an order.
+pub(super) const fn question(order: Order) -> Question {
     match order {
-        Order::Linear => QUESTIONS[0],
-        Order::Random => QUESTIONS[1],
+        Order::Linear => Question::OpenLinear,
+        Order::Random => Question::OpenRandom,
     }
 }
 
-pub(super) fn answer(
-    id: &'static str,
-    question: &'static str,
-    found: Option<OpenUnits>,
-) -> Finding {
+pub(super) fn answer(question: Question, found: Option<OpenUnits>) -> Finding {
     let Some(OpenUnits { knee, length }) = found else {
-        return Finding::cannot_tell(id, question, "nothing could be measured");
+        return question.unknown("nothing could be measured");
     };
     let pieces = size(length);
     match knee {
@@ -83,26 +71,15 @@ pub(super) fn answer(
                 Certainty::Clear => Strength::Strong,
                 Certainty::Weak => Strength::Fair,
                 Certainty::None => {
-                    return Finding::cannot_tell(id, question, format!("{numbers}: a slope"));
+                    return question.unknown(format!("{numbers}: a slope"));
                 }
             };
-            Finding::new(
-                id,
-                question,
-                Value::Count(units),
-                units.to_string(),
-                strength,
-                numbers,
-            )
+            question.answer(Value::Count(units), units.to_string(), strength, numbers)
         }
-        Knee::AtLeast(units) => Finding::cannot_tell(
-            id,
-            question,
-            format!(
-                "at least {units}: pieces of {pieces} into up to {}, and no collapse",
-                counted(u64::from(units), "unit", "units")
-            ),
-        ),
-        Knee::Unknown => Finding::cannot_tell(id, question, "fewer than two units fit the device"),
+        Knee::AtLeast(units) => question.unknown(format!(
+            "at least {units}: pieces of {pieces} into up to {}, and no collapse",
+            counted(u64::from(units), "unit", "units")
+        )),
+        Knee::Unknown => question.unknown("fewer than two units fit the device"),
     }
 }

@@ -59,12 +59,11 @@ fn limit(spread: f64) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
     use crate::probe::confidence::{SURE, Strength};
-    use crate::probe::finding::{Finding, Value};
+    use crate::probe::finding::Value;
+    use crate::probe::question::Question;
 
     fn report(scatter: Option<f64>) -> Report {
-        let unit = Finding::new(
-            "unit",
-            "Allocation unit",
+        let unit = Question::Unit.answer(
             Value::Bytes(4 << 20),
             "4 MiB".to_string(),
             Strength::Strong,
@@ -72,7 +71,7 @@ mod tests {
         );
         assert_eq!(unit.confidence, SURE);
         Report {
-            findings: vec![unit, Finding::cannot_tell("page", "Page", "not seen")],
+            findings: vec![unit, Question::Page.unknown("not seen")],
             scatter,
             ..Report::default()
         }

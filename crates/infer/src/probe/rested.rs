@@ -4,8 +4,9 @@
 use super::Probing;
 use super::confidence::Strength;
 use super::filled::Filled;
-use super::finding::{Finding, Value, size};
+use super::finding::{Value, size};
 use super::link::reads_at_once;
+use super::question::Question;
 use super::slc::{ALONE, OF_CARD, read_s, throttled};
 use super::writes::{BATCH, FALL, SLOW, SMALLEST, STAYS, batch, cache_end};
 use crate::quantile::median;
@@ -99,14 +100,9 @@ fn say<T: Target>(probing: &mut Probing<'_, T>, cache: u64, (fast, after): (f64,
         after / 1e6
     );
     let value = Value::Bytes(cache);
-    probing.report.replace(Finding::new(
-        "slc",
-        "SLC cache",
-        value,
-        size(cache),
-        Strength::Weak,
-        evidence,
-    ));
+    probing
+        .report
+        .replace(Question::Slc.answer(value, size(cache), Strength::Weak, evidence));
 }
 
 #[cfg(test)]

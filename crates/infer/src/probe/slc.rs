@@ -4,18 +4,15 @@
 
 use super::confidence::Strength;
 use super::filled::Filled;
-use super::finding::{Finding, Value, size};
+use super::finding::{Value, size};
 use super::link::places;
+use super::question::Question;
 use super::writes::{BATCH, batch};
 use super::{Probing, rested};
 use crate::quantile::{median, quantile};
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
-
-const PLATEAUS: (&str, &str) = ("plateaus", "Rates of writing in order");
-const EMPTIES: (&str, &str) = ("slc-idle", "SLC cache, left alone");
-const KIND: (&str, &str) = ("slc-kind", "SLC cache of a fixed size");
 
 /// Idle time of the device.
 pub(super) const ALONE: Nanos = Nanos::from_secs(20);
@@ -41,8 +38,8 @@ pub(super) fn cache<T: Target>(
         if seen {
             return Ok(true);
         }
-        for (id, question) in [EMPTIES, KIND] {
-            probing.add(Finding::cannot_tell(id, question, "no SLC cache was seen"));
+        for question in [Question::SlcIdle, Question::SlcKind] {
+            probing.add(question.unknown("no SLC cache was seen"));
         }
         return Ok(false);
     };
@@ -95,13 +92,11 @@ pub(super) fn read_s<T: Target>(
 }
 
 fn plateaus<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) {
-    let (id, question) = PLATEAUS;
+    let question = Question::Plateaus;
     let mb = |rate: f64| format!("{:.0} MB/s", rate / 1e6);
     let Some((end, (fast, slow))) = filled.end.zip(filled.levels()) else {
         let rate = median(&filled.rates);
-        probing.add(Finding::new(
-            id,
-            question,
+        probing.add(question.answer(
             Value::BytesPerS(rate),
             mb(rate),
             Strength::Strong,
@@ -130,14 +125,7 @@ fn plateaus<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) {
             ),
         ),
     };
-    probing.add(Finding::new(
-        id,
-        question,
-        Value::BytesPerS(fast),
-        answer,
-        Strength::Strong,
-        evidence,
-    ));
+    probing.add(question.answer(Value::BytesPerS(fast), answer, Strength::Strong, evidence));
 }
 
 /// The point after the cache at which the level changes once more, and the levels before and after it.
@@ -199,11 +187,11 @@ fn empties<T: Target>(
     bar: f64,
     next: &mut u64,
 ) -> Result<Option<f64>, ProbeError> {
-    let (id, question) = EMPTIES;
+    let question = Question::SlcIdle;
     let most = (2 * filled.cache).min(probing.writes_left() / 2);
     if most < 4 * BATCH || probing.time_left() < Nanos(4 * ALONE.0) {
         let why = "the budget of time or writes is spent";
-        probing.add(Finding::cannot_tell(id, question, why));
+        probing.add(question.unknown(why));
         return Ok(None);
     }
     probing.target.idle(ALONE)?;
@@ -225,20 +213,13 @@ fn empties<T: Target>(
     } else {
         format!("emptied at {:.0} MB/s or more", rate / 1e6)
     };
-    probing.add(Finding::new(
-        id,
-        question,
-        Value::BytesPerS(rate),
-        answer,
-        Strength::Strong,
-        said,
-    ));
+    probing.add(question.answer(Value::BytesPerS(rate), answer, Strength::Strong, said));
     Ok(Some(rate).filter(|_| fast >= 2 * BATCH))
 }
 
 /// A cache that is larger after a rest than it seemed at first was in use.
 fn larger<T: Target>(probing: &mut Probing<'_, T>, rested: u64) {
-    let Some(finding) = probing.report.finding("slc").cloned() else {
+    let Some(finding) = probing.report.finding(Question::Slc).cloned() else {
         return;
     };
     let evidence = format!(
@@ -249,14 +230,11 @@ fn larger<T: Target>(probing: &mut Probing<'_, T>, rested: u64) {
     );
     let strength = Strength::Weak;
     let value = Value::Bytes(rested);
-    probing.report.replace(Finding::new(
-        finding.id,
-        finding.question,
-        value,
-        size(rested),
-        strength,
-        evidence,
-    ));
+    probing.report.replace(
+        finding
+            .question
+            .answer(value, size(rested), strength, evidence),
+    );
 }
 
 /// Whether the cache is as large on a fuller device: it is filled, left alone until it must be empty, and filled again.
@@ -266,13 +244,13 @@ fn kind<T: Target>(
     (bar, rate): (f64, Option<f64>),
     next: &mut u64,
 ) -> Result<(), ProbeError> {
-    let (id, question) = KIND;
+    let question = Question::SlcKind;
     let whole = probing.target.whole().0;
     let fuller = (whole / 100 * FULLER).saturating_sub(*next);
     let needed = fuller + filled.cache + filled.cache / 4;
     let Some(rate) = rate else {
         let why = "it is not known to be emptied when the device is left alone, so it cannot be filled twice";
-        probing.add(Finding::cannot_tell(id, question, why));
+        probing.add(question.unknown(why));
         return Ok(());
     };
     if probing.writes_left() < needed {
@@ -281,7 +259,7 @@ fn kind<T: Target>(
             "{} more would have to be written to fill the device to {FULLER} % and the cache once more: `--write-budget {budget}GB`",
             size(needed)
         );
-        probing.add(Finding::cannot_tell(id, question, why));
+        probing.add(question.unknown(why));
         return Ok(());
     }
     let end = *next + fuller;
@@ -292,7 +270,7 @@ fn kind<T: Target>(
     let wait = Nanos::from_secs_f64(2.0 * filled.cache as f64 / rate).max(Nanos(2 * ALONE.0));
     if probing.time_left() < Nanos(2 * wait.0) {
         let why = "the budget of time does not reach for emptying it";
-        probing.add(Finding::cannot_tell(id, question, why));
+        probing.add(question.unknown(why));
         return Ok(());
     }
     probing.target.idle(wait)?;
@@ -307,9 +285,7 @@ fn kind<T: Target>(
         wait.as_secs_f64()
     );
     probing.add(match ratio {
-        r if r > 0.9 => Finding::new(
-            id,
-            question,
+        r if r > 0.9 => question.answer(
             Value::Flag(true),
             format!("yes, up to {:.0} % full", 100.0 * full),
             Strength::Strong,
@@ -317,16 +293,9 @@ fn kind<T: Target>(
         ),
         r if r < 0.8 => {
             let answer = "no: smaller on a fuller device".to_string();
-            Finding::new(
-                id,
-                question,
-                Value::Flag(false),
-                answer,
-                Strength::Strong,
-                evidence,
-            )
+            question.answer(Value::Flag(false), answer, Strength::Strong, evidence)
         }
-        _ => Finding::cannot_tell(id, question, evidence),
+        _ => question.unknown(evidence),
     });
     Ok(())
 }

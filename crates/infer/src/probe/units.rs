@@ -5,7 +5,8 @@ mod places;
 use super::finding::{Finding, Value};
 use super::knee::{Measured, Numbers};
 use super::layout::Layout;
-use super::open_answers::{QUESTIONS, UNITS_MAX, curve_of, short_pieces};
+use super::open_answers::{UNITS_MAX, curve_of, short_pieces};
+use super::question::Question;
 use super::rewritten::{self, Directions};
 use super::{Probing, fat, knee, open_answers, withdrawn};
 use crate::flashbench::{Care, Knee, OpenAu, OpenUnits, Order, Rate, SHORTEST};
@@ -37,15 +38,15 @@ pub(super) fn open<T: Target>(
     layout: Layout,
 ) -> Result<(), ProbeError> {
     if let Some(why) = probing.overlaps() {
-        for (id, question) in QUESTIONS {
-            probing.add(Finding::cannot_tell(id, question, why.clone()));
+        for question in [Question::OpenLinear, Question::OpenRandom, Question::Fat] {
+            probing.add(question.unknown(why.clone()));
         }
         return Ok(());
     }
     probing.target.begin_at(Bytes(layout.first));
     let mut counting = Counting {
         layout,
-        page: probing.report.bytes("page"),
+        page: probing.report.bytes(Question::Page),
         in_order: None,
         random: None,
         linear: None,
@@ -170,7 +171,7 @@ impl Counting {
         let few = unit.is_some_and(|unit| unit < SMALL_PIECES * rate.length);
         probing.report.curves.extend(curve(Order::Random, &[*rate]));
         probing.add(open_answers::none(
-            QUESTIONS[1],
+            Question::OpenRandom,
             unit.is_some() && !few,
             rate.length,
         ));
@@ -200,7 +201,7 @@ impl Counting {
             self.collapses.push(true);
             return Ok(());
         }
-        let (id, question) = open_answers::question(order);
+        let question = open_answers::question(order);
         let likely = self.likely(order);
         // Where the number is likely, few rates bear it out.
         let least = if likely.is_some() {
@@ -210,7 +211,7 @@ impl Counting {
         };
         let late = probing.time_left() < share(probing, least);
         if let Some(why) = self.hindered(probing, order).or(late.then_some(SPENT)) {
-            add(probing, Finding::cannot_tell(id, question, why));
+            add(probing, question.unknown(why));
             return Ok(());
         }
         let known = self.random.filter(|_| order == Order::Random);
@@ -232,11 +233,11 @@ impl Counting {
         let slows = !none_seen || knee::slows_further_up(probing, &plan, length)?;
         self.collapses.push(slows);
         probing.report.curves.extend(curve(order, &measured.rates));
-        let finding = knee::answer((id, question), &measured, seen);
+        let finding = knee::answer(question, &measured, seen);
         let in_order = self.in_order.filter(|_| order == Order::Random);
         let slower = in_order.is_some_and(|rate| one.bytes_per_s < AS_QUICK * rate);
         let finding = match finding.value.is_some() && length > SHORTEST && slower {
-            true => Finding::cannot_tell(id, question, format!("{}; {REWRITES}", finding.evidence)),
+            true => question.unknown(format!("{}; {REWRITES}", finding.evidence)),
             false => finding,
         };
         if order == Order::Linear {
@@ -313,8 +314,8 @@ impl Counting {
             }
             None => "the allocation unit was not found",
         };
-        let (id, question) = QUESTIONS[2];
-        probing.add(Finding::cannot_tell(id, question, why));
+        let question = Question::Fat;
+        probing.add(question.unknown(why));
         Ok(())
     }
 }
@@ -342,7 +343,9 @@ fn short_rate<T: Target>(
 /// Adds an answer before that of a later question, where one was found first.
 fn add<T: Target>(probing: &mut Probing<'_, T>, finding: Finding) {
     let findings = &mut probing.report.findings;
-    let later = findings.iter().position(|f| f.id == QUESTIONS[1].0);
+    let later = findings
+        .iter()
+        .position(|f| f.question == Question::OpenRandom);
     findings.insert(later.unwrap_or(findings.len()), finding);
 }
 

@@ -1,19 +1,19 @@
 //! Takes back what reads say where the writes that follow do not bear it out. It measures nothing.
 
 use super::Report;
-use super::finding::Finding;
 use super::layout::{Layout, MAPPED};
+use super::question::Question;
 
 /// Withdraws what rests on an allocation unit if writes show none: in either order, writing to ever more of them never
 /// became slow. Boundaries that only reads see are those of map pages or stripes as well.
 pub(super) fn not_borne_out(report: &mut Report, layout: Layout) {
-    let ids: &[&str] = match layout.stacked {
-        true => &["unit", "offset", "page"],
-        false => &["unit", "offset"],
+    let questions: &[Question] = match layout.stacked {
+        true => &[Question::Unit, Question::Offset, Question::Page],
+        false => &[Question::Unit, Question::Offset],
     };
     withdraw(
         report,
-        ids,
+        questions,
         "writes show no unit: to no number of them at once they become slow; such boundaries may be those of map pages or stripes",
     );
 }
@@ -23,26 +23,26 @@ pub(super) fn not_borne_out(report: &mut Report, layout: Layout) {
 pub(super) fn no_cache(report: &mut Report) {
     withdraw(
         report,
-        &["slc"],
+        &[Question::Slc],
         "idle time does not bring the rate back, or reads are slower, too; a card with fast units at the beginning, one that closes units once all that stay open are in use, and a device that throttles look alike",
     );
 }
 
 /// Withdraws a page as small as what drives map, unless the writes show that there are allocation units.
 pub(super) fn may_be_mapped(report: &mut Report) {
-    let units = ["open-linear", "open-random"];
-    let shown = units.iter().any(|id| report.count(id).is_some());
-    if !shown && report.bytes("page").is_some_and(|p| p <= MAPPED) {
+    let units = [Question::OpenLinear, Question::OpenRandom];
+    let shown = units.iter().any(|q| report.count(*q).is_some());
+    if !shown && report.bytes(Question::Page).is_some_and(|p| p <= MAPPED) {
         let why = "drives map units of this size, and nothing shows that this is none";
-        withdraw(report, &["page"], why);
+        withdraw(report, &[Question::Page], why);
     }
 }
 
-fn withdraw(report: &mut Report, ids: &[&str], why: &str) {
+fn withdraw(report: &mut Report, questions: &[Question], why: &str) {
     let stated = report.findings.iter_mut().filter(|f| f.value.is_some());
-    for finding in stated.filter(|f| ids.contains(&f.id)) {
+    for finding in stated.filter(|f| questions.contains(&f.question)) {
         let why = format!("{}: {why}", finding.evidence);
-        *finding = Finding::cannot_tell(finding.id, finding.question, why);
+        *finding = finding.question.unknown(why);
     }
 }
 
@@ -52,15 +52,12 @@ mod tests {
     use crate::flashbench::Order;
     use crate::probe::confidence::Strength;
     use crate::probe::finding::{Value, size};
-    use crate::probe::flash::{OFFSET, PAGE, UNIT};
     use crate::probe::open_answers;
 
     fn report(page: u64) -> Report {
-        let found = |id, question, bytes| {
+        let found = |question: Question, bytes| {
             let answer = size(bytes);
-            Finding::new(
-                id,
-                question,
+            question.answer(
                 Value::Bytes(bytes),
                 answer,
                 Strength::Strong,
@@ -69,9 +66,9 @@ mod tests {
         };
         Report {
             findings: vec![
-                found("page", PAGE, page),
-                found("unit", UNIT, 2 << 20),
-                found("offset", OFFSET, 0),
+                found(Question::Page, page),
+                found(Question::Unit, 2 << 20),
+                found(Question::Offset, 0),
             ],
             ..Report::default()
         }
@@ -107,15 +104,13 @@ mod tests {
     fn a_page_as_small_as_a_mapped_unit_needs_open_units() {
         let mut small = report(MAPPED);
         may_be_mapped(&mut small);
-        assert_eq!(small.bytes("page"), None);
+        assert_eq!(small.bytes(Question::Page), None);
         let mut larger = report(2 * MAPPED);
         may_be_mapped(&mut larger);
-        assert_eq!(larger.bytes("page"), Some(2 * MAPPED));
+        assert_eq!(larger.bytes(Question::Page), Some(2 * MAPPED));
         let mut card = report(MAPPED);
-        let (id, question) = open_answers::question(Order::Linear);
-        let count = Finding::new(
-            id,
-            question,
+        let question = open_answers::question(Order::Linear);
+        let count = question.answer(
             Value::Count(4),
             "4".to_string(),
             Strength::Strong,
@@ -123,16 +118,14 @@ mod tests {
         );
         card.findings.push(count);
         may_be_mapped(&mut card);
-        assert_eq!(card.bytes("page"), Some(MAPPED));
+        assert_eq!(card.bytes(Question::Page), Some(MAPPED));
     }
 
     #[test]
     fn a_cache_that_idle_time_does_not_empty_is_withdrawn() {
         let mut report = report(16 << 10);
         let size = Value::Bytes(256 << 20);
-        let cache = Finding::new(
-            "slc",
-            "SLC cache",
+        let cache = Question::Slc.answer(
             size,
             "256 MiB".to_string(),
             Strength::Strong,
@@ -140,9 +133,9 @@ mod tests {
         );
         report.findings.push(cache);
         no_cache(&mut report);
-        assert_eq!(report.bytes("slc"), None);
-        assert!(report.bytes("unit").is_some());
-        let finding = report.finding("slc").unwrap();
+        assert_eq!(report.bytes(Question::Slc), None);
+        assert!(report.bytes(Question::Unit).is_some());
+        let finding = report.finding(Question::Slc).unwrap();
         assert!(finding.evidence.starts_with("the rate falls: idle time"));
     }
 }

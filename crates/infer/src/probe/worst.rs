@@ -1,8 +1,9 @@
 //! The pattern to avoid, from the rates of all patterns that were written. It measures nothing.
 
 use super::confidence::Strength;
-use super::finding::{Finding, Value};
+use super::finding::Value;
 use super::open_answers::{curve_name, question, short_pieces};
+use super::question::Question;
 use super::writes::IN_ORDER;
 use super::{Probing, Report};
 use crate::flashbench::Order;
@@ -36,7 +37,7 @@ pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
             "{rate:.2} MB/s against {best:.1} MB/s at best; but the rate of interleaved AUs written in {} order is not known",
             order.name()
         );
-        probing.add(Finding::cannot_tell("worst", QUESTION, why));
+        probing.add(Question::Worst.unknown(why));
         return;
     }
     let factor = best / rate;
@@ -47,9 +48,7 @@ pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
         IN_ORDER => format!("long writes in order, after {x:.1} GB"),
         name => format!("{x:.0} {name}"),
     };
-    let finding = Finding::new(
-        "worst",
-        QUESTION,
+    let finding = Question::Worst.answer(
         Value::Factor(factor),
         answer(&what, factor),
         Strength::Strong,
@@ -61,17 +60,18 @@ pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
 /// Writes in order that become slow without a single pause are no stall, but an answer of "none" beside them would contradict
 /// them, unless an SLC cache explains them.
 fn slow_without_a_pause(report: &mut Report, factor: f64) {
-    if report.bytes("slc").is_some() {
+    if report.bytes(Question::Slc).is_some() {
         return;
     }
-    let found = report.findings.iter_mut().find(|f| f.id == "stalls");
+    let found = report
+        .findings
+        .iter_mut()
+        .find(|f| f.question == Question::Stalls);
     if let Some(stalls) = found.filter(|f| f.value == Some(Value::Count(0))) {
         stalls.answer =
             format!("no single pause; but writes in order become {factor:.0} times slower");
     }
 }
-
-const QUESTION: &str = "The pattern to avoid";
 
 /// A pattern that is this many times slower at least is to be avoided.
 const AVOIDED: f64 = 1.5;
@@ -86,7 +86,7 @@ fn answer(what: &str, factor: f64) -> String {
 
 /// An order in which the fall of the rate is not known: it may be the slowest.
 fn not_told(report: &Report) -> Option<Order> {
-    let told = |order: &Order| report.count(question(*order).0).is_some();
+    let told = |order: &Order| report.count(question(*order)).is_some();
     [Order::Linear, Order::Random]
         .into_iter()
         .find(|order| !told(order))
@@ -97,7 +97,7 @@ const LASTING: usize = 6;
 
 /// How many rates in a row must be slow. One is enough of interleaved AUs whose fall was measured again and again.
 fn lasting(report: &Report, curve: &str) -> usize {
-    let of = |order: Order| curve_name(order) == curve && report.count(question(order).0).is_some();
+    let of = |order: Order| curve_name(order) == curve && report.count(question(order)).is_some();
     match curve {
         IN_ORDER => LASTING,
         _ if of(Order::Linear) || of(Order::Random) => 1,
@@ -128,42 +128,28 @@ mod tests {
 
     #[test]
     fn no_stalls_and_slow_writes_in_order_are_not_stated_together() {
-        let none = |id, question| {
+        let none = |question: Question| {
             let (value, strength) = (Value::Count(0), Strength::Strong);
-            Finding::new(
-                id,
-                question,
-                value,
-                "none".to_string(),
-                strength,
-                String::new(),
-            )
+            question.answer(value, "none".to_string(), strength, String::new())
         };
         let mut report = Report {
-            findings: vec![none("stalls", "Stalls while writing in order")],
+            findings: vec![none(Question::Stalls)],
             ..Report::default()
         };
         slow_without_a_pause(&mut report, 8.2);
-        let stalls = report.finding("stalls").unwrap();
+        let stalls = report.finding(Question::Stalls).unwrap();
         assert_eq!(
             stalls.answer,
             "no single pause; but writes in order become 8 times slower"
         );
         assert_eq!(stalls.value, Some(Value::Count(0)));
         let size = Value::Bytes(5 << 30);
-        report.findings = vec![none("stalls", "Stalls while writing in order")];
+        report.findings = vec![none(Question::Stalls)];
         let strength = Strength::Strong;
-        let cache = Finding::new(
-            "slc",
-            "SLC cache",
-            size,
-            String::new(),
-            strength,
-            String::new(),
-        );
+        let cache = Question::Slc.answer(size, String::new(), strength, String::new());
         report.findings.push(cache);
         slow_without_a_pause(&mut report, 8.2);
-        assert_eq!(report.finding("stalls").unwrap().answer, "none");
+        assert_eq!(report.finding(Question::Stalls).unwrap().answer, "none");
     }
 
     #[test]
@@ -172,17 +158,10 @@ mod tests {
         let linear = curve_name(Order::Linear);
         assert_eq!(lasting(&report, IN_ORDER), LASTING);
         assert_eq!(lasting(&report, &linear), 2);
-        let (id, question) = question(Order::Linear);
+        let question = question(Order::Linear);
         let count = Value::Count(4);
         let evidence = String::new();
-        let found = Finding::new(
-            id,
-            question,
-            count,
-            "4".to_string(),
-            Strength::Strong,
-            evidence,
-        );
+        let found = question.answer(count, "4".to_string(), Strength::Strong, evidence);
         assert_eq!(not_told(&report), Some(Order::Linear));
         report.findings.push(found);
         assert_eq!(not_told(&report), Some(Order::Random));

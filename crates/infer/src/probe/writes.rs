@@ -2,8 +2,9 @@
 
 use super::confidence::Strength;
 use super::filled::Filled;
-use super::finding::{Finding, Value, size};
+use super::finding::{Value, size};
 use super::link;
+use super::question::Question;
 use super::{CARD_MAX, Probing};
 use crate::quantile::median;
 use crate::timed::ProbeError;
@@ -175,19 +176,14 @@ fn plateau_end(rates: &[f64]) -> Option<usize> {
 }
 
 fn cache<T: Target>(probing: &mut Probing<'_, T>, rates: &[f64], times: &[f64]) -> Option<u64> {
-    let question = "SLC cache";
     let Some(end) = cache_end(rates) else {
         let written = (rates.len() * TOGETHER) as u64 * PIECE;
-        probing.add(Finding::cannot_tell(
-            "slc",
-            question,
-            format!(
+        probing.add(Question::Slc.unknown(format!(
                 "{} were written in order at {:.0} MB/s, and the rate did not fall for good: a cache, if there is one, is larger; `--write-budget {}GB` looks four times as far",
                 size(written),
                 median(rates) / 1e6,
                 (4 * probing.options.writes.0).div_ceil(1_000_000_000)
-            ),
-        ));
+            )));
         return None;
     };
     let fast = median(&rates[..end.saturating_sub(1).max(1)]);
@@ -201,22 +197,15 @@ fn cache<T: Target>(probing: &mut Probing<'_, T>, rates: &[f64], times: &[f64]) 
             slow / 1e6,
             size(bytes)
         );
-        probing.add(Finding::cannot_tell("slc", question, why));
+        probing.add(Question::Slc.unknown(why));
         return None;
     }
-    probing.add(Finding::new(
-        "slc",
-        question,
-        Value::Bytes(bytes),
-        size(bytes),
-        if ratio >= 2.0 * FALL { Strength::Strong } else { Strength::Fair },
-        format!(
+    probing.add(Question::Slc.answer(Value::Bytes(bytes), size(bytes), if ratio >= 2.0 * FALL { Strength::Strong } else { Strength::Fair }, format!(
             "written in order, the rate falls from {:.0} to {:.0} MB/s after {} for good; what is folded meanwhile counts too",
             fast / 1e6,
             slow / 1e6,
             size(bytes)
-        ),
-    ));
+        )));
     Some(bytes)
 }
 
@@ -245,11 +234,8 @@ fn stalls<T: Target>(probing: &mut Probing<'_, T>, times: &[f64]) {
         .map(|w| (w[0], w[1] - w[0]))
         .filter(|(_, gap)| *gap > 10.0 * usual.max(1e-6) && *gap > 0.01)
         .collect();
-    let question = "Stalls while writing in order";
     if long.is_empty() {
-        probing.add(Finding::new(
-            "stalls",
-            question,
+        probing.add(Question::Stalls.answer(
             Value::Count(0),
             "none".to_string(),
             Strength::Strong,
@@ -266,9 +252,7 @@ fn stalls<T: Target>(probing: &mut Probing<'_, T>, times: &[f64]) {
     if apart.len() >= 3 {
         answer.push_str(&format!(", about every {:.1} s", median(&apart)));
     }
-    probing.add(Finding::new(
-        "stalls",
-        question,
+    probing.add(Question::Stalls.answer(
         Value::Count(long.len() as u32),
         answer,
         Strength::Fair,

@@ -2,7 +2,7 @@
 //! confidence are right as often as it says.
 
 use super::draw::Truth;
-use nandscope_infer::probe::{FAIR, LIKELY, Report, SURE, Value};
+use nandscope_infer::probe::{FAIR, LIKELY, Question, Report, SURE, Value};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,8 +23,8 @@ pub enum Outcome {
 /// An answer and how it fares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// Identifier of the question.
-    pub id: &'static str,
+    /// The question.
+    pub question: Question,
     /// Judgement of the answer.
     pub outcome: Outcome,
     /// The confidence that was stated; 0 without an answer.
@@ -37,10 +37,10 @@ const SIZE: f64 = 0.1;
 /// Holds the answers against the truth; questions that do not apply to the device are left out.
 pub fn judge(truth: &Truth, report: &Report) -> Vec<Judged> {
     let mut all = Vec::new();
-    let mut add = |id: &'static str, outcome: Option<Outcome>| {
-        let confidence = report.finding(id).map_or(0.0, |f| f.confidence);
+    let mut add = |question: Question, outcome: Option<Outcome>| {
+        let confidence = report.finding(question).map_or(0.0, |f| f.confidence);
         all.extend(outcome.map(|outcome| Judged {
-            id,
+            question,
             outcome,
             confidence,
         }));
@@ -64,20 +64,29 @@ pub fn judge(truth: &Truth, report: &Report) -> Vec<Judged> {
         (None, None) => Outcome::Right,
         (None, Some(_)) => Outcome::Wrong,
     };
-    add("unit", Some(exact(truth.unit, report.bytes("unit"))));
+    add(
+        Question::Unit,
+        Some(exact(truth.unit, report.bytes(Question::Unit))),
+    );
     if truth.card {
-        add("page", Some(exact(truth.page, report.bytes("page"))));
-        add("offset", Some(exact(truth.offset, report.bytes("offset"))));
         add(
-            "open-linear",
-            Some(count(truth.open, report.count("open-linear"))),
+            Question::Page,
+            Some(exact(truth.page, report.bytes(Question::Page))),
         );
-        let said = match report.finding("fat").and_then(|f| f.value) {
+        add(
+            Question::Offset,
+            Some(exact(truth.offset, report.bytes(Question::Offset))),
+        );
+        add(
+            Question::OpenLinear,
+            Some(count(truth.open, report.count(Question::OpenLinear))),
+        );
+        let said = match report.finding(Question::Fat).and_then(|f| f.value) {
             Some(Value::Flag(said)) => Some(said),
             _ => None,
         };
         add(
-            "fat",
+            Question::Fat,
             truth.fat.map(|truth| match said {
                 Some(said) if said == truth => Outcome::Right,
                 Some(_) => Outcome::Wrong,
@@ -86,24 +95,30 @@ pub fn judge(truth: &Truth, report: &Report) -> Vec<Judged> {
         );
     } else {
         add(
-            "open-linear",
-            Some(count(None, report.count("open-linear"))),
+            Question::OpenLinear,
+            Some(count(None, report.count(Question::OpenLinear))),
         );
         add(
-            "dies",
-            truth
-                .dies
-                .map(|truth| match report.finding("dies").and_then(|f| f.value) {
+            Question::Dies,
+            truth.dies.map(
+                |truth| match report.finding(Question::Dies).and_then(|f| f.value) {
                     Some(Value::Range(low, high)) if (low..=high).contains(&truth) => {
                         Outcome::Right
                     }
                     Some(_) => Outcome::Wrong,
                     None => Outcome::NotTold,
-                }),
+                },
+            ),
         );
-        add("buffer", Some(about(truth.buffer, report.bytes("buffer"))));
+        add(
+            Question::Buffer,
+            Some(about(truth.buffer, report.bytes(Question::Buffer))),
+        );
     }
-    add("slc", Some(about(truth.slc, report.bytes("slc"))));
+    add(
+        Question::Slc,
+        Some(about(truth.slc, report.bytes(Question::Slc))),
+    );
     all
 }
 
@@ -158,7 +173,7 @@ impl Table {
         self.most_written = self.most_written.max(report.written);
         self.longest_s = self.longest_s.max(report.elapsed_s);
         for j in judged {
-            let row = self.rows.entry(j.id).or_default();
+            let row = self.rows.entry(j.question.id()).or_default();
             row.asked += 1;
             match j.outcome {
                 Outcome::Right => row.right += 1,

@@ -11,6 +11,7 @@ pub use measurements::Measurements;
 pub use purpose::Purpose;
 
 use super::{Report, Value, size};
+use crate::probe::question::Question;
 use ranking::Ranking;
 use serde::Serialize;
 
@@ -51,16 +52,16 @@ pub fn advice(report: &Report, request: &Request<'_>) -> Vec<Advice> {
     let device = request.device;
     // A stored result may say anything.
     let sane = |bytes: &u64| (4096..=1 << 30).contains(bytes);
-    let unit = report.bytes("unit").filter(sane);
-    let page = report.bytes("page").filter(sane);
+    let unit = report.bytes(Question::Unit).filter(sane);
+    let page = report.bytes(Question::Page).filter(sane);
     let offset = report
-        .bytes("offset")
+        .bytes(Question::Offset)
         .filter(|o| unit.is_some_and(|u| *o < u));
     let mut all = vec![partition(device, unit, offset, report)];
     let ranking = match request.measured {
         Some(measurements) => Some(measurements.ranking()),
         None => {
-            let structure = unit.zip(report.count("open-linear"));
+            let structure = unit.zip(report.count(Question::OpenLinear));
             library::ranking(request.purpose, request.target, structure)
         }
     };
@@ -82,7 +83,7 @@ pub fn advice(report: &Report, request: &Request<'_>) -> Vec<Advice> {
         alternative: !is_made,
         ..mount(report, device)
     });
-    if let Some(worst) = report.finding("worst") {
+    if let Some(worst) = report.finding(Question::Worst) {
         all.push(Advice {
             about: "avoid",
             command: None,
@@ -114,7 +115,7 @@ fn first(device: &str) -> String {
 
 /// At least 1 MiB in, at a boundary of the unit as it was seen: boundaries need not lie at multiples.
 fn partition(device: &str, unit: Option<u64>, offset: Option<u64>, report: &Report) -> Advice {
-    let why = |id: &str| report.finding(id).map_or("", |f| f.evidence.as_str());
+    let why = |question: Question| report.finding(question).map_or("", |f| f.evidence.as_str());
     let (begin, reason) = match (unit, offset) {
         (Some(unit), first @ (None | Some(0))) => {
             let begin = unit * (1_u64 << 20).div_ceil(unit).max(1);
@@ -125,7 +126,11 @@ fn partition(device: &str, unit: Option<u64>, offset: Option<u64>, report: &Repo
             };
             (
                 begin,
-                format!("allocation unit {}: {}; {seen}", size(unit), why("unit")),
+                format!(
+                    "allocation unit {}: {}; {seen}",
+                    size(unit),
+                    why(Question::Unit)
+                ),
             )
         }
         (Some(unit), Some(first)) => {
@@ -133,7 +138,7 @@ fn partition(device: &str, unit: Option<u64>, offset: Option<u64>, report: &Repo
             let reason = format!(
                 "allocation unit {}, and the first boundary is {first} bytes after the beginning: {}. If the probed device is a partition, it is not aligned; moving it back by {} bytes aligns it",
                 size(unit),
-                why("offset"),
+                why(Question::Offset),
                 unit - first
             );
             (begin, reason)
@@ -177,7 +182,7 @@ fn file_system(ranking: Option<&Ranking>, purpose: Purpose) -> Advice {
 
 /// If the first units are treated differently, a file system with its table there benefits.
 fn fat(report: &Report) -> Option<Advice> {
-    let found = report.finding("fat")?;
+    let found = report.finding(Question::Fat)?;
     let Some(Value::Flag(true)) = found.value else {
         return None;
     };
@@ -193,11 +198,11 @@ fn fat(report: &Report) -> Option<Advice> {
 }
 
 fn mount(report: &Report, device: &str) -> Advice {
-    let flag = |id: &str| match report.finding(id).and_then(|f| f.value) {
+    let flag = |question: Question| match report.finding(question).and_then(|f| f.value) {
         Some(Value::Flag(flag)) => Some(flag),
         _ => None,
     };
-    let reason = match (flag("discard"), flag("discard-speed")) {
+    let reason = match (flag(Question::Discard), flag(Question::DiscardSpeed)) {
         (Some(true), Some(true)) => {
             "discards are taken and restore speed; in bunches (fstrim.timer) they disturb less than one by one"
         }
@@ -223,14 +228,12 @@ fn mount(report: &Report, device: &str) -> Advice {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Finding, Strength};
+    use super::super::Strength;
     use super::*;
 
-    fn report(findings: &[(&'static str, Value)]) -> Report {
-        let finding = |(id, value): &(&'static str, Value)| {
-            Finding::new(
-                id,
-                "?",
+    fn report(findings: &[(Question, Value)]) -> Report {
+        let finding = |(question, value): &(Question, Value)| {
+            question.answer(
                 *value,
                 "!".to_string(),
                 Strength::Strong,
@@ -253,7 +256,7 @@ mod tests {
         advice(report, &request)
     }
 
-    fn begin(findings: &[(&'static str, Value)]) -> String {
+    fn begin(findings: &[(Question, Value)]) -> String {
         let all = ask(&report(findings), "/dev/sdX");
         let first = all.first().unwrap().command.clone().unwrap();
         first.split(' ').nth(7).unwrap().to_string()
@@ -261,28 +264,31 @@ mod tests {
 
     #[test]
     fn a_partition_begins_at_a_boundary_wherever_it_lies() {
-        let unit = ("unit", Value::Bytes(4 << 20));
+        let unit = (Question::Unit, Value::Bytes(4 << 20));
         assert_eq!(begin(&[unit]), "4194304B");
-        assert_eq!(begin(&[unit, ("offset", Value::Bytes(0))]), "4194304B");
+        assert_eq!(
+            begin(&[unit, (Question::Offset, Value::Bytes(0))]),
+            "4194304B"
+        );
         // 1 MiB at least; the boundary itself if it comes later.
         assert_eq!(
-            begin(&[unit, ("offset", Value::Bytes(512))]),
+            begin(&[unit, (Question::Offset, Value::Bytes(512))]),
             format!("{}B", 512 + (4 << 20))
         );
         assert_eq!(
-            begin(&[unit, ("offset", Value::Bytes(3 << 20))]),
+            begin(&[unit, (Question::Offset, Value::Bytes(3 << 20))]),
             format!("{}B", 3 << 20)
         );
         // An offset without a unit, or beyond it, says nothing.
-        assert_eq!(begin(&[("offset", Value::Bytes(512))]), "16777216B");
+        assert_eq!(begin(&[(Question::Offset, Value::Bytes(512))]), "16777216B");
         assert_eq!(
-            begin(&[unit, ("offset", Value::Bytes(9 << 20))]),
+            begin(&[unit, (Question::Offset, Value::Bytes(9 << 20))]),
             "4194304B"
         );
     }
 
     fn command(about: &str, unit: u64) -> String {
-        let found = report(&[("unit", Value::Bytes(unit << 20))]);
+        let found = report(&[(Question::Unit, Value::Bytes(unit << 20))]);
         let all = ask(&found, "/dev/sdX");
         let one = all.into_iter().find(|a| a.about == about).unwrap();
         one.command.unwrap()
@@ -315,8 +321,8 @@ mod tests {
         for known in [
             vec![],
             vec![
-                ("unit", Value::Bytes(4 << 20)),
-                ("open-linear", Value::Count(2)),
+                (Question::Unit, Value::Bytes(4 << 20)),
+                (Question::OpenLinear, Value::Count(2)),
             ],
         ] {
             let all = ask(&report(&known), "/dev/sdX");

@@ -10,11 +10,12 @@ mod transcript;
 use super::confidence::Strength;
 use super::fat::{FACTOR, compare};
 use super::finding::{Finding, Value, counted, size};
-use super::flash::{LARGER, PAGE, UNIT};
+use super::flash::LARGER;
 use super::{Basis, Report, open_answers};
 use crate::flashbench::{
     Certainty, Order, RecordError, SHORTEST, Split, median, open_units, splits, trials,
 };
+use crate::probe::question::Question;
 use std::collections::BTreeMap;
 use transcript::{OpenRate, Transcript, read};
 
@@ -51,10 +52,10 @@ pub fn from_flashbench(name: &str, text: &str) -> Result<Report, RecordError> {
 
 /// Page and allocation unit.
 fn boundaries(all: &Transcript) -> [Finding; 2] {
-    let questions = [("page", PAGE), ("unit", UNIT)];
+    let questions = [Question::Page, Question::Unit];
     if all.align.is_empty() {
         let why = "the file holds no output of `flashbench -a`";
-        return questions.map(|(id, question)| Finding::cannot_tell(id, question, why));
+        return questions.map(|question| question.unknown(why));
     }
     let pages = splits(&all.align, PAGES);
     let most = pages.iter().map(Split::rise_us).fold(0.0, f64::max);
@@ -76,16 +77,12 @@ fn boundaries(all: &Transcript) -> [Finding; 2] {
 }
 
 /// The answer that a step gives.
-fn step(
-    (id, question): (&'static str, &'static str),
-    found: Option<Split>,
-    all: &Transcript,
-) -> Finding {
+fn step(question: Question, found: Option<Split>, all: &Transcript) -> Finding {
     let trials = trials(&all.align);
     let counted = counted(trials as u64, "trial", "trials");
     let Some(split) = found else {
         let why = format!("no step beyond the scatter of the rows, in {counted}");
-        return Finding::cannot_tell(id, question, why);
+        return question.unknown(why);
     };
     let evidence = format!(
         "the extra time of a read across is {:.1} µs at multiples of {} and {:.1} µs at other boundaries near it; rows and trials scatter by {:.1} µs, in {counted}",
@@ -101,7 +98,7 @@ fn step(
             size(split.at),
             others.join(" or ")
         );
-        return Finding::cannot_tell(id, question, why);
+        return question.unknown(why);
     }
     let strength = match (trials, split.certainty()) {
         (TRIALS.., Certainty::Clear) => Strength::Strong,
@@ -109,7 +106,7 @@ fn step(
         _ => Strength::Fair,
     };
     let value = Value::Bytes(split.at);
-    Finding::new(id, question, value, size(split.at), strength, evidence)
+    question.answer(value, size(split.at), strength, evidence)
 }
 
 /// Rates of the length that decides: the shortest of 64 KiB or more. It is the same for every card, so that no length is
@@ -142,24 +139,23 @@ fn by_units(rates: &[OpenRate]) -> BTreeMap<u32, (f64, f64, f64)> {
 
 /// The number of open units from the rates of one order.
 fn open(all: &Transcript, order: Order) -> Finding {
-    let (id, question) = open_answers::question(order);
+    let question = open_answers::question(order);
     let rates = decisive(all, order);
     let Some(length) = rates.first().map(|r| r.length) else {
         let why = format!(
             "the file holds no output of `flashbench --open-au` with units written in {} order",
             order.name()
         );
-        return Finding::cannot_tell(id, question, why);
+        return question.unknown(why);
     };
     let of_each = by_units(&rates);
     let middle: Vec<_> = of_each.iter().map(|(n, r)| (*n, length, r.0)).collect();
     let found = open_units(&middle);
-    let finding = open_answers::answer(id, question, found);
+    let finding = open_answers::answer(question, found);
     let Some(Value::Count(units)) = finding.value else {
         return finding;
     };
-    let cannot =
-        |why: &str| Finding::cannot_tell(id, question, format!("{}: {why}", finding.evidence));
+    let cannot = |why: &str| question.unknown(format!("{}: {why}", finding.evidence));
     // One measurement of each number: a step that is not clear may be chance.
     if found.map(|f| f.knee.certainty()) == Some(Certainty::Weak) {
         return cannot("too small a step for one measurement");
@@ -172,9 +168,7 @@ fn open(all: &Transcript, order: Order) -> Finding {
     let lowest = of_each.get(&units).map_or(0.0, |r| r.1);
     match () {
         () if after.2 >= lowest => cannot("the rates of several trials overlap"),
-        () if *next != units + 1 => Finding::new(
-            id,
-            question,
+        () if *next != units + 1 => question.answer(
             Value::Range(units, next - 1),
             format!("{units} to {}", next - 1),
             Strength::Fair,
@@ -200,8 +194,8 @@ const MOST: f64 = 0.75;
 const LEAST: usize = 4;
 
 fn fat(trials: &[Vec<(u64, Vec<f64>)>]) -> Finding {
-    let (id, question) = open_answers::QUESTIONS[2];
-    let cannot = |why: &str| Finding::cannot_tell(id, question, why);
+    let question = Question::Fat;
+    let cannot = |why: &str| question.unknown(why);
     let rows = || trials.iter().flatten();
     let Some(units) = rows().map(|r| r.1.len()).min() else {
         return cannot("the file holds no output of `flashbench --find-fat`");
@@ -239,7 +233,7 @@ fn fat(trials: &[Vec<(u64, Vec<f64>)>]) -> Finding {
             .collect();
         let evidence = format!("{}, in {counted} of {}", told.join("; "), trials_counted);
         let value = Value::Flag(true);
-        return Finding::new(id, question, value, "yes".to_string(), strength, evidence);
+        return question.answer(value, "yes".to_string(), strength, evidence);
     }
     let doubtful = some.first().map(|d| d.0).or(all.doubtful.first().copied());
     if let Some(unit) = doubtful {
@@ -252,7 +246,7 @@ fn fat(trials: &[Vec<(u64, Vec<f64>)>]) -> Finding {
     }
     let answer = format!("no, of the first {units}");
     let evidence = format!("{units} units are written alike in {counted}");
-    Finding::new(id, question, Value::Flag(false), answer, strength, evidence)
+    question.answer(Value::Flag(false), answer, strength, evidence)
 }
 
 #[cfg(test)]
@@ -272,8 +266,8 @@ align 16384\tpre 1.01ms\ton 1.38ms\tpost 1.01ms\tdiff 378µs
 align 8192\tpre 1.01ms\ton 1.01ms\tpost 1.01ms\tdiff -120ns
 ";
         let report = from_flashbench("a", text).unwrap();
-        assert_eq!(report.bytes("unit"), Some(4 << 20));
-        assert_eq!(report.bytes("page"), Some(16 << 10));
+        assert_eq!(report.bytes(Question::Unit), Some(4 << 20));
+        assert_eq!(report.bytes(Question::Page), Some(16 << 10));
         assert!(from_flashbench("a", "nothing").is_err());
         let error = from_flashbench("a", "align 12 pre x").unwrap_err();
         assert!(error.to_string().contains("a, line 1"), "{error}");
@@ -295,12 +289,12 @@ $ sudo ./flashbench -O --erasesize=$[4 * 1024 * 1024] \\
     #[test]
     fn rates_count_with_the_command_above_them() {
         let report = from_flashbench("a", OPEN).unwrap();
-        assert_eq!(report.count("open-linear"), Some(2));
-        assert_eq!(report.count("open-random"), None);
-        assert_eq!(report.bytes("unit"), None);
+        assert_eq!(report.count(Question::OpenLinear), Some(2));
+        assert_eq!(report.count(Question::OpenRandom), None);
+        assert_eq!(report.bytes(Question::Unit), None);
         let random = OPEN.replace("-O ", "-O --random ");
         let report = from_flashbench("a", &random).unwrap();
-        assert_eq!(report.count("open-random"), Some(2));
+        assert_eq!(report.count(Question::OpenRandom), Some(2));
         // Without the command nobody knows of how many units a rate is.
         let error = from_flashbench("a", "4MiB 8.79M/s\n").unwrap_err();
         assert!(error.to_string().contains("a, line 1"), "{error}");
@@ -315,12 +309,12 @@ $ sudo ./flashbench -O --erasesize=$[4 * 1024 * 1024] \\
 64KiB   1.1M/s  3.1M/s  3.1M/s  3M/s    3.2M/s  3.1M/s
 ";
         let report = from_flashbench("a", text).unwrap();
-        let fat = report.finding("fat").unwrap();
+        let fat = report.finding(Question::Fat).unwrap();
         assert_eq!(fat.value, Some(Value::Flag(true)), "{fat:?}");
         assert!(fat.evidence.contains("unit 0"), "{fat:?}");
         let alike = text.replace("2.15M/s", "5.15M/s").replace("1.1M/s", "3M/s");
         let report = from_flashbench("a", &alike).unwrap();
-        let fat = report.finding("fat").unwrap();
+        let fat = report.finding(Question::Fat).unwrap();
         assert_eq!(fat.value, Some(Value::Flag(false)), "{fat:?}");
     }
 }

@@ -2,7 +2,7 @@
 //! gives the confidences, the other half checks them.
 
 use super::score::{Judged, Outcome};
-use nandscope_infer::probe::{Report, Strength, level};
+use nandscope_infer::probe::{Question, Report, Strength, level};
 use nandscope_result::StopReason;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -89,7 +89,7 @@ const FIRST_WRITE: u64 = 512 << 10;
 /// The counts of all questions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Table {
-    /// By question.
+    /// By the name of the question.
     pub rows: BTreeMap<&'static str, Row>,
     /// Number that were drawn and probed.
     pub devices: u32,
@@ -116,7 +116,7 @@ impl Table {
         }
         for j in judged {
             if j.outcome != Outcome::Nothing {
-                self.rows.entry(j.id).or_default().add(half, j);
+                self.rows.entry(j.question.id()).or_default().add(half, j);
             }
         }
     }
@@ -212,10 +212,12 @@ impl Table {
     /// The counted half as the lines of the inference's table.
     pub fn counted(&self) -> String {
         let mut text = String::new();
-        for (id, row) in &self.rows {
+        let named = |id: &str| Question::ALL.into_iter().find(|q| q.id() == id);
+        let rows = self.rows.iter();
+        for (question, row) in rows.filter_map(|(id, row)| Some((named(id)?, row))) {
             for (strength, halves) in row.strengths.iter().rev() {
                 let Class { stated, right } = halves.counted;
-                let _ = writeln!(text, "    (\"{id}\", {strength:?}, {right}, {stated}),");
+                let _ = writeln!(text, "    ({question:?}, {strength:?}, {right}, {stated}),");
             }
         }
         text

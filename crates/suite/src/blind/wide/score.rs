@@ -1,7 +1,7 @@
 //! Compares every stated conclusion with the truth.
 
 use super::truth::Truth;
-use nandscope_infer::probe::{Report, Strength, Value};
+use nandscope_infer::probe::{Question, Report, Strength, Value};
 use serde::Serialize;
 
 /// Judgement of a conclusion.
@@ -20,8 +20,8 @@ pub enum Outcome {
 /// A conclusion and how it fares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// Identifier of the question.
-    pub id: &'static str,
+    /// The question.
+    pub question: Question,
     /// Judgement of the conclusion.
     pub outcome: Outcome,
     /// The confidence that was stated; 0 without an answer.
@@ -48,7 +48,7 @@ type Rule = Box<dyn Fn(Value) -> bool>;
 
 /// The rule of a question, and whether there is anything to tell; `None` for questions whose
 /// answers are plain measurements.
-fn rule(truth: &Truth, id: &str) -> Option<(bool, Rule)> {
+fn rule(truth: &Truth, question: Question) -> Option<(bool, Rule)> {
     let truth = truth.clone();
     let bytes = |v: Value| match v {
         Value::Bytes(b) => b,
@@ -60,33 +60,33 @@ fn rule(truth: &Truth, id: &str) -> Option<(bool, Rule)> {
         Value::Range(low, high) => truth.iter().any(|n| (low..=high).contains(n)),
         _ => false,
     };
-    Some(match id {
-        "unit" => (
+    Some(match question {
+        Question::Unit => (
             truth.unit.is_some(),
             Box::new(move |v| truth.unit == Some(bytes(v))),
         ),
-        "offset" => (
+        Question::Offset => (
             truth.offset.is_some(),
             Box::new(move |v| truth.offset == Some(bytes(v))),
         ),
-        "page" => (
+        Question::Page => (
             !truth.pages.is_empty(),
             Box::new(move |v| truth.pages.contains(&bytes(v))),
         ),
-        "open-linear" => (
+        Question::OpenLinear => (
             !truth.open_linear.is_empty(),
             Box::new(move |v| counts(&truth.open_linear, v)),
         ),
-        "open-random" => (
+        Question::OpenRandom => (
             !truth.open_random.is_empty(),
             Box::new(move |v| counts(&truth.open_random, v)),
         ),
-        "fat" => (
+        Question::Fat => (
             truth.card,
             Box::new(move |v| truth.card && v == Value::Flag(truth.fat)),
         ),
-        "read-ahead" => (true, Box::new(move |v| v == Value::Flag(truth.read_ahead))),
-        "slc" => (
+        Question::ReadAhead => (true, Box::new(move |v| v == Value::Flag(truth.read_ahead))),
+        Question::Slc => (
             truth.slc.is_some(),
             Box::new(move |v| {
                 let found = bytes(v);
@@ -96,26 +96,26 @@ fn rule(truth: &Truth, id: &str) -> Option<(bool, Rule)> {
                     .is_some_and(|t| near(t, found as f64, CACHE) || t.abs_diff(found) <= grain)
             }),
         ),
-        "slc-kind" => (
+        Question::SlcKind => (
             truth.slc_fixed.is_some(),
             Box::new(move |v| truth.slc_fixed.is_some_and(|t| v == Value::Flag(t))),
         ),
-        "buffer" => (
+        Question::Buffer => (
             !truth.buffers.is_empty(),
             Box::new(move |v| {
                 let sizes = truth.buffers.iter();
                 sizes.clone().any(|t| near(*t, bytes(v) as f64, SIZE))
             }),
         ),
-        "dies" => (
+        Question::Dies => (
             !truth.parts.is_empty(),
             Box::new(move |v| match v {
                 Value::Range(low, high) => truth.parts.iter().any(|p| (low..=high).contains(p)),
                 _ => false,
             }),
         ),
-        "discard" => (true, Box::new(move |v| v == Value::Flag(truth.discard))),
-        "map-span" => (
+        Question::Discard => (true, Box::new(move |v| v == Value::Flag(truth.discard))),
+        Question::MapSpan => (
             !truth.map_ranges.is_empty(),
             Box::new(move |v| {
                 let ratios = truth.map_ranges.iter().map(|t| bytes(v) as f64 / *t as f64);
@@ -127,9 +127,9 @@ fn rule(truth: &Truth, id: &str) -> Option<(bool, Rule)> {
 }
 
 /// Judges every conclusion of a report; `visible` are the questions whose answers can be seen in noise-free data.
-pub fn judge(truth: &Truth, report: &Report, visible: &[&str]) -> Vec<Judged> {
+pub fn judge(truth: &Truth, report: &Report, visible: &[Question]) -> Vec<Judged> {
     let judged = report.findings.iter().filter_map(|finding| {
-        let (something, right) = rule(truth, finding.id)?;
+        let (something, right) = rule(truth, finding.question)?;
         let outcome = match finding.value {
             Some(value) if right(value) => Outcome::Right,
             Some(_) => Outcome::Wrong,
@@ -137,11 +137,11 @@ pub fn judge(truth: &Truth, report: &Report, visible: &[&str]) -> Vec<Judged> {
             None => Outcome::Nothing,
         };
         Some(Judged {
-            id: finding.id,
+            question: finding.question,
             outcome,
             confidence: finding.confidence,
             strength: finding.strength,
-            visible: visible.contains(&finding.id),
+            visible: visible.contains(&finding.question),
         })
     });
     judged.collect()

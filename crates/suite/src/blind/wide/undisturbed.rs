@@ -2,21 +2,21 @@
 //! device without any disturbance. No rate is right that is above what the link carries.
 
 use super::score::{Judged, Outcome};
-use nandscope_infer::probe::{Report, Value};
+use nandscope_infer::probe::{Question, Report, Value};
 
 /// Questions whose answers are measurements, and by which factor they may be off.
-const MEASURED: [(&str, f64); 9] = [
-    ("overhead", 1.25),
-    ("rate", 1.25),
-    ("plateaus", 1.25),
-    ("slc-idle", 1.25),
-    ("parallelism", 1.25),
+const MEASURED: [(Question, f64); 9] = [
+    (Question::Overhead, 1.25),
+    (Question::Rate, 1.25),
+    (Question::Plateaus, 1.25),
+    (Question::SlcIdle, 1.25),
+    (Question::Parallelism, 1.25),
     // Depths are doubled.
-    ("depth", 2.0),
+    (Question::Depth, 2.0),
     // What is slowest at all depends on single operations.
-    ("worst", 2.0),
-    ("stalls", 1.0),
-    ("discard-speed", 1.0),
+    (Question::Worst, 2.0),
+    (Question::Stalls, 1.0),
+    (Question::DiscardSpeed, 1.0),
 ];
 /// Times are not compared more finely, seconds: clocks have steps of up to 30 µs.
 const CLOCK_S: f64 = 35e-6;
@@ -44,9 +44,9 @@ impl Known {
 
 /// Judges every measurement that both reports state.
 pub(super) fn judge(report: &Report, undisturbed: &Report, known: &Known) -> Vec<Judged> {
-    let judged = MEASURED.iter().filter_map(|(id, factor)| {
-        let truth = undisturbed.finding(id)?.value?;
-        let found = report.finding(id)?;
+    let judged = MEASURED.iter().filter_map(|(question, factor)| {
+        let truth = undisturbed.finding(*question)?.value?;
+        let found = report.finding(*question)?;
         let right = |value| is_right(value, truth, *factor, known.disturbed);
         let outcome = match found.value {
             None => Outcome::NotTold,
@@ -54,7 +54,7 @@ pub(super) fn judge(report: &Report, undisturbed: &Report, known: &Known) -> Vec
             Some(_) => Outcome::Wrong,
         };
         Some(Judged {
-            id: found.id,
+            question: found.question,
             outcome,
             confidence: found.confidence,
             strength: found.strength,

@@ -14,7 +14,7 @@ use crate::blind::error::BlindError;
 use crate::blind::part::Part;
 use nandscope_device::Device;
 use nandscope_device::profile::card::{CardSection, OutOfOrder};
-use nandscope_infer::probe::Options;
+use nandscope_infer::probe::{Options, Question};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
@@ -52,7 +52,7 @@ const SETTLED: Nanos = Nanos::from_secs(1);
 ///
 /// # Errors
 /// [`BlindError`] if the device cannot be made or measured.
-pub(super) fn questions(drawn: &Drawn) -> Result<Vec<&'static str>, BlindError> {
+pub(super) fn questions(drawn: &Drawn) -> Result<Vec<Question>, BlindError> {
     let mut copy = Copy::of(drawn)?;
     let options = Options::for_capacity(copy.target.capacity());
     let truth = &drawn.truth;
@@ -61,14 +61,14 @@ pub(super) fn questions(drawn: &Drawn) -> Result<Vec<&'static str>, BlindError> 
     }
     let mut seen = copy.drive(truth, &options)?;
     let fits = cache::kind_fits(truth, &drawn.profile, &options);
-    seen.extend(fits.then_some("slc-kind"));
+    seen.extend(fits.then_some(Question::SlcKind));
     // Each on a copy of its own.
     let buffer = Copy::of(drawn)?.buffer(truth, &options)?;
-    seen.extend(buffer.then_some("buffer"));
+    seen.extend(buffer.then_some(Question::Buffer));
     let dies = Copy::of(drawn)?.pairs(truth)?;
-    seen.extend(dies.then_some("dies"));
+    seen.extend(dies.then_some(Question::Dies));
     let map = Copy::of(drawn)?.map_range(truth, &options)?;
-    seen.extend(map.then_some("map-span"));
+    seen.extend(map.then_some(Question::MapSpan));
     Ok(seen)
 }
 
@@ -149,8 +149,8 @@ impl Copy {
         card: &CardSection,
         truth: &Truth,
         options: &Options,
-    ) -> Result<Vec<&'static str>, TargetError> {
-        let mut seen = vec!["discard"];
+    ) -> Result<Vec<Question>, TargetError> {
+        let mut seen = vec![Question::Discard];
         let (Some(unit), Some(first)) = (truth.unit, truth.offset) else {
             return Ok(seen);
         };
@@ -175,11 +175,11 @@ impl Copy {
             across_page - within >= READ_US || (unit == page && across_unit - within >= READ_US);
         // Alone, a boundary from the smallest unit on may be that of a unit.
         if pages && (page < UNIT_MIN || units) {
-            seen.push("page");
+            seen.push(Question::Page);
         }
         if units {
-            seen.push("unit");
-            seen.push("offset");
+            seen.push(Question::Unit);
+            seen.push(Question::Offset);
             let open = truth.open.map_or(0, u64::from);
             let piece = PIECE.max(page).min(unit / 2) / 512 * 512;
             // After the units that may be treated otherwise, and others each time.
@@ -190,25 +190,25 @@ impl Copy {
             let turns = MERGES * (open + 1) as f64 * merge_us;
             let fits = room && open <= 32 && turns <= options.time.as_micros_f64() / 4.0;
             if fits && merge_us >= SLOWER * within_us {
-                seen.push("open-linear");
-                seen.push("open-random");
+                seen.push(Question::OpenLinear);
+                seen.push(Question::OpenRandom);
                 // Each of the first units is written, and once more, within half of what may be written.
                 let written_us = 2.0 * (FIRST * unit) as f64 / rate;
                 let small_us = FIRST_MERGES * FIRST as f64 * merge_us;
                 let in_time = written_us + small_us <= options.time.as_micros_f64() / 4.0;
                 if in_time && 2 * FIRST * unit <= options.writes.0 / 2 {
-                    seen.push("fat");
+                    seen.push(Question::Fat);
                 }
             } else if card.out_of_order == OutOfOrder::Rewrite {
                 // In AUs that lie between those that were written in turn.
                 let between = from + 2 * unit;
                 let forwards = self.pieces_us((unit, between), piece, false)?;
                 let backwards = self.pieces_us((unit, between + unit), piece, true)?;
-                seen.extend((backwards >= SLOWER * forwards).then_some("open-random"));
+                seen.extend((backwards >= SLOWER * forwards).then_some(Question::OpenRandom));
             }
         }
         if truth.read_ahead && self.ahead(boundary.min(capacity / 2))? {
-            seen.push("read-ahead");
+            seen.push(Question::ReadAhead);
         }
         Ok(seen)
     }

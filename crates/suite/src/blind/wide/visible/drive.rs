@@ -2,7 +2,7 @@
 
 use super::super::truth::Truth;
 use super::{Copy, READ_US};
-use nandscope_infer::probe::Options;
+use nandscope_infer::probe::{Options, Question};
 use nandscope_measure::target::TargetError;
 use nandscope_workload::OpKind;
 
@@ -18,8 +18,8 @@ impl Copy {
         &mut self,
         truth: &Truth,
         options: &Options,
-    ) -> Result<Vec<&'static str>, TargetError> {
-        let mut seen = vec!["discard"];
+    ) -> Result<Vec<Question>, TargetError> {
+        let mut seen = vec![Question::Discard];
         for at in (0..DRIVE_WRITTEN).step_by(512 << 10) {
             self.time(OpKind::Write, at, 512 << 10)?;
         }
@@ -32,10 +32,10 @@ impl Copy {
         on.sort_unstable_by(f64::total_cmp);
         off.sort_unstable_by(f64::total_cmp);
         let middle = on.len() / 2;
-        seen.extend((on[middle] - off[middle] >= READ_US).then_some("page"));
+        seen.extend((on[middle] - off[middle] >= READ_US).then_some(Question::Page));
         let ahead = truth.read_ahead && self.ahead(DRIVE_WRITTEN / 2)?;
-        seen.extend(ahead.then_some("read-ahead"));
-        seen.extend(self.cache(truth, options)?.then_some("slc"));
+        seen.extend(ahead.then_some(Question::ReadAhead));
+        seen.extend(self.cache(truth, options)?.then_some(Question::Slc));
         Ok(seen)
     }
 }
