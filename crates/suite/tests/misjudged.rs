@@ -1,8 +1,9 @@
 //! Devices on which a probe was almost certain of a wrong answer. An answer may be missing; it must not be wrong.
 
 use nandscope_device::Device;
+use nandscope_device::profile::card::{FatSection, OutOfOrder};
 use nandscope_device::profile::{Profile, library};
-use nandscope_infer::probe::{Options, Report, Value, probe};
+use nandscope_infer::probe::{Options, Question, Report, Value, probe};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target as _;
 
@@ -18,6 +19,41 @@ fn probed(profile: &Profile, host: &str, seed: u64) -> Report {
         ..Options::for_capacity(target.capacity())
     };
     probe(target, &options, &|| false, &mut |_, _| {}).unwrap()
+}
+
+#[test]
+fn a_reader_that_delays_data_after_any_small_write_hides_no_fat_area() {
+    let mut profile = profile_of("recorded-phison-sd-4gb");
+    let card = profile.card.as_mut().unwrap();
+    card.au_kib = 10 << 10;
+    card.page_kib = Some(32);
+    card.log_kib = Some(2560);
+    card.open_aus = 4;
+    card.states_in_ram = 4;
+    card.switch_us = 342.0;
+    card.small_writes = None;
+    card.controller.au_lookup_us = 0.0;
+    card.controller.read_us = 256.0;
+    card.controller.write_us = 2127.0;
+    card.fat = Some(FatSection {
+        first_au: 0,
+        aus: 2,
+        apart_aus: 1,
+        open_aus: 1,
+        out_of_order: OutOfOrder::Rewrite,
+        log_kib: None,
+        log_first: false,
+        slc: false,
+    });
+    for host in ["direct", "recorded-usb-reader", "recorded-laptop-slot"] {
+        for seed in 1..=3 {
+            let report = probed(&profile, host, seed);
+            let finding = report.finding(Question::Fat).unwrap();
+            let right = finding.value == Some(Value::Flag(true));
+            let untold = finding.value.is_none() && host != "direct";
+            assert!(right || untold, "{host}, seed {seed}: {finding:?}");
+        }
+    }
 }
 
 #[test]

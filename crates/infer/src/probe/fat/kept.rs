@@ -26,6 +26,9 @@ const DEEP: f64 = 8.0;
 /// Where the time ends early, so many units must be known not to be kept open.
 const OTHERS: usize = 3;
 
+/// A small write leaves its cost to what follows if a read after it is delayed by this share of what it delays the data.
+const LEFT: f64 = 0.1;
+
 /// Target of the small write of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Small {
@@ -98,14 +101,19 @@ pub(super) fn kept_open<T: Target>(
             turn: 0,
             slowest: Nanos::ZERO,
             times: Vec::new(),
+            ended_by_reads: false,
             end,
         };
         let Some(levels) = rounds.harm(probing)? else {
             continue;
         };
         let kept = rounds.first_units(probing, units, levels)?;
-        if kept.is_some() {
-            return Ok(kept);
+        match kept {
+            None => {}
+            Some(kept) if kept.is_empty() && rounds.leave_cost(probing, levels)? => {
+                return rounds.again_with_reads(probing, units);
+            }
+            kept => return Ok(kept),
         }
     }
     Ok(None)
@@ -124,6 +132,9 @@ struct Rounds {
     slowest: Nanos,
     /// Seconds that the data took after each small write.
     times: Vec<(Small, f64)>,
+    /// A read follows each small write: a reader that keeps a write open for the next one ends it for a read, and leaves none of
+    /// its cost to the data.
+    ended_by_reads: bool,
     /// No round begins that may end later.
     end: Nanos,
 }
@@ -146,6 +157,45 @@ impl Rounds {
             }
         }
         Ok(None)
+    }
+
+    /// Whether a small write leaves a part of its cost to what follows: a read after one takes longer than a read after a read.
+    /// `false` also where the time ends before.
+    fn leave_cost<T: Target>(
+        &mut self,
+        probing: &mut Probing<'_, T>,
+        (fast, slow): (f64, f64),
+    ) -> Result<bool, ProbeError> {
+        let (mut after_write, mut after_read) = (Vec::new(), Vec::new());
+        let elsewhere = Bytes(self.plan.place(u64::from(self.data) + 1));
+        let piece = Bytes(self.attempt.piece.min(self.plan.unit));
+        for _ in 0..TURNS.1 {
+            if probing.target.now() + self.slowest > self.end {
+                return Ok(false);
+            }
+            self.data(probing)?;
+            self.small(probing, Small::Beside)?;
+            for times in [&mut after_write, &mut after_read] {
+                times.push(probing.timed(|p| p.read(elsewhere, piece))?.as_secs_f64());
+            }
+        }
+        let left = median(&after_write) - median(&after_read);
+        Ok(left >= LEFT * (slow - fast))
+    }
+
+    /// Looks once more at units of which none seems to be kept open, with a read after each small write.
+    fn again_with_reads<T: Target>(
+        mut self,
+        probing: &mut Probing<'_, T>,
+        units: u32,
+    ) -> Result<Option<Vec<u32>>, ProbeError> {
+        self.ended_by_reads = true;
+        self.times.clear();
+        self.turn = 0;
+        match self.harm(probing)? {
+            Some(levels) => self.first_units(probing, units, levels),
+            None => Ok(None),
+        }
     }
 
     /// Writes to the first units in turn, until each is known to be kept open or not, or there were enough turns.
@@ -220,9 +270,16 @@ impl Rounds {
         let piece = self.attempt.piece.min(self.plan.unit);
         // The same few sectors again and again, as a table is updated.
         let offset = Bytes(at + self.turn as u64 * piece % (8 * piece).min(self.plan.unit));
-        probing.timed(|p| match small {
-            Small::None => p.read(offset, Bytes(piece)),
-            _ => p.write(offset, Bytes(piece)),
+        // Beside the data and the first units.
+        let elsewhere = Bytes(self.plan.place(u64::from(self.data) + 1));
+        probing.timed(|p| {
+            if small != Small::None {
+                p.write(offset, Bytes(piece))?;
+            }
+            match small == Small::None || self.ended_by_reads {
+                true => p.read(elsewhere, Bytes(piece)),
+                false => Ok(Nanos::ZERO),
+            }
         })?;
         Ok(())
     }
