@@ -494,7 +494,17 @@ fn review_in(
         .here()
         .on(&opened.info)
         .and("--sync-files", arguments.real.sync_files);
+    let asked = match &opened.created {
+        Some(created) => asked.and("folder created at", created),
+        None => asked,
+    };
     let mut keeper = place.begin(asked)?;
+    if opened.created.is_none() {
+        keeper.doubt(&format!(
+            "it cannot be seen whether {} is the folder of the interrupted run: its file system does not say when it was created",
+            arguments.target
+        ));
+    }
     if let Some(earlier) = keeper.interrupted() {
         let set = opened.target.set_clock(earlier.end());
         set.map_err(Failure::file)?;

@@ -308,7 +308,7 @@ impl Keeper {
     pub fn recognize(&mut self, volume: &Volume) -> Result<(), Failure> {
         // Samples only serve to recognise the target on `--resume`; the measurement needs none.
         self.sampler = Sampler::of(volume).ok();
-        let Some(earlier) = &mut self.earlier else {
+        let Some(earlier) = &self.earlier else {
             return Ok(());
         };
         let mut kept = earlier.attachments.iter().rev();
@@ -332,10 +332,18 @@ impl Keeper {
                 let text = format!(
                     "it cannot be seen whether {name} is the target of the interrupted run: no sampled block holds what it held then"
                 );
-                self.console.note(&format!("warning: {text}"));
-                earlier.document.notices.push(Notice::warning(text));
+                self.doubt(&text);
                 Ok(())
             }
+        }
+    }
+
+    /// Warns, where a run is resumed, that its target may be another one than before: on standard error and in the result.
+    #[cfg(target_os = "linux")]
+    pub fn doubt(&mut self, text: &str) {
+        if let Some(earlier) = &mut self.earlier {
+            self.console.note(&format!("warning: {text}"));
+            earlier.document.notices.push(Notice::warning(text));
         }
     }
 

@@ -10,7 +10,7 @@ use nandscope_inspect::identity::Identity;
 use nandscope_measure::real::FolderTarget;
 use nandscope_result::{TargetInfo, TargetKind};
 use nandscope_units::Bytes;
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -33,6 +33,9 @@ pub struct Folder {
     pub warnings: Vec<String>,
     /// The folder that was made; removed when this is dropped, after the target.
     pub made: Made,
+    /// Time at which the folder that was named was created, in seconds since 1970 and nanoseconds, where the file system keeps
+    /// it. Another file system at the same place has another one.
+    pub created: Option<String>,
 }
 
 /// A folder that was made by us in another one, and is removed at the end where it is empty.
@@ -68,6 +71,7 @@ pub fn open(name: &str, arguments: &RealArguments) -> Result<Folder, Failure> {
             "{name} has {room} of free space beyond the margin, but {LEAST} are needed; free some space"
         )));
     }
+    let created = created(&parent);
     let made = make(parent).map_err(refuse)?;
     let flags = flags | OFlags::NOFOLLOW;
     let own = rustix::fs::openat(&made.parent, &made.name, flags, Mode::empty()).map_err(refuse)?;
@@ -97,7 +101,16 @@ pub fn open(name: &str, arguments: &RealArguments) -> Result<Folder, Failure> {
         panel,
         warnings,
         made,
+        created,
     })
+}
+
+fn created(folder: &OwnedFd) -> Option<String> {
+    let about = rustix::fs::statx(folder, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
+    let kept = StatxFlags::from_bits_retain(about.stx_mask).contains(StatxFlags::BTIME);
+    let time = about.stx_btime;
+    // The root of a FAT file system has no entry that could hold a time.
+    (kept && time.tv_sec != 0).then(|| format!("{}.{:09}", time.tv_sec, time.tv_nsec))
 }
 
 /// Space that may be filled: free space less the margin.
