@@ -48,15 +48,9 @@ impl Unique {
     }
 }
 
-/// Whether a result is of a quick run, whose figures are not those of a whole one.
-pub fn is_quick(document: &ResultDocument) -> bool {
-    let notices = &document.notices;
-    notices.iter().any(|n| n.text.starts_with("Quick "))
-}
-
 /// The test that a result is of: `card review, quick`.
 pub fn test(document: &ResultDocument) -> String {
-    let quick = if is_quick(document) { ", quick" } else { "" };
+    let quick = if document.quick { ", quick" } else { "" };
     format!("{}{quick}", document.procedure)
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Value of [`ResultDocument::format`].
 pub const FORMAT: &str = "nandscope-result";
 /// The version that this build writes, and the newest that it reads.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// A whole measurement: one or many steps on one target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,9 @@ pub struct ResultDocument {
     pub wall: WallClock,
     /// Whether every step completed.
     pub complete: bool,
+    /// Whether it is a quick run, of shorter steps: its figures are not those of a whole one.
+    #[serde(default)]
+    pub quick: bool,
     /// The steps in order.
     pub steps: Vec<StepResult>,
     /// The main numbers, derived from the steps.
@@ -65,6 +68,7 @@ impl ResultDocument {
             environment: BTreeMap::new(),
             wall: WallClock::default(),
             complete: true,
+            quick: false,
             steps: Vec::new(),
             figures: Vec::new(),
             notices: Vec::new(),

@@ -37,6 +37,6 @@ pub use figure::{Figure, Published};
 pub use fio_report::{DEPTH_CLASSES, DepthCounts, FioReport, RateSamples, Spread};
 pub use kind::{EventKind, Level, Operation, Relation, StopReason, TargetKind, ToleranceKind};
 pub use step::{
-    ADDRESS_UNIT, Conclusion, Curve, DataColumn, DataRow, DataTable, DirectionResult, Event,
-    JobResult, Latency, LatencyStages, Series, SteadyState, StepResult,
+    ADDRESS_UNIT, CANNOT_TELL, Conclusion, Curve, DataColumn, DataRow, DataTable, DirectionResult,
+    Event, JobResult, Latency, LatencyStages, Ranked, Series, SteadyState, StepResult,
 };

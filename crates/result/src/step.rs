@@ -129,8 +129,17 @@ pub struct Conclusion {
     pub id: String,
     /// Such as `Allocation unit`.
     pub question: String,
-    /// Such as `4 MiB`, `pass` or `cannot tell`.
+    /// The answer in words, such as `4 MiB`, `pass` or [`CANNOT_TELL`].
     pub answer: String,
+    /// Whether the evidence is too thin for an answer.
+    #[serde(default)]
+    pub unknown: bool,
+    /// How likely the answer is to be right, 0 to 1, where that was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// Place in the ranking of a workload, where the answer is what has this place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranked: Option<Ranked>,
     /// Numbers and conditions.
     pub evidence: String,
     /// Mode, if there are several.
@@ -139,6 +148,33 @@ pub struct Conclusion {
     /// Result of a test.
     #[serde(default)]
     pub passed: Option<bool>,
+}
+
+/// Answer of a [`Conclusion`] that has none.
+pub const CANNOT_TELL: &str = "cannot tell";
+
+impl Conclusion {
+    /// A question without an answer, and why there is none.
+    pub fn unknown(id: &str, question: &str, why: impl Into<String>) -> Self {
+        Conclusion {
+            id: id.to_string(),
+            question: question.to_string(),
+            answer: CANNOT_TELL.to_string(),
+            unknown: true,
+            evidence: why.into(),
+            ..Conclusion::default()
+        }
+    }
+}
+
+/// A place in a ranking.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Ranked {
+    /// Workload that was ranked, such as `untar`.
+    pub workload: String,
+    /// Place, from 1.
+    pub place: u32,
 }
 
 /// One job, or one group of jobs reported together.

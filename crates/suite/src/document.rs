@@ -38,13 +38,11 @@ pub(crate) fn empty(
     procedure: &str,
     shortened: &str,
 ) -> ResultDocument {
-    let notices = if options.quick && !shortened.is_empty() {
-        vec![Notice::warning(shortened)]
-    } else {
-        Vec::new()
-    };
+    let quick = options.quick && !shortened.is_empty();
+    let notices = quick.then(|| Notice::warning(shortened));
     ResultDocument {
-        notices,
+        quick,
+        notices: notices.into_iter().collect(),
         ..ResultDocument::begin(procedure, title, options.seed, target)
     }
 }

@@ -7,7 +7,7 @@ use nandscope_measure::distribution::Distribution;
 use nandscope_result::recording::{LATE, LATE_MAX_S};
 use nandscope_result::{
     ADDRESS_UNIT, Conclusion, DataColumn, DataRow, DataTable, DirectionResult, Figure, JobResult,
-    Operation, Series, StepResult, counter,
+    Operation, Ranked, Series, StepResult, counter,
 };
 use nandscope_workload::OpKind;
 use nandscope_workload::job::DEFAULT_PERCENTILES;
@@ -398,6 +398,10 @@ pub fn ranking(workload: &str, cells: &[&Cell], card: Card) -> Vec<Conclusion> {
                 None => format!("{} ({})", cell.title(), cell.time),
             },
             evidence: cell.reason(card),
+            ranked: Some(Ranked {
+                workload: workload.to_string(),
+                place: i as u32 + 1,
+            }),
             ..Conclusion::default()
         })
         .collect()

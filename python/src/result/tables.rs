@@ -244,6 +244,7 @@ pub fn conclusions(document: &ResultDocument) -> Table {
         ("id", Utf8, false),
         ("question", Utf8, false),
         ("answer", Utf8, false),
+        ("confidence", Float64, true),
         ("evidence", Utf8, false),
     ]));
     for (step, conclusion) in each(document, |s| &s.conclusions) {
@@ -252,6 +253,7 @@ pub fn conclusions(document: &ResultDocument) -> Table {
             Cell::Text(&conclusion.id),
             Cell::Text(&conclusion.question),
             Cell::Text(&conclusion.answer),
+            Cell::Maybe(conclusion.confidence),
             Cell::Text(&conclusion.evidence),
         ]);
     }

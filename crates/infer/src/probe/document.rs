@@ -9,10 +9,9 @@ pub fn step(report: &Report) -> StepResult {
     let conclusion = |f: &Finding| Conclusion {
         id: format!("probe.{}", f.question.id()),
         question: f.question.wording().to_string(),
-        answer: match f.value {
-            Some(_) => format!("{} ({:.0} %)", f.answer, 100.0 * f.confidence),
-            None => f.answer.clone(),
-        },
+        answer: f.answer.clone(),
+        unknown: f.value.is_none(),
+        confidence: f.value.map(|_| f.confidence),
         evidence: f.evidence.clone(),
         ..Conclusion::default()
     };

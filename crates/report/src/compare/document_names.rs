@@ -1,14 +1,13 @@
 //! Names of the documents of a comparison: the title, and what distinguishes it from the others.
 
-use crate::names::is_quick;
 use nandscope_result::ResultDocument;
 use std::collections::BTreeMap;
 
 /// A name for each document; two documents have the same one only where they differ in nothing that a name can say. Beside
 /// whole runs a quick one is called so, because its figures are not theirs.
 pub fn names(documents: &[&ResultDocument], modes: &[Option<String>]) -> Vec<String> {
-    let quick = documents.iter().filter(|d| is_quick(d)).count();
-    let title = |document: &&ResultDocument| match is_quick(document) {
+    let quick = documents.iter().filter(|d| d.quick).count();
+    let title = |document: &&ResultDocument| match document.quick {
         true if quick < documents.len() => format!("{}, quick run", document.title),
         _ => document.title.clone(),
     };
@@ -83,10 +82,7 @@ mod tests {
         other.title = "Other".into();
         assert_eq!(names(&[&a, &other], &[None, None]), ["Card", "Other"]);
         let mut quick = a.clone();
-        quick.notices.push(nandscope_result::Notice {
-            text: "Quick review: a tenth".into(),
-            ..Default::default()
-        });
+        quick.quick = true;
         assert_eq!(
             names(&[&a, &quick], &[None, None]),
             ["Card", "Card, quick run"]

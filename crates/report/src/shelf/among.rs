@@ -3,7 +3,7 @@
 use super::{Drive, library, ranks, titles, unusual};
 use crate::compare::Alignment;
 use crate::compare::rows::all_rows;
-use crate::names::{is_quick, test};
+use crate::names::test;
 use crate::view::page_context::{PageContext, Rivals};
 use nandscope_result::ResultDocument;
 
@@ -20,10 +20,10 @@ pub fn among(document: &ResultDocument, shelf: &[Drive]) -> PageContext {
 
 /// `None` if the shelf has no other drive with the same test.
 fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<PageContext> {
-    let quick = is_quick(document);
+    let quick = document.quick;
     let is_rival = |r: &&ResultDocument| {
         r.procedure == document.procedure
-            && is_quick(r) == quick
+            && r.quick == quick
             && r.target.name != document.target.name
     };
     let (mut documents, mut names) = (vec![document], vec![document.title.clone()]);

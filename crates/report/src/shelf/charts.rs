@@ -3,7 +3,6 @@
 use super::Drive;
 use super::tests_of::TestSet;
 use crate::compare::selection::charted;
-use crate::names::is_quick;
 use crate::view::bars::{self, DriveValue};
 
 /// Charts of one kind of figure of a procedure; the comparison of two drives has all figures.
@@ -130,7 +129,7 @@ fn of_set(set: &TestSet, names: &Names, next: &mut impl FnMut() -> String) -> Ve
 fn note(set: &TestSet, i: usize, drives: &[Drive]) -> String {
     let drive = set.drives.get(i).and_then(|d| drives.get(*d));
     let simulated = drive.is_some_and(Drive::is_simulated);
-    let quick = set.documents.get(i).is_some_and(|d| is_quick(d));
+    let quick = set.documents.get(i).is_some_and(|d| d.quick);
     let parts = [
         set.alignment.named().get(i).cloned().flatten(),
         simulated.then(|| "simulated".to_string()),

@@ -10,7 +10,6 @@ use crate::compare::selection::charted;
 use crate::encode;
 use crate::error::Result;
 use crate::html::{SCRIPT, STYLE, THEME_SCRIPT};
-use crate::names::is_quick;
 use crate::number;
 use crate::view::bars::Better;
 use crate::view::{long_writes, percentile};
@@ -101,7 +100,7 @@ fn set(set: &TestSet) -> Value {
         "procedure": set.procedure,
         "drives": set.drives,
         "modes": set.alignment.named(),
-        "quick": set.documents.iter().map(|d| is_quick(d)).collect::<Vec<_>>(),
+        "quick": set.documents.iter().map(|d| d.quick).collect::<Vec<_>>(),
         "rows": rows.collect::<Vec<_>>(),
         "fills": fills,
         "latencies": latencies(set),

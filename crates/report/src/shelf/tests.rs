@@ -1,5 +1,5 @@
 use super::*;
-use nandscope_result::{Figure, Level, Notice, ResultDocument};
+use nandscope_result::{Figure, ResultDocument};
 
 fn figure(id: &str, value: f64, unit: &str) -> Figure {
     Figure {
@@ -101,7 +101,7 @@ fn results_of_different_procedures_are_not_compared() {
 fn a_measured_drive_and_a_quick_run_are_marked() {
     let (mut real, mut quick) = (drive("real", 100.0, 1.0), drive("quick", 200.0, 1.0));
     real.results[0].target.kind = nandscope_result::TargetKind::File;
-    quick.results[0].notices = vec![Notice::new(Level::Info, "Quick review: a tenth.")];
+    quick.results[0].quick = true;
     let index = site("kinds", &[real, quick]).text("index.html");
     assert!(index.contains("1 measured, 1 simulated"));
     assert!(index.contains("<small>simulated, quick run</small>"));

@@ -2,15 +2,12 @@
 
 use nandscope_result::Conclusion;
 
-/// Begin of an answer where the evidence is too thin.
-pub const CANNOT_TELL: &str = "cannot tell";
-
 /// An answer with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The question, with the mode if there are several.
     pub question: String,
-    /// The answer in words.
+    /// The answer in words, with its confidence where that is known.
     pub answer: String,
     /// `pass` or `fail` for a test, empty for other questions.
     pub class: &'static str,
@@ -27,7 +24,10 @@ impl Answer {
         };
         Answer {
             question,
-            answer: conclusion.answer.clone(),
+            answer: match conclusion.confidence {
+                Some(confidence) => format!("{} ({:.0} %)", conclusion.answer, 100.0 * confidence),
+                None => conclusion.answer.clone(),
+            },
             class: match conclusion.passed {
                 Some(true) => "pass",
                 Some(false) => "fail",

@@ -2,7 +2,7 @@
 //! first appear, the figures of a chapter over all modes together, then mode by mode the time line
 //! over time and the steps themselves.
 
-use super::answer::{Answer, CANNOT_TELL, place_of_answer};
+use super::answer::{Answer, place_of_answer};
 use super::bars::{self, BarChart};
 use super::matrix::Matrix;
 use super::modes::modes;
@@ -147,10 +147,7 @@ const MOST_GLANCES: usize = 6;
 /// The answers of some steps: the most requested first, unanswered questions last.
 fn answers<'a>(steps: &[&'a StepResult]) -> Vec<&'a Conclusion> {
     let mut all: Vec<&Conclusion> = steps.iter().flat_map(|s| &s.conclusions).collect();
-    all.sort_by_key(|c| {
-        let is_unknown = c.answer.starts_with(CANNOT_TELL);
-        (is_unknown, place_of_answer(&c.id))
-    });
+    all.sort_by_key(|c| (c.unknown, place_of_answer(&c.id)));
     all
 }
 
@@ -182,12 +179,10 @@ fn verdict(steps: &[&StepResult]) -> String {
         };
     }
     if !conclusions.is_empty() {
-        let told = conclusions
-            .iter()
-            .filter(|c| !c.answer.starts_with(CANNOT_TELL));
+        let told = conclusions.iter().filter(|c| !c.unknown);
+        let told = told.take(MOST_TOLD).map(|c| Answer::of(c, false));
         let told: Vec<String> = told
-            .take(MOST_TOLD)
-            .map(|c| format!("{}: {}", c.question, c.answer))
+            .map(|a| format!("{}: {}", a.question, a.answer))
             .collect();
         return told.join(" · ");
     }

@@ -2,7 +2,7 @@
 //! reader looks for first. Every sentence follows from values that the document holds; where they
 //! are missing the sentence is left out.
 
-use super::answer::{Answer, CANNOT_TELL, INSIDE, is_answer_to};
+use super::answer::{Answer, INSIDE, is_answer_to};
 use super::curves;
 use super::headline;
 use super::modes::modes;
@@ -12,6 +12,7 @@ use super::published;
 use super::statements::{MOST_SENTENCES, Overview, Paragraph};
 use super::{speed, sustained, weaknesses};
 use crate::names::capital;
+use nandscope_result::Ranked;
 use nandscope_result::{ResultDocument, StepResult, procedure};
 
 /// The verdicts of a verification, each with its reasons; its curves are evidence only.
@@ -54,7 +55,7 @@ fn tests(document: &ResultDocument, several: bool) -> Option<Paragraph> {
 fn file_systems(document: &ResultDocument) -> Overview {
     let mut workloads: Vec<(&str, Vec<&str>)> = Vec::new();
     for conclusion in document.steps.iter().flat_map(|s| &s.conclusions) {
-        let Some((workload, _)) = conclusion.question.split_once(": place ") else {
+        let Some(Ranked { workload, .. }) = &conclusion.ranked else {
             continue;
         };
         let answer = conclusion.answer.as_str();
@@ -94,13 +95,9 @@ fn inside(document: &ResultDocument) -> Option<Paragraph> {
             continue;
         };
         // The confidence of an answer is in the table.
-        let answer = conclusion
-            .answer
-            .rsplit_once(" (")
-            .map_or(conclusion.answer.as_str(), |a| a.0);
-        match answer.starts_with(CANNOT_TELL) {
+        match conclusion.unknown {
             true => unknown.push(name),
-            false => told.push(format!("{name} {answer}")),
+            false => told.push(format!("{name} {}", conclusion.answer)),
         }
     }
     let unknown = (!unknown.is_empty()).then(|| format!("cannot tell: {}", unknown.join(", ")));
@@ -258,15 +255,18 @@ mod tests {
     fn file_systems_are_named_by_their_time() {
         let mut document = document(vec![]);
         document.procedure = procedure::FILE_SYSTEMS.into();
-        let place = |question: &str, answer: &str| nandscope_result::Conclusion {
-            question: question.into(),
+        let place = |workload: &str, place: u32, answer: &str| nandscope_result::Conclusion {
+            ranked: Some(Ranked {
+                workload: workload.into(),
+                place,
+            }),
             answer: answer.into(),
             ..Default::default()
         };
         document.steps[0].conclusions = vec![
-            place("untar: place 1", "NILFS2 (2.29s)"),
-            place("untar: place 2", "ext4 (9.47s)"),
-            place("log: place 1", "ext4 (1.00s)"),
+            place("untar", 1, "NILFS2 (2.29s)"),
+            place("untar", 2, "ext4 (9.47s)"),
+            place("log", 1, "ext4 (1.00s)"),
         ];
         let paragraph = &of(&document, &[]).paragraphs[0];
         let text = "untar: NILFS2 (2.29s), ext4 (9.47s); log: ext4 (1.00s).";
@@ -319,16 +319,17 @@ mod tests {
     #[test]
     fn a_probe_says_first_what_is_inside() {
         let mut document = document(vec![]);
-        let conclusion = |id: &str, answer: &str| nandscope_result::Conclusion {
+        let told = |id: &str, answer: &str| nandscope_result::Conclusion {
             id: id.into(),
             answer: answer.into(),
+            confidence: Some(0.99),
             ..Default::default()
         };
         document.steps[0].conclusions = vec![
-            conclusion("probe.page", "16 KiB (99 %)"),
-            conclusion("probe.unit", "4 MiB (99 %)"),
-            conclusion("probe.open-linear", "6 (99 %)"),
-            conclusion("probe.buffer", "cannot tell"),
+            told("probe.page", "16 KiB"),
+            told("probe.unit", "4 MiB"),
+            told("probe.open-linear", "6"),
+            nandscope_result::Conclusion::unknown("probe.buffer", "Write buffer", "no pause"),
         ];
         let first = &of(&document, &[]).paragraphs[0];
         assert_eq!(first.lead, "Inside");

@@ -7,6 +7,7 @@
 
 mod finite;
 mod layout;
+mod older;
 
 use crate::{FORMAT, FORMAT_VERSION, ResultDocument};
 use nandscope_files::{Access, WriteError};
@@ -140,10 +141,14 @@ pub fn from_json(text: &str, path: &Path) -> Result<ResultDocument, DocumentErro
             generator: head.generator,
         });
     }
-    serde_json::from_str(text).map_err(|e| DocumentError::Damaged {
+    let read = serde_json::from_str(text).map_err(|e| DocumentError::Damaged {
         path: path.into(),
         line: e.line(),
         what: e.to_string(),
+    });
+    read.map(|document| match version {
+        1 => older::from_version_1(document),
+        _ => document,
     })
 }
 

@@ -15,6 +15,7 @@ fn document() -> ResultDocument {
         environment: BTreeMap::new(),
         wall: WallClock::default(),
         complete: true,
+        quick: false,
         steps: vec![StepResult {
             id: "one".into(),
             series: vec![Series {
@@ -48,6 +49,33 @@ fn a_file_reads_back_as_it_was_and_nothing_else_stays_behind() {
     assert_eq!(read(&path).unwrap(), document());
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn what_version_1_had_in_sentences_is_read() {
+    let text = r#"{"format":"nandscope-result","version":1,"generator":"nandscope 0.1.0","procedure":"probe","title":"A",
+        "seed":1,"target":{"name":"sim:a","kind":"simulated","model":"A","capacity_bytes":1},"complete":true,
+        "notices":[{"level":"warning","text":"Quick run: a tenth of the data."}],
+        "steps":[{"id":"probe","title":"","conclusions":[
+            {"id":"probe.unit","question":"Allocation unit","answer":"4 MiB (99 %)","evidence":""},
+            {"id":"probe.page","question":"Page","answer":"cannot tell","evidence":"no step"},
+            {"id":"fs.untar.rank2","question":"untar: place 2","answer":"ext4 (9.47s)","evidence":""}]}]}"#;
+    let document = from_json(text, Path::new("older.json")).unwrap();
+    assert_eq!((document.version, document.quick), (FORMAT_VERSION, true));
+    let [unit, page, second] = &document.steps[0].conclusions[..] else {
+        panic!("{document:?}");
+    };
+    assert_eq!(
+        (unit.answer.as_str(), unit.confidence),
+        ("4 MiB", Some(0.99))
+    );
+    assert_eq!((page.unknown, page.confidence), (true, None));
+    let ranked = second.ranked.as_ref().unwrap();
+    assert_eq!((ranked.workload.as_str(), ranked.place), ("untar", 2));
+    assert_eq!(
+        (second.answer.as_str(), unit.unknown),
+        ("ext4 (9.47s)", false)
+    );
 }
 
 #[test]

@@ -4,11 +4,8 @@ use nandscope_infer::flashbench::{
     AlignPlan, AlignRow, CLEAR, CardStep, Certainty, FatRounds, Knee, OpenUnits, Order, Pinned,
     Rate, Treatment, VISIBLE,
 };
-use nandscope_result::{Conclusion, DataColumn, DataRow, DataTable};
+use nandscope_result::{CANNOT_TELL, Conclusion, DataColumn, DataRow, DataTable};
 pub(crate) use nandscope_units::number::binary_bytes as size;
-
-/// The answer if there is no conclusion.
-pub(super) const CANNOT_TELL: &str = "cannot tell";
 
 pub(crate) fn columns(names: &[(&str, &str)]) -> Vec<DataColumn> {
     let column = |(name, unit): &(&str, &str)| DataColumn {
@@ -92,6 +89,7 @@ pub(super) fn boundary(id: &str, question: &str, step: Option<CardStep>) -> Conc
     Conclusion {
         id: id.to_string(),
         question: question.to_string(),
+        unknown: answer == CANNOT_TELL,
         answer,
         evidence,
         ..Conclusion::default()
@@ -171,6 +169,7 @@ pub(super) fn open_units(order: Order, found: Option<OpenUnits>, alone: bool) ->
     Conclusion {
         id: format!("open-au.{name}"),
         question: format!("Open allocation units, {name} within the unit"),
+        unknown: answer == CANNOT_TELL,
         answer,
         evidence,
         ..Conclusion::default()
@@ -225,6 +224,7 @@ pub(super) fn treated(order: Order, found: Option<&[Treatment]>) -> Conclusion {
     Conclusion {
         id: format!("find-fat.{}", order.name()),
         question: format!("Units treated otherwise, written {}", order.name()),
+        unknown: answer == CANNOT_TELL,
         answer,
         evidence,
         ..Conclusion::default()
@@ -261,6 +261,7 @@ pub(super) fn pinned(open: u32, length: u64, units: &[(u64, FatRounds)]) -> Conc
     Conclusion {
         id: "find-fat.pinned".to_string(),
         question: PINNED.to_string(),
+        unknown: answer == CANNOT_TELL,
         answer,
         evidence: evidence.collect::<Vec<_>>().join(". "),
         ..Conclusion::default()
@@ -270,11 +271,5 @@ pub(super) fn pinned(open: u32, length: u64, units: &[(u64, FatRounds)]) -> Conc
 const PINNED: &str = "First units kept open beside the others";
 
 pub(super) fn pinned_unknown(why: &str) -> Conclusion {
-    Conclusion {
-        id: "find-fat.pinned".to_string(),
-        question: PINNED.to_string(),
-        answer: CANNOT_TELL.to_string(),
-        evidence: why.to_string(),
-        ..Conclusion::default()
-    }
+    Conclusion::unknown("find-fat.pinned", PINNED, why)
 }

@@ -105,8 +105,8 @@ fn verdict(class: &Class, rate: f64, how: &str, busy_s: f64, updates: &Condition
             BUSY_S * 1e3,
             updates.text
         ),
-        mode: None,
         passed: Some(passed),
+        ..Conclusion::default()
     }
 }
 
@@ -282,8 +282,8 @@ fn application_step<T: Target>(
             "{:.0} of {} IOPS read, {:.0} of {} IOPS write, {:.1} of {SEQUENTIAL_MB_PER_S} MB/s sequential write; {conditions}",
             found.read_iops, class.read_iops, found.write_iops, class.write_iops, found.sequential_mb_per_s
         ),
-        mode: None,
         passed: Some(passed),
+        ..Conclusion::default()
     });
     runner.end_step();
     Ok(Flow::Continue)

@@ -135,7 +135,7 @@ fn rows(
 mod tests {
     use super::*;
     use host::path_rate;
-    use nandscope_result::{Figure, ModeInfo, Notice, Parameter, TargetKind};
+    use nandscope_result::{Figure, ModeInfo, Parameter, TargetKind};
 
     /// A review of a device with these interfaces by these paths, which reads at a rate in each mode.
     fn review(interfaces: &[&str], modes: &[(&str, &[&str], f64)]) -> ResultDocument {
@@ -211,10 +211,7 @@ mod tests {
         );
         assert_eq!(of(&drive).kind, "SSDs");
         let mut quick = drive.clone();
-        quick.notices.push(Notice {
-            text: "Quick review".into(),
-            ..Notice::default()
-        });
+        quick.quick = true;
         assert_ne!(of(&drive).rows[0].values, of(&quick).rows[0].values);
         let mut itself = drive.clone();
         itself.target.name = "sim:hp-ex920-1tb".into();

@@ -3,7 +3,6 @@
 
 use super::host::{Kind, widest};
 use crate::compare::rows::test_id;
-use crate::names::is_quick;
 use crate::view::published::{self, Placed};
 use nandscope_result::{ResultDocument, figure_id};
 use nandscope_units::number::round_significant;
@@ -168,7 +167,7 @@ impl<'a> Entry<'a> {
 
 /// As in the table.
 pub(super) fn run(document: &ResultDocument) -> &'static str {
-    if is_quick(document) { "quick" } else { "whole" }
+    if document.quick { "quick" } else { "whole" }
 }
 
 /// The table of some results of a test on library devices, a line each, in their order: values have six significant digits,

@@ -1,0 +1,40 @@
+//! Documents of older versions in the form of this one. What version 1 had in sentences only is taken from them here, and nowhere
+//! else.
+
+use crate::{CANNOT_TELL, Conclusion, FORMAT_VERSION, Ranked, ResultDocument};
+
+/// Quick runs, answers that could not be told, confidences, and places in rankings were in the texts.
+pub(super) fn from_version_1(mut document: ResultDocument) -> ResultDocument {
+    document.version = FORMAT_VERSION;
+    let mut notices = document.notices.iter();
+    document.quick = notices.any(|n| n.text.starts_with("Quick "));
+    let steps = document.steps.iter_mut();
+    steps
+        .flat_map(|s| &mut s.conclusions)
+        .for_each(of_version_1);
+    document
+}
+
+fn of_version_1(conclusion: &mut Conclusion) {
+    conclusion.unknown = conclusion.answer.starts_with(CANNOT_TELL);
+    if conclusion.id.starts_with("probe.")
+        && let Some((answer, percent)) = confidence(&conclusion.answer)
+    {
+        conclusion.confidence = Some(percent / 100.0);
+        conclusion.answer = answer;
+    }
+    if let Some((workload, place)) = conclusion.question.split_once(": place ")
+        && let Ok(place) = place.parse()
+    {
+        conclusion.ranked = Some(Ranked {
+            workload: workload.to_string(),
+            place,
+        });
+    }
+}
+
+/// The two parts of `4 MiB (99 %)`.
+fn confidence(answer: &str) -> Option<(String, f64)> {
+    let (answer, percent) = answer.strip_suffix(" %)")?.rsplit_once(" (")?;
+    Some((answer.to_string(), percent.parse().ok()?))
+}
