@@ -3,10 +3,10 @@
 
 use nandscope_result::{JobResult, Notice, Operation, StepResult, counter};
 
-/// Less than this says nothing, bytes.
+/// Smallest number of bytes moved by the jobs of a step from which a cache is suspected.
 const LEAST: u64 = 1 << 20;
-/// Below this share of what the jobs moved, the device did not see it. Merging, read-ahead and
-/// others that use the device only make it more.
+/// Ratio of the bytes that the device moved to those of the jobs, below which a cache answered. Request merging,
+/// read-ahead and other users of the device can only raise it.
 const REACHED: f64 = 0.9;
 /// Requests that a file system may add to a durable write or a flush: journal descriptor, commit record, inode, bitmaps, the
 /// flush itself.

@@ -88,7 +88,8 @@ impl Payload {
         }
         let from = match self.data.repetition {
             Repetition::Previous => write,
-            // Writes of their own are spread evenly: so many of them hold the working set.
+            // `own` percent of the writes, spread evenly, have new data: about `place` of them are among the first
+            // `place × 100 / own` writes.
             Repetition::WorkingSet => {
                 let own = u64::from(100 - self.data.repeated.min(100)).max(1);
                 let place = mix(self.seed ^ write) % self.working_set;

@@ -178,7 +178,7 @@ impl Distribution {
         self.sum
     }
 
-    /// Largest latency; zero where there is none.
+    /// Largest latency; zero if nothing was counted.
     pub fn max(&self) -> Nanos {
         Nanos(self.max)
     }

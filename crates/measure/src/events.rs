@@ -13,24 +13,23 @@ const FULL: f64 = 99.9;
 /// From this temperature on a slower device is called hot: the lowest threshold of throttling that
 /// makers of drives and cards print, °C.
 const HOT_C: f64 = 70.0;
-/// Below this share of its speed before, a hot device is slower.
+/// Ratio of a hot device's throughput to that before, below which it counts as slowed down.
 const SLOWER: f64 = 0.8;
 /// Samples on either side for a comparison.
 const FEWEST: usize = 5;
 
-/// A steady state, after the SNIA Solid State Storage Performance Test Specification (2.0.2, 2.1.24):
-/// over a window of five rounds no round differs from the others by more than this share of their
-/// mean, …
+/// Steady state, after the SNIA Solid State Storage Performance Test Specification (2.0.2, 2.1.24): largest
+/// difference between two rounds of a window of five, as a share of the window's mean.
 const EXCURSION: f64 = 0.2;
-/// … and the line of best fit through them does not move by more than this share.
+/// Steady state: largest rise or fall of the window's line of best fit, as a share of the window's mean.
 const SLOPE: f64 = 0.1;
 const ROUNDS: usize = 5;
-/// A shorter stretch is not a state, seconds.
+/// Shortest steady state, seconds.
 const SHORTEST_S: f64 = 20.0;
-/// A round of fewer samples says little.
+/// Smallest number of samples in a round.
 const ROUND_SAMPLES: usize = 4;
-/// Places at which a steady state may begin, as shares of the step: every 5 % up to a half. What is
-/// even only at the end of a step may be by chance.
+/// Number of starts tried for a steady state: every 5 % of the step up to its half. A later, shorter window could
+/// be steady by chance.
 const BEGINNINGS: usize = 11;
 
 /// Events of a step, in the order of time.

@@ -129,7 +129,7 @@ fn json_part(text: &str) -> Option<&str> {
 /// cannot be.
 pub fn read(text: &str, generator: &str) -> Result<ResultDocument, FioOutputError> {
     let part = json_part(text).unwrap_or(text);
-    // What follows the object is output in another format (`--output-format=normal,json+`).
+    // Only the first JSON object is parsed: `--output-format=normal,json+` appends text.
     let mut objects = serde_json::Deserializer::from_str(part).into_iter::<Output>();
     let output = match objects.next() {
         Some(output) => output.map_err(|e| FioOutputError::NotFio(e.to_string()))?,

@@ -93,8 +93,8 @@ pub enum TargetError {
     Other(String),
 }
 
-/// What a run is going to ask of a target, so that a real one can have its memory and queues ready
-/// before the first operation. It is a forecast: more than that is still served, only slower.
+/// Forecast of a run's operations, from which a real target allocates memory and queues before the first one. An
+/// operation beyond the forecast is still served, but slower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     /// Operations outstanding at once, over all threads.
@@ -181,8 +181,9 @@ pub trait Target {
         Nanos::from_secs(1)
     }
 
-    /// What lies at `offset`, past the host's caches; `None` where nothing is kept, as in virtual time.
-    /// Both numbers are aligned as those of operations on the target must be, and nothing is outstanding.
+    /// Reads `length` bytes at `offset` from the medium, bypassing the host's caches; `None` if the target keeps no
+    /// contents, as in virtual time. Both numbers are aligned as those of operations on the target must be, and no
+    /// operation is outstanding.
     ///
     /// # Errors
     /// [`TargetError`] if it cannot be read.

@@ -361,7 +361,8 @@ fn examine_unknown(reader: &Check, bytes: &[u8], offset: u64, is_end: bool, foun
             };
             let mut at = offset;
             for part in bytes.chunks(parts.interval() as usize) {
-                // What follows was written by this run: the part is no longer whole.
+                // A part that is cut although the read goes on was partly overwritten by this run: it is not
+                // judged.
                 if is_end || part.len() as u64 == parts.interval() {
                     let wrong = mismatch_text::unknown_part(parts, part, at, at - offset);
                     found.add(wrong, at, part, || {
@@ -375,7 +376,7 @@ fn examine_unknown(reader: &Check, bytes: &[u8], offset: u64, is_end: bool, foun
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is inside is right after each statement.
+    // A poisoned lock is used: no panic can leave the value between two consistent states.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -3,7 +3,7 @@
 use crate::target::TargetError;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// Keeps the calling thread to these processors; to any where there are none.
+/// Pins the calling thread to these processors; does nothing for an empty list.
 pub(super) fn pin(cpus: &[u32]) -> Result<(), TargetError> {
     if cpus.is_empty() {
         return Ok(());

@@ -43,8 +43,8 @@ pub(super) fn hole_ranges(file: &File) -> io::Result<Vec<(u64, u64)>> {
     Ok(ranges)
 }
 
-/// Writes random data into all holes of a file that is open for writing, and syncs it. `progress`
-/// gets the share that is done, and returns whether to continue; false is given where it said no.
+/// Writes random data into all holes of a file that is open for writing, and syncs it. `progress` gets the share
+/// that is done, from 0 to 1, and returns whether to continue. Returns whether all holes were filled.
 ///
 /// # Errors
 /// The error of the write or sync that failed.

@@ -161,7 +161,7 @@ impl FolderTarget {
     pub fn clear(&mut self) {
         self.queue.open = None;
         let shared = &self.shared;
-        // What is not there need not go; what cannot go stays for the user to see.
+        // Errors are ignored: a file may already be gone, and one that cannot be removed stays visible to the user.
         for file in &shared.files {
             let _ = rustix::fs::unlinkat(&shared.folder, &file.path, AtFlags::empty());
         }

@@ -42,7 +42,7 @@ pub(super) struct Pool {
     volume: Arc<Volume>,
     clock: Clock,
     slots: Vec<Option<Box<Slot>>>,
-    /// Not begun: every worker is busy, or there is none.
+    /// Submitted operations that no worker has begun; without workers, [`Pool::wait`] performs them itself.
     waiting: VecDeque<Task>,
     workers: Vec<Worker>,
     idle: Vec<usize>,

@@ -1,11 +1,10 @@
 //! I/O through io_uring: registered memory and files, operations submitted together, one
 //! ring for one thread.
 //!
-//! Operations are handed to the kernel one at a time, as fio does by default: the kernel merges
-//! neighbours that come in one call, and the device would see other sizes than the job asked for.
-//! The last one goes with the next [`Ring::wait`], which waits in the same call. A job may ask for
-//! more at once (`iodepth_batch`). A wait that ends by time is rare:
-//! for far instants a timer is in the ring, so that the common wait needs none.
+//! Operations are handed to the kernel one at a time, as fio does by default: the kernel merges neighbours that
+//! come in one call, and the device would see other sizes than the job asked for. The last queued operation is
+//! submitted by the system call of the next [`Ring::wait`]. A job may ask for larger batches (`iodepth_batch`). A
+//! wait that ends by time is rare: for far instants a timer is in the ring, so that the common wait needs none.
 
 use super::clock::{AWAKE, Clock};
 use super::slot::Slot;
@@ -178,8 +177,8 @@ impl Ring {
         if self.queued.len() >= self.batch {
             self.note_submission();
             let queued = self.ring.submission().len() as u32;
-            // What the kernel does not take now stays in the queue and goes with the next wait, which
-            // tells passing trouble from lasting.
+            // Operations that the kernel does not accept now stay queued until the next wait, which distinguishes
+            // transient errors from permanent ones.
             let _ = sys::submit(&self.ring, self.index, queued);
         }
         self.resume(tag)?;
@@ -441,8 +440,8 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// The kernel may still write into the memory of operations in flight: they are waited for.
-    /// Where they do not come back, the memory is given up instead of being used for other things.
+    /// Waits for operations in flight, since the kernel may still write into their memory. If they do not end in
+    /// time, the memory is leaked instead of being reused.
     fn drop(&mut self) {
         let until = self.clock.now() + PATIENCE;
         let mut replies = Vec::new();

@@ -197,7 +197,7 @@ impl Target for RealTarget {
     }
 
     fn prepare(&mut self, load: &Load) -> Result<(), TargetError> {
-        // The memory of the last run is given back before more is asked for.
+        // Frees the memory of the last run before the new run allocates.
         self.way = Way::Unprepared;
         let volume = self.shared.volume.clone();
         self.way = match self.shared.engine {

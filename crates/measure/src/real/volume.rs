@@ -34,7 +34,7 @@ pub enum VolumeKind {
 /// Why a volume cannot be measured on.
 #[derive(Debug, Error)]
 pub enum VolumeError {
-    /// The system says no.
+    /// A system call failed.
     #[error("cannot {what} {}: {source}", path.display())]
     System {
         /// Failed action, such as `examine`.
@@ -168,14 +168,14 @@ fn bypass_cache(file: &File) -> Result<bool, Errno> {
     let flags = rustix::fs::fcntl_getfl(file)?;
     match rustix::fs::fcntl_setfl(file, flags | OFlags::DIRECT) {
         Ok(()) => Ok(true),
-        // What a file system without direct I/O answers.
+        // Error of a file system without direct I/O.
         Err(Errno::INVAL) => Ok(false),
         Err(e) => Err(e),
     }
 }
 
-/// What direct I/O must be a multiple of: the logical block of a device; of a file what the system
-/// tells since Linux 6.1, before that a page, which every file system takes.
+/// Alignment that direct I/O requires, bytes. Devices: the logical block. Files: the value of `statx` since Linux
+/// 6.1; before that a page, which every file system accepts.
 fn alignment(file: &File, kind: VolumeKind) -> u32 {
     const PAGE: u32 = 4096;
     match kind {

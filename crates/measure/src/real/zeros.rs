@@ -21,7 +21,7 @@ pub(super) fn of_device(device: &File, capacity: Bytes) -> Unwritten {
     known.unwrap_or_else(|| sampled(device, capacity))
 }
 
-/// The holes of the file behind a loop device; `None` if it is none, or the file cannot be found.
+/// The holes of the file behind a loop device; `None` for other devices, or if the file cannot be found.
 fn behind_loop(device: &File, capacity: Bytes) -> Option<Unwritten> {
     let number = device.metadata().ok()?.st_rdev();
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));

@@ -57,7 +57,8 @@ impl Buckets {
         self.0 = all;
     }
 
-    /// The latency that this percentage of the operations did not exceed, to 3 %; `None` where there were none.
+    /// The latency that this percentage of the operations did not exceed, to 3 %; `None` if there were no
+    /// operations.
     pub fn percentile(&self, percent: f64) -> Option<Nanos> {
         let all: u64 = self.0.iter().map(|(_, count)| u64::from(*count)).sum();
         let rank = (all as f64 * percent / 100.0 * (1.0 - 4.0 * f64::EPSILON)).ceil();

@@ -137,9 +137,8 @@ impl Timeline {
         }
     }
 
-    /// Adds the counts of another time line with the same origin and plan; neither is finished.
-    /// What was merged further decides about the length of the intervals: lengths that come from
-    /// the same plan are whole multiples of each other.
+    /// Adds the counts of another time line with the same origin and plan; neither is finished. The longer of the
+    /// two intervals is used: intervals of the same plan are whole multiples of each other.
     pub fn absorb(&mut self, mut other: Timeline) {
         while self.interval < other.interval {
             self.merge();
@@ -293,7 +292,7 @@ mod tests {
     }
 
     proptest! {
-        /// What several threads counted apart is, added up, what one would have counted.
+        /// Counts of several threads, added up, are those of a single one.
         #[test]
         fn parts_add_up_to_the_whole(
             ops in prop::collection::vec((0u64..900, 0usize..3, 0u32..1_000_000, 0u64..1_000_000), 0..200),

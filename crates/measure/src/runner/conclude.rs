@@ -75,7 +75,7 @@ impl<T: Target + ?Sized> Run<'_, T> {
 }
 
 impl<T: Target + ?Sized> Run<'_, T> {
-    /// What was done so far, by threads that go on.
+    /// Results up to now, while the threads continue.
     pub(super) fn part_so_far(&mut self) -> Part {
         let mut groups: Vec<GroupRun> = Vec::new();
         groups.resize_with(self.tallies.len(), GroupRun::default);

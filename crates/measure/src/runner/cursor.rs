@@ -13,9 +13,10 @@ const MANY: usize = 8;
 /// A source and the passes over it that are left.
 pub(super) struct Cursor {
     source: Box<dyn OpSource>,
-    /// Operations taken from the source ahead of time, in order, and how many of the last ones were not told yet.
+    /// Operations taken from the source ahead of time, in order.
     ahead: VecDeque<TimedOp>,
-    untold: usize,
+    /// Number of the last ones in `ahead` that the target was not told yet.
+    unannounced: usize,
     /// Starts over without end; time ends the thread.
     endless: bool,
     passes_left: u32,
@@ -28,7 +29,7 @@ impl Cursor {
         Cursor {
             source,
             ahead: VecDeque::new(),
-            untold: 0,
+            unannounced: 0,
             endless: pacing.time_based && pacing.runtime.is_some(),
             passes_left: pacing.loops.max(1) - 1,
             productive: false,
@@ -56,15 +57,16 @@ impl Cursor {
         }
     }
 
-    /// Where the operations go that were taken ahead of time since this was last asked; `None` if none were.
+    /// Offsets of the operations that were taken from the source since the last call; `None` if there were no such
+    /// operations.
     #[inline]
-    pub(super) fn foreseen(&mut self) -> Option<impl Iterator<Item = Bytes>> {
-        if self.untold == 0 {
+    pub(super) fn upcoming(&mut self) -> Option<impl Iterator<Item = Bytes>> {
+        if self.unannounced == 0 {
             return None;
         }
-        let untold = std::mem::take(&mut self.untold);
-        let told = self.ahead.len().saturating_sub(untold);
-        Some(self.ahead.range(told..).map(|next| next.op.offset))
+        let unannounced = std::mem::take(&mut self.unannounced);
+        let announced = self.ahead.len().saturating_sub(unannounced);
+        Some(self.ahead.range(announced..).map(|next| next.op.offset))
     }
 
     /// See [`OpSource::closing`].
@@ -72,17 +74,17 @@ impl Cursor {
         self.source.closing()
     }
 
-    /// Takes over what the source gives next.
+    /// Takes the next operations from the source.
     fn take_over(&mut self, pace: Option<&Pace>) {
         let before = self.ahead.len();
         match pace {
             None => self.source.take_ahead(&mut self.ahead, MANY),
-            // What is taken depends on the present.
+            // A paced source is asked for one operation at a time: its choice depends on the time of the call.
             Some(pace) if before == 0 => self.ahead.extend(self.source.next_op_at(pace)),
             Some(_) => {}
         }
-        self.untold = self.ahead.len() - before;
-        self.productive |= self.untold > 0;
+        self.unannounced = self.ahead.len() - before;
+        self.productive |= self.unannounced > 0;
     }
 
     fn start_over(&mut self, pace: Option<&Pace>) -> Option<TimedOp> {

@@ -89,9 +89,9 @@ pub(super) struct Run<'a, T: Target + ?Sized> {
     pub(super) now: Nanos,
     pub(super) start: Nanos,
     pub(super) first_reading: Reading,
-    /// Told to stop.
+    /// A stop was requested.
     interrupted: bool,
-    /// And there was work left.
+    /// A stop was requested before all work was done.
     pub(super) cut_short: bool,
     pub(super) failures: Vec<String>,
     operations: u64,
@@ -102,7 +102,7 @@ pub(super) struct Run<'a, T: Target + ?Sized> {
     /// Other threads have loops of their own.
     among_others: bool,
     /// Ends and changes of other threads that were processed.
-    heeded: (u64, u64),
+    processed: (u64, u64),
     board: Option<Arc<Board>>,
 }
 
@@ -141,7 +141,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             observed_at: (0, start),
             held: Vec::new(),
             among_others: false,
-            heeded: (0, 0),
+            processed: (0, 0),
             board,
             target,
         }
@@ -172,7 +172,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                 self.interrupt()?;
                 continue;
             }
-            self.heed_others()?;
+            self.react_to_others()?;
             if self.live == 0 {
                 break;
             }
@@ -260,13 +260,13 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
     }
 
     /// Lets threads go on that waited for others, as long as that changes anything for further ones.
-    fn heed_others(&mut self) -> Result<(), TargetError> {
+    fn react_to_others(&mut self) -> Result<(), TargetError> {
         let Some(board) = self.board.clone() else {
             return Ok(());
         };
         loop {
             let now = (board.ends(), board.changes());
-            let before = std::mem::replace(&mut self.heeded, now);
+            let before = std::mem::replace(&mut self.processed, now);
             if now == before {
                 return Ok(());
             }
@@ -311,7 +311,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
 
     fn advance(&mut self, number: usize) -> Result<(), TargetError> {
         while let Some(op) = self.threads[number].next_freely(self.now) {
-            self.tell_foreseen(number);
+            self.announce_upcoming(number);
             self.issue(number, op, self.now, false)?;
         }
         if self.threads[number].is_filled() {
@@ -322,8 +322,8 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
 
     /// Tells the target which operations of a thread come next.
     #[inline]
-    fn tell_foreseen(&mut self, number: usize) {
-        for offset in self.threads[number].foreseen().into_iter().flatten() {
+    fn announce_upcoming(&mut self, number: usize) {
+        for offset in self.threads[number].upcoming().into_iter().flatten() {
             self.target.expect(offset);
         }
     }
@@ -334,7 +334,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         loop {
             match self.threads[number].next(self.now) {
                 Step::Issue { op, due, scheduled } => {
-                    self.tell_foreseen(number);
+                    self.announce_upcoming(number);
                     self.issue(number, op, due, scheduled)?;
                 }
                 Step::Sleep(until) => {

@@ -55,8 +55,8 @@ impl Failing {
 }
 
 impl OnError {
-    /// What the job asks for with `continue_on_error` and `ignore_error`. As in fio an own list replaces
-    /// the usual errors, and is enough by itself.
+    /// Errors that the job's `continue_on_error` and `ignore_error` allow. As in fio, a list in `ignore_error`
+    /// replaces [`Failing::USUAL`], and has effect without `continue_on_error`.
     #[must_use]
     pub fn of_job(job: &Job) -> OnError {
         use ContinueOnError::{All, Io, None, Read, Verify, Write};

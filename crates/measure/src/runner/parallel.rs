@@ -71,7 +71,7 @@ impl LoopObserver for Reporter<'_> {
 enum News {
     /// It has its queue and waits for the start.
     Ready,
-    /// What it has measured so far, by the number of the thread.
+    /// Interim measurements of the thread of this number.
     Part(usize, Box<Part>),
     /// It has ended, by its number; nothing where it never began.
     Ended(usize, Option<Box<Part>>),
@@ -235,7 +235,7 @@ impl Watch<'_> {
         let starters = std::mem::take(&mut self.starters);
         if self.refusal.is_none() {
             for starter in starters {
-                // Who does not listen any more has said why.
+                // A send fails only if the thread has ended, which it has reported with its reason.
                 let _ = starter.send(*span);
             }
         }

@@ -25,7 +25,7 @@ pub(super) enum Stop {
     Work,
     /// The runtime is over.
     Time,
-    /// What it measures, or the end of another thread, ended it at this instant.
+    /// A condition on its measurements, or the end of another thread, ended it at this instant.
     Early(Nanos),
     /// An error, or an interruption, at this instant.
     Cut(Nanos),

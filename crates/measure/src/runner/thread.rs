@@ -190,8 +190,8 @@ impl ThreadState {
         }
     }
 
-    /// What another thread did to it by now: it may have to wait, or to end.
-    fn heed_others(&mut self, now: Nanos) -> Option<Step> {
+    /// Reaction to the state of other threads: this one may have to wait, or to end.
+    fn react_to_others(&mut self, now: Nanos) -> Option<Step> {
         let (board, judge) = self.board.as_ref()?;
         let is_steady = now >= self.next_look && board.is_steady(*judge, self.start, now);
         if now >= self.next_look {
@@ -371,7 +371,7 @@ impl ThreadState {
     /// Next step at `now`. An [`Step::Issue`] is taken as done: the caller issues it.
     pub(super) fn next(&mut self, now: Nanos) -> Step {
         if self.board.is_some()
-            && let Some(step) = self.heed_others(now)
+            && let Some(step) = self.react_to_others(now)
         {
             return step;
         }
@@ -547,10 +547,10 @@ impl ThreadState {
         self.pending
     }
 
-    /// See [`Cursor::foreseen`].
+    /// See [`Cursor::upcoming`].
     #[inline]
-    pub(super) fn foreseen(&mut self) -> Option<impl Iterator<Item = Bytes>> {
-        self.cursor.foreseen()
+    pub(super) fn upcoming(&mut self) -> Option<impl Iterator<Item = Bytes>> {
+        self.cursor.upcoming()
     }
 
     /// Waits for what is outstanding. As in fio, a job whose time is over then does what it does at

@@ -15,7 +15,7 @@ use thiserror::Error;
 /// Why a journal cannot be used.
 #[derive(Debug, Error)]
 pub enum StepJournalError {
-    /// The file system said no.
+    /// A system call failed.
     #[error("cannot {action} the step journal {path}: {source}", path = .path.display())]
     Io {
         /// Failed action.

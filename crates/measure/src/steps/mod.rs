@@ -268,8 +268,9 @@ impl Contents {
         document
     }
 
-    /// Where the measurement can go on: the document as it was there, the parts that were done, and the
-    /// number of records up to there. Nothing where it has to begin at its beginning.
+    /// The last point from which the measurement can be resumed: the document as it was there, the number of parts
+    /// that were done, and the number of records up to there. `None` if the measurement must start from the
+    /// beginning.
     pub fn resume_point(&self) -> Option<(ResultDocument, u64, usize)> {
         let mut points = self.records.iter().enumerate().rev();
         let (index, parts) = points.find_map(|(i, r)| Some((i, r.entry.resume?)))?;
@@ -332,7 +333,7 @@ impl Head {
         self.document.format == FORMAT && self.document.version <= FORMAT_VERSION
     }
 
-    /// Differences of the options from `asked`, in words; empty if there are none.
+    /// One sentence per difference between the options and `asked`.
     pub fn differences(&self, asked: &BTreeMap<String, String>) -> Vec<String> {
         /// Longer values (a job file, a profile) are not shown.
         const SHOWN: usize = 60;

@@ -34,7 +34,7 @@ pub(super) fn of_header(bytes: &[u8]) -> u32 {
     CRC32C.checksum(bytes)
 }
 
-/// The checksum of data; as many bytes of it count as the method has.
+/// The checksum of data, in the first bytes of the array; [`VerifyMethod::checksum_length`] is their number.
 pub(super) fn of_data(method: VerifyMethod, data: &[u8]) -> [u8; LONGEST] {
     use VerifyMethod::*;
     let mut sum = [0; LONGEST];

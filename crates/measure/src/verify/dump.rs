@@ -108,8 +108,8 @@ pub(super) struct Span {
     pub(super) position: u64,
 }
 
-/// What a write made of a part that begins `at` and has `length` bytes. Compressible data depend on the length of the
-/// write: as in fio, it is taken to be that of the read.
+/// Data that a write puts into a part of `length` bytes at `at`, bytes from the start of the target. Compressible
+/// data depend on the length of the write: as in fio, the length of the read is used.
 pub(super) fn expected_part(
     parts: &Parts,
     span: Span,

@@ -42,7 +42,8 @@ impl Header {
         bytes[SUMMED..SUMMED + 4].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// The one at the beginning of `bytes`; `None` if there is none, or its own sum is wrong.
+    /// Parses the header at the beginning of `bytes`; `None` if the magic number or the header's own checksum is
+    /// wrong.
     pub(super) fn read(bytes: &[u8]) -> Option<Header> {
         let header = bytes.get(..VERIFY_HEADER as usize)?;
         let short = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);

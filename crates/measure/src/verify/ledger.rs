@@ -55,7 +55,7 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Of blocks of so many bytes, at least one.
+    /// An empty ledger of blocks of `block` bytes; 0 counts as 1.
     pub(super) fn new(block: u64) -> Self {
         Ledger {
             block: block.max(1),
@@ -130,7 +130,7 @@ impl Ledger {
         let size = self.block;
         let mut parts: Vec<(usize, Holds)> = Vec::with_capacity(1);
         let blocks = self.blocks(offset, length as u64);
-        // Who reads while it is written may see both.
+        // A read that overlaps a write in progress may return old or new data.
         let moving = self.writes_in(&blocks);
         self.for_each(blocks, |block, entry| {
             let start = (block * size).max(offset);

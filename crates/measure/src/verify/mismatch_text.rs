@@ -111,7 +111,7 @@ pub(super) fn is_plausible(parts: &Parts, bytes: &[u8], offset: u64) -> bool {
 
 /// Whether these bytes may come from a pattern, wherever in it they begin.
 pub(super) fn is_pattern(pattern: &DataPattern, bytes: &[u8]) -> bool {
-    // Where a block began whose offset is in it is not known here.
+    // A pattern with offsets contains that of its block, which is unknown here: any bytes may match.
     pattern.has_offsets()
         || (0..pattern.length() as u64).any(|position| {
             let mut right = vec![0; bytes.len()];
@@ -139,7 +139,8 @@ impl Place {
         let judged = parts.judge(part, self.offset);
         match &judged {
             Ok(header) if header.seed == self.write.seed => {
-                // What no checksum covers is compared itself, except with verify=meta, which asks for headers only.
+                // Data that no checksum covers are compared byte by byte, except with verify=meta, which checks
+                // headers only.
                 let is_weak =
                     parts.method.checksum_length() > 0 && !super::checksum::covers(parts.method);
                 if !is_weak || !parts.is_determined() {

@@ -205,7 +205,7 @@ fn jobs_of_one_run_have_checks_of_their_own() {
     assert_eq!((blocks[1][0], blocks[2][0]), (0x11, 7));
     for (thread, block) in (0u32..3).zip(&blocks) {
         let offset = u64::from(thread) * BLOCK as u64;
-        // Who reads decides about nothing: the blocks are known.
+        // The expected contents depend on the thread that wrote, not on the one that reads.
         assert_eq!(verifier.check(block, offset, 0), Outcome::Done);
         let wrong = verifier.check(&[0; BLOCK], offset, 0) != Outcome::Done;
         assert_eq!(wrong, thread != 2);

@@ -17,7 +17,7 @@ fn an_interruption_keeps_what_was_measured() {
     let outcome = run_group(&mut target, threads, None, &mut Silent, &stop).unwrap();
     intervals_add_up(&outcome);
     assert_eq!(outcome.ending, Ending::Interrupted);
-    // What was in flight was waited for.
+    // An interrupted run waits for the operations in flight.
     assert_eq!(only(&outcome, Direction::Read).operations, 4_004);
     let step = step_result(&outcome, StepMeta::default(), &[JobMeta::new("j")]);
     assert_eq!(step.incomplete, Some(StopReason::Interrupted));

@@ -15,7 +15,7 @@ fn closed_loop_on_k_servers_is_exact() {
         let outcome = run(&mut target, vec![Thread::new(reads(10), pacing, 0)]);
         assert_eq!(outcome.ending, Ending::Complete);
         let record = only(&outcome, Direction::Read);
-        // What waits in the queue at the end is served in whole rounds of k.
+        // The operations queued at the end are served in whole rounds of k.
         let rounds = 10_000 + u64::from(q).div_ceil(k as u64) - 1;
         assert_eq!(record.operations, rounds * u64::from(q).min(k as u64));
         assert_eq!(
