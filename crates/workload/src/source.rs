@@ -60,9 +60,9 @@ pub trait OpSource: Send {
         self.next_op()
     }
 
-    /// Appends the next operations to those that were taken before but not issued, until there are `most`; fewer at the
-    /// end of the work. A source does so if neither its operations nor [`OpSource::closing`] depend on what was issued;
-    /// a target may then prepare for them. Any other source gives one if there is none.
+    /// Appends the next operations to `ops` until it has `most`, or the work ends. Only a source whose operations
+    /// and [`OpSource::closing`] do not depend on operations issued before may do so; the target then prepares for
+    /// them. This default adds one operation to an empty queue.
     fn take_ahead(&mut self, ops: &mut VecDeque<TimedOp>, most: usize) {
         let _ = most;
         if ops.is_empty() {

@@ -125,7 +125,7 @@ fn the_corpus_spans_the_options() {
     assert!(missing.is_empty(), "no job file has {missing:?}");
 }
 
-/// What a job file says nothing of has fio's default.
+/// Options that a job file does not set have fio's defaults.
 #[test]
 fn an_empty_job_has_fios_defaults() {
     let job = &JobFile::read("x", "[a]\n", &Desk).unwrap().jobs[0];

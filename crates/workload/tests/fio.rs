@@ -13,7 +13,7 @@ pub type Operation = (String, u64, u64);
 /// Size of each of several files.
 const FILE_BYTES: u64 = 64 << 10;
 
-/// What fio does, or `None` where there is no fio.
+/// Operations that fio performs; `None` if fio is not installed.
 fn fio(name: &str, section: &str) -> Option<Vec<Operation>> {
     fio_on(name, section, "null")
 }

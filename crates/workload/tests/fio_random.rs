@@ -15,7 +15,7 @@ const JOBS: u64 = 240;
 /// Standard errors that two samples may differ by; one of 30,000 comparisons exceeds them by chance.
 const ERRORS: f64 = 4.2;
 
-/// What may be compared of a job.
+/// Degree to which the operations of a job must agree with fio's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     /// The same operations in the same order.
@@ -45,7 +45,7 @@ struct Job {
     options: String,
     kind: Kind,
     region: Range<u64>,
-    /// Where it ends is left to chance.
+    /// The job ends at random, so that the number of its bytes is not compared.
     is_open: bool,
 }
 
@@ -160,7 +160,7 @@ fn within(log: &[Operation], region: &Range<u64>) -> bool {
     moves.all(|(_, offset, length)| region.start <= *offset && offset + length <= region.end)
 }
 
-/// What differs, in words.
+/// A sentence on the first difference; `None` if the operations agree to this degree.
 fn difference(kind: Kind, ours: &[Operation], fios: &[Operation], is_open: bool) -> Option<String> {
     let sorted = |log: &[Operation]| {
         let mut log = log.to_vec();

@@ -43,7 +43,7 @@ fn every_job_of_the_library_is_valid_and_explained() {
     }
 }
 
-/// What an option takes, with its default in brackets: `flag`, `1 to 65536 [1]`.
+/// Values that an option accepts, with the default in brackets: `flag`, `1 to 65536 [1]`.
 fn value(option: &JobOption) -> String {
     let (form, default) = (option.form(), option.default());
     let (form, off) = match form.as_str() {

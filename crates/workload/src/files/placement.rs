@@ -8,7 +8,7 @@ use nandscope_units::Bytes;
 /// Name units in one file-name entry (exFAT specification 7.7).
 const UNITS_PER_ENTRY: u64 = 15;
 
-/// Where the extents of a file are on the device.
+/// Location of a file's extents and directory entries on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FilePlace {
     /// Its folder in the tree.

@@ -110,7 +110,7 @@ fn sizes(spec: &FolderSpec) -> Vec<u64> {
     let to_deal = spec.bytes.0 - count;
     let share = |w: &f64| 1 + (w / total * to_deal as f64) as u64;
     let mut sizes: Vec<u64> = weights.iter().map(share).collect();
-    // What rounding left over is the largest file's.
+    // The largest file gets the remainder of the rounding.
     let sum: u64 = sizes.iter().sum();
     if let Some(largest) = sizes.iter_mut().max() {
         *largest = (*largest + spec.bytes.0).saturating_sub(sum).max(1);

@@ -191,7 +191,8 @@ pub struct WriteData {
     pub scramble: bool,
     /// `buffer_compress_percentage`.
     pub compressible: u32,
-    /// `buffer_compress_chunk`: of so many bytes each has its compressible part; `None` is 512.
+    /// `buffer_compress_chunk`: size of the chunks that each end with their compressible part, bytes; `None` is
+    /// 512.
     pub chunk: Option<u32>,
     /// `dedupe_percentage`.
     pub repeated: u32,

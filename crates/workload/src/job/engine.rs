@@ -76,8 +76,8 @@ const ENGINES: &[(&str, Engine)] = &[
     ("binject", Foreign("injects bios through a kernel module")),
 ];
 
-/// What the engine of that name is; `None` if fio has none of that name. A suffix after a colon
-/// belongs to the engine (`external:` apart).
+/// The engine of this name; `None` if fio has no such engine. A suffix after a colon belongs to the name, except
+/// for `external:`.
 pub(crate) fn find(name: &str) -> Option<Engine> {
     if name.starts_with("external:") || name.starts_with(['/', '.']) {
         return Some(Foreign("is loaded from a library"));

@@ -5,7 +5,7 @@ use nandscope_units::Bytes;
 /// A size, or a share of something named where it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// So many bytes.
+    /// Absolute size.
     Bytes(Bytes),
     /// Percent, 0 to 100.
     Percent(u32),

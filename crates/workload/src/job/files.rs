@@ -15,7 +15,7 @@ pub struct Files {
     pub size: Option<(u64, u64)>,
     /// `file_service_type`.
     pub service: FileService,
-    /// Where the files lie on the target; `None` if they are the target, or divide it evenly.
+    /// Positions of the files on the target; `None` if they are the target, or divide it evenly.
     pub places: Option<PlacedFiles>,
 }
 

@@ -25,7 +25,7 @@ impl<T: Clone> PerKind<T> {
 }
 
 impl<T> PerKind<T> {
-    /// The value for a direction; a flush goes with the writes.
+    /// The value for a kind of operation; flushes have that of writes.
     pub fn get(&self, kind: OpKind) -> &T {
         match kind {
             OpKind::Read => &self.read,

@@ -88,7 +88,7 @@ pub struct Job {
     pub logs: Logs,
     /// `percentile_list`, ascending.
     pub percentiles: Vec<f64>,
-    /// What fio's output formats show.
+    /// Latencies that fio's output formats show.
     pub shown: Shown,
     /// `unified_rw_reporting`.
     pub unified_rw: UnifiedRw,
@@ -396,7 +396,7 @@ pub struct Logs {
     pub largest: bool,
     /// `write_hist_log`.
     pub histogram: Option<String>,
-    /// `log_hist_msec`: time between two histograms; zero is none.
+    /// `log_hist_msec`: time between two histograms; zero for no histograms.
     pub histogram_interval: Nanos,
     /// `log_hist_coarseness`: 2 to this power bins are added up, 0 to 6.
     pub coarseness: u32,
@@ -430,7 +430,7 @@ pub enum RandomGenerator {
     Lfsr,
 }
 
-/// What fio's output formats show of the latencies of a job.
+/// Latencies of a job that fio's output formats show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
     /// `slat_percentiles`.

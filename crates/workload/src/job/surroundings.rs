@@ -56,7 +56,7 @@ pub enum FileError {
     /// These surroundings read no files.
     #[error("no file can be read here")]
     NoFiles,
-    /// There is none of that name.
+    /// No file has that name.
     #[error("there is no such file beside this one or here")]
     NotFound,
     /// The file holds nothing.

@@ -184,7 +184,7 @@ impl<'a> Value<'a> {
             .ok_or_else(|| self.bad("unknown", remedy))
     }
 
-    /// The size of one operation; 0 is none.
+    /// The size of one operation, bytes; `None` for `0`.
     pub(crate) fn block_or_none(&self) -> Result<Option<u32>, Problem> {
         match self.text()? {
             "0" => Ok(None),

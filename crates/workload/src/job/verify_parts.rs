@@ -27,8 +27,8 @@ impl Job {
         }
     }
 
-    /// What divides the sizes of the job's writes and of their parts with a header, bytes. Those that are placed by
-    /// other options than block size and offset count as sectors.
+    /// Greatest common divisor of the sizes of the job's writes and of their parts with a header, bytes; with
+    /// sectors if other options than block size and offset place the writes.
     pub fn verify_unit(&self) -> u32 {
         let sizes = match self.bs.get(OpKind::Write) {
             BlockSizes::Split(parts) => parts.iter().map(|(size, _)| *size).collect(),
@@ -58,7 +58,7 @@ fn gcd(a: u32, b: u32) -> u32 {
     }
 }
 
-/// What does not fit: headers that are larger than their part, or beyond its end.
+/// Checks that the header and data of a part fit into it; returns the option that is wrong.
 pub(super) fn check(job: &Job) -> Option<(&'static str, Problem)> {
     let method = job.verify.method?;
     let (overhead, interval, offset) =

@@ -44,7 +44,7 @@ pub struct Generator {
     progress: Progress,
     /// The largest block of any direction.
     largest: u32,
-    /// There is one part of the target, and [`Place::is_plain`] holds for it.
+    /// The target has only one part, for which [`Place::is_plain`] holds.
     is_plain: bool,
 }
 
@@ -181,7 +181,7 @@ impl Generator {
         })
     }
 
-    /// What the runs so far may do together, of what each may.
+    /// Limit of all runs so far together, if `each` is that of one run.
     #[inline]
     fn of_all_runs(&self, each: u64) -> u64 {
         each.saturating_mul(self.runs)
@@ -330,8 +330,8 @@ impl Generator {
 }
 
 impl Flushes {
-    /// As in fio: after so many writes, also those of the passes before, and again after each read
-    /// until the next write.
+    /// As in fio, a flush is due whenever the number of writes, including those of earlier passes, is a multiple of
+    /// `fsync` or `fdatasync`, also after each read until the next write.
     #[inline]
     fn is_due(&self) -> bool {
         let due = |every: &u64| *every > 0 && self.writes.is_multiple_of(*every);
@@ -391,7 +391,7 @@ fn place(
         OpKind::Write | OpKind::Flush => 4,
         OpKind::Trim => 5,
     };
-    // What is read often is written often: one order of heat for all directions, as in fio.
+    // As in fio, all directions share one order of heat: blocks that are often read are often written.
     let heat = |kind| (kind != OpKind::Read).then(|| random(3));
     let end = range.unwrap_or(end);
     let random = |kind| random(purpose(kind));
@@ -426,7 +426,7 @@ impl OpSource for Generator {
     }
 
     fn restart(&mut self) {
-        // What stopped by its budget continues where it was, and finds by itself that nothing is left.
+        // A source that stopped at its budget keeps its position; the next call finds whether its pass is complete.
         if self.progress.exhausted {
             self.renew();
         }

@@ -65,8 +65,8 @@ impl Mix {
         }
     }
 
-    /// As in fio's `rate_ddir`: a direction that is ahead of its rate gives way to one that is not,
-    /// and where both are, the one that may go first is next.
+    /// As in fio's `rate_ddir`: if the current direction is ahead of its rate, the other one is next, if it is due;
+    /// if both are ahead, the one that is due first.
     fn paced(&self, pace: &Pace) -> usize {
         let next = [pace.read, pace.write];
         let other = 1 - self.now;

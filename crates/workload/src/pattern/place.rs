@@ -1,6 +1,5 @@
-//! One part of the target that a job works in (a file of fio's): where the next operation of a
-//! direction is there, and how long it is. Which part is next, and how much is done in all, is the
-//! generator's business.
+//! The next operation of each direction in a part of the target, such as a file of the job: its offset and length.
+//! The generator selects the part and counts the work.
 
 use super::fio_sequences::FioDice;
 use super::lfsr::Lfsr;

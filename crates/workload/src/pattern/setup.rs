@@ -35,7 +35,7 @@ pub(super) fn check_sizes(job: &Job) -> Result<(), JobError> {
     Ok(())
 }
 
-/// What keeps the random blocks of a part of the target from coming twice, if the job wants that.
+/// The map that prevents repeated random blocks in a part of the target; `None` if the job allows repetitions.
 pub(super) fn once(
     job: &Job,
     region: &Region,

@@ -71,7 +71,7 @@ impl Sizes {
                 let size = min.saturating_add(saturating_u32(random.below(u64::from(*max))));
                 (size / min * min).min(*max)
             }
-            // As in fio, a size that has no room gives way to one that follows it.
+            // As in fio, the next size in the list that fits replaces one that exceeds the room.
             BlockSizes::Split(parts) => {
                 let drawn = random.below(100);
                 let mut below = 0;

@@ -152,8 +152,8 @@ impl<'a> Builder<'a> {
         &mut self.records
     }
 
-    /// What to do where no request was found: blkparse may have printed other events only, or the
-    /// file may hold other devices.
+    /// Advice for a trace without requests: blkparse may have printed other events only, or the file may be of
+    /// other devices.
     fn remedy(&self) -> String {
         let others = ["Q", "D", "C"];
         let event = others

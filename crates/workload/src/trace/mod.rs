@@ -90,7 +90,7 @@ impl Trace {
     /// for the traces of a device that is simulated and was served. Replay does not use it.
     ///
     /// # Panics
-    /// Where there are not as many times as requests.
+    /// If the numbers of times and requests differ.
     #[must_use]
     pub fn with_walls(mut self, walls: Vec<Nanos>) -> Self {
         assert_eq!(walls.len(), self.records.len(), "a time for each request");

@@ -34,12 +34,12 @@ const LEVEL: u8 = 10;
 const TIMED: u8 = 1;
 const WALLS: u8 = 2;
 
-/// A column byte decompresses from at least about a thousandth of itself; more is a forgery.
+/// Largest ratio of a column's length to its compressed length: DEFLATE cannot reach more.
 const MOST_EXPANSION: u64 = 1100;
-/// Columns beyond this length are more than so many times shorter in the file only in a bomb: recorded
-/// programs do not repeat one request millions of times.
+/// Length from which on columns must not exceed [`MOST_EXPANSION_OF_LARGE`], bytes: only a decompression bomb
+/// would, since recorded programs do not repeat one request millions of times.
 const LARGE: u64 = 32 << 20;
-/// See [`LARGE`].
+/// As [`MOST_EXPANSION`], for columns longer than [`LARGE`].
 const MOST_EXPANSION_OF_LARGE: u64 = 32;
 /// Least bytes of a record in the columns: kind, time and length.
 const LEAST_OF_RECORD: u64 = 3;

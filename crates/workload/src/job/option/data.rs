@@ -90,6 +90,6 @@ pub(super) const OPTIONS: &[JobOption] = &[
 /// Names of the options that change what writes carry.
 pub fn data_options() -> impl Iterator<Item = &'static str> {
     let names = OPTIONS.iter().map(|option| option.name);
-    // What follows from others, or is a default, asks for nothing by itself.
+    // `scramble_buffers` is on by default, and other options imply `refill_buffers`: neither needs stored contents.
     names.filter(|name| !matches!(*name, "refill_buffers" | "scramble_buffers"))
 }

@@ -33,7 +33,7 @@ pub const AS_IN_FIO: &str = "";
 pub struct JobOption {
     /// fio's name for it, or `nandscope_…` for an extension.
     pub name: &'static str,
-    /// What fio's manual does not say of it, in Markdown; [`AS_IN_FIO`] if there is nothing.
+    /// Additions to fio's manual, in Markdown; [`AS_IN_FIO`] without any.
     pub meaning: &'static str,
     kind: Kind,
     show: fn(&Job) -> Option<String>,

@@ -302,7 +302,7 @@ fn processors_text(processors: &[u32]) -> String {
     texts.join(",")
 }
 
-/// The limits of one kind by direction, 0 where there is none; nothing if no direction has one.
+/// The limits of one kind by direction, with 0 for directions without a limit; `None` if no direction has one.
 fn rates_text(pacing: &Pacing, text: impl Fn(&RateLimit) -> Option<String>) -> Option<String> {
     let limits = PerKind {
         read: pacing.read_limit,

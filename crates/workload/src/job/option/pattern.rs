@@ -283,7 +283,7 @@ fn block_split(v: Value<'_>, text: &str) -> Result<BlockSizes, Problem> {
         });
         shares.push((size, share));
     }
-    // What is missing goes to the largest share, as in fio.
+    // The largest share gets the unassigned percentage, as in fio.
     if let Some(largest) = shares.iter_mut().max_by_key(|(_, share)| *share) {
         largest.1 += left;
     }
