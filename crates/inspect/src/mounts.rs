@@ -28,8 +28,8 @@ pub struct Mount {
     pub options: Vec<String>,
 }
 
-/// Reads the mounts out of the text of `mountinfo`. Lines that are none are passed over: the
-/// kernel writes this file, and a field that a later one adds must not hide the mounts.
+/// Parses the text of `mountinfo`. Malformed lines are skipped: the kernel writes this file, and a field added by a
+/// later kernel must not hide the mounts.
 pub fn parse_mounts(bytes: &[u8]) -> Vec<Mount> {
     bytes.split(|b| *b == b'\n').filter_map(mount).collect()
 }

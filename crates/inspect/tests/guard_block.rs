@@ -113,7 +113,7 @@ fn a_device_with_a_file_system_must_be_given_up_by_name() {
     must(&format!("e2fsck -n -f {}", device.show()));
 }
 
-/// What no reader of formats knows: somebody's data all the same.
+/// Data of an unknown format may still be valuable.
 #[test]
 fn a_device_with_data_of_no_format_must_be_given_up_by_name() {
     let folder = Folder::new("unknown-data");
@@ -408,7 +408,7 @@ fn links_are_followed_within_dev_only() {
     std::fs::remove_file(&inside).unwrap();
     // It ends in the folder of devices, and what is opened is shown under its own name.
     assert_eq!(opened.unwrap().word(), device.name());
-    // What is not a device at all.
+    // Paths that are not block devices.
     for other in ["/dev/null", "/proc/version", "/"] {
         assert_eq!(rules(blank(Path::new(other))), ["no-target"], "{other}");
     }

@@ -114,7 +114,7 @@ fn a_full_file_system_keeps_its_margin_and_no_file() {
     assert_eq!(rule(refused), "room");
     assert_eq!(std::fs::read_dir(&point).unwrap().count(), 0);
     drop(open(&path, Bytes::mib(40)).unwrap());
-    // What it has already is not asked for again; more is.
+    // Only space beyond the file's present blocks is required.
     drop(open(&path, Bytes::mib(40)).unwrap());
     assert_eq!(rule(open(&path, Bytes::mib(62))), "room");
     assert_eq!(path.metadata().unwrap().len(), 40 << 20);

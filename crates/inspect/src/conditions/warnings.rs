@@ -6,7 +6,7 @@ use crate::place::{Kind, Place};
 use nandscope_units::Bytes;
 use serde::Serialize;
 
-/// More than so much of all processors in use before the start is load of somebody else.
+/// Largest share of all processors in use before the start; more is load of other programs.
 const MOST_LOAD: f64 = 0.3;
 /// A drive this warm at the start may soon throttle: NVMe drives warn from 70 to 85 °C.
 const WARM_C: f64 = 60.0;

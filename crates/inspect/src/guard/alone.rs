@@ -1,5 +1,5 @@
-//! Detects other users of a file by any name: the kernel grants a write lease only if there are none. A
-//! loop device has its backing file open.
+//! Detects other users of a file by any name: the kernel refuses a write lease if others have the file open. A loop
+//! device has its backing file open.
 
 use std::ffi::c_int;
 use std::fs::File;

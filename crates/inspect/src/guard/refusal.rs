@@ -50,7 +50,7 @@ pub enum Reason {
     Unmarked(String),
     /// The question was answered with something else: given, and wanted.
     Answer(String, String),
-    /// The system says no.
+    /// A system call failed.
     System(String),
 }
 

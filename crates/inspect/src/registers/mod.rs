@@ -56,7 +56,8 @@ pub struct Registers {
     pub faults: Vec<String>,
 }
 
-/// The registers of a card in hexadecimal digits, as the kernel shows them; `None` where there is none.
+/// The registers of a card in hexadecimal digits, as the kernel shows them; `None` for a register that the card
+/// lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegisterTexts {
     /// Family of the card.

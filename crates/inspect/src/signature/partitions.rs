@@ -50,7 +50,8 @@ pub(super) fn probe<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Ve
     Ok(found)
 }
 
-/// A signature that boot sectors share, and four entries whose flags are none but 00h and 80h.
+/// Whether a boot sector is a master boot record: the signature of boot sectors, only 00h and 80h as flags of the
+/// four entries, and no file system's name.
 fn is_mbr(boot: &[u8; 512]) -> bool {
     let flags = [446, 462, 478, 494].map(|at| boot[at]);
     let boots_else =

@@ -90,7 +90,7 @@ impl PowerIntegral {
         self.covered
     }
 
-    /// Time between the first and the last sample for which there was none.
+    /// Time between the first and the last sample that no samples cover.
     pub fn missing(&self) -> Nanos {
         self.missing
     }

@@ -18,7 +18,7 @@ impl Thermometer {
     /// The sensors of a device, the composite one first.
     ///
     /// # Errors
-    /// `Absent` if there are none; the message has a remedy.
+    /// `Absent` if the device has no sensors; the message has a remedy.
     pub fn of(roots: &Roots, number: DeviceNumber) -> Reading<Vec<Self>> {
         let folder = roots
             .block(number)

@@ -33,7 +33,7 @@ impl PowerSensor {
     /// All power sensors of the machine. They do not report which one feeds the device.
     ///
     /// # Errors
-    /// `Absent` if there are none.
+    /// `Absent` if the machine has no power sensors.
     pub fn find(roots: &Roots) -> Reading<Vec<Self>> {
         let folder = roots.sys.join("class/hwmon");
         let sensor = |name: String| {

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 /// Limit of one read; the rest follows with the next call.
 const MOST_BYTES: u64 = 1 << 20;
-/// A line longer than this is none.
+/// Longest line of a table, bytes; longer ones are invalid.
 const LONGEST_LINE: usize = 64 << 10;
 
 /// One line of the table.

@@ -25,7 +25,7 @@ use thiserror::Error;
 #[serde(transparent)]
 pub struct Absent(pub String);
 
-/// A value, or why there is none.
+/// A value, or the reason for its absence.
 pub type Reading<T> = Result<T, Absent>;
 
 impl Absent {

@@ -19,7 +19,7 @@ impl Domain {
     /// The packages, without their inner domains, which would count twice.
     ///
     /// # Errors
-    /// `Absent` if there are none: other processors, virtual machines.
+    /// `Absent` without such counters: processors of other makers, virtual machines.
     pub fn packages(roots: &Roots) -> Reading<Vec<Self>> {
         let folder = roots.sys.join("class/powercap");
         let domain = |zone: String| {

@@ -31,7 +31,7 @@ impl Transfers {
     /// The counters of a device.
     ///
     /// # Errors
-    /// `Absent` if there are none, or counting is disabled (`queue/iostats`).
+    /// `Absent` if the device has no counters, or counting is disabled (`queue/iostats`).
     pub fn of(roots: &Roots, number: DeviceNumber) -> Reading<Self> {
         let folder = roots
             .block(number)

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard};
 
-/// Where tools of the system are, which a user's path may lack.
+/// Folders of the system's tools, some of which a user's path may lack.
 const PATH: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
 
 /// Says past the harness why a test proves nothing here.

@@ -22,7 +22,7 @@ use crate::support::Folder;
 /// Bytes of an image.
 pub const MIB: u64 = 1 << 20;
 
-/// What a way leads to, once it is set up.
+/// Target of a way after its set-up, and the expected refusal.
 pub struct Attempt {
     /// The name that is given to the guard.
     target: Target,
@@ -111,7 +111,7 @@ impl Way {
 }
 
 impl Attempt {
-    /// What the guard says, by every way of asking it. Whatever it opens is written.
+    /// Refusals by every method of the guard. A target that it opens is written.
     fn refusals(&self, way: &str) -> Vec<Refusal> {
         let guard = Guard::new(Roots::default());
         let answers = match &self.target {

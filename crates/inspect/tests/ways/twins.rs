@@ -352,7 +352,7 @@ pub fn partitioned(s: &mut Stage) -> Result<(PathBuf, PathBuf), Cannot> {
 }
 
 pub fn partition(s: &Stage, disk: &Path, number: u32) -> Result<PathBuf, Cannot> {
-    // A kernel without a reader of the table is told of the partitions.
+    // `partx` registers the partitions with kernels that cannot read the table.
     s.run(&words!["partx", "--update", disk])?;
     let path = PathBuf::from(format!("{}p{number}", disk.display()));
     let appears = (0..100).any(|_| {

@@ -19,7 +19,7 @@ const ATTRIBUTE: &str = "user.nandscope.made";
 const TITLE: &str = "nandscope made this file to measure on it";
 /// Suffix of the marker file.
 const BESIDE: &str = ".nandscope-made";
-/// Longer ones are none.
+/// Largest size of a marker file that is read, bytes.
 const MOST_BYTES: u64 = 4096;
 
 /// Result of checking a marker.
@@ -27,7 +27,7 @@ const MOST_BYTES: u64 = 4096;
 pub enum MarkerCheck {
     /// nandscope made this file.
     Own,
-    /// There is none.
+    /// The file has no marker.
     None,
     /// It is of a version that did not say which file it belongs to.
     Older,
