@@ -13,13 +13,13 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Files larger than this are none of ours; reading on would only fill the memory.
+/// Largest regular file that is read, bytes: no valid input is larger.
 const MOST_BYTES: u64 = 16 << 30;
-/// The same for pipes and the like, whose length is not known.
+/// Largest input from pipes and other files of unknown length, bytes.
 const MOST_OF_STREAM: u64 = 1 << 30;
-/// A text is read whole, and what is made of it takes about so many times its size.
+/// Memory that a text and the data parsed from it take, as a multiple of the file's size.
 const MEMORY_OF_TEXT: u64 = 4;
-/// The same of a saved device or its journal, which is in memory as it is in the file.
+/// Memory that a saved device or its journal takes, as a multiple of the file's size.
 const MEMORY_OF_DEVICE: u64 = 2;
 
 /// Longest wait for a program that opens a FIFO for writing.
@@ -97,7 +97,7 @@ fn remedy(error: &io::Error) -> &'static str {
 /// within 10 s.
 ///
 /// # Errors
-/// Returns [`InputError`] if there is none, it cannot be read, or it is too large.
+/// Returns [`InputError`] if the file is missing, cannot be read, or is too large.
 pub fn bytes(path: &Path, what: &str) -> Result<Vec<u8>, InputError> {
     read(path, what, MEMORY_OF_TEXT)
 }

@@ -55,7 +55,7 @@ impl Jobs {
         Jobs::read_sections(path, overrides, &[])
     }
 
-    /// The same with the jobs of these sections only; of all sections if there are none. `-` is standard input.
+    /// The same with the jobs of these sections only; an empty list selects all. `-` is standard input.
     ///
     /// # Errors
     /// As [`Jobs::read`], also if the file has no such section.

@@ -68,7 +68,7 @@ pub enum OverrideError {
     UnknownKey {
         /// As given, such as `controller.cores`.
         key: String,
-        /// Similar keys, in words; empty if there are none.
+        /// Phrase that suggests similar keys; may be empty.
         meant: String,
     },
     /// The profile lacks the table of the key.

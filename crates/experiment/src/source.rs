@@ -36,7 +36,7 @@ pub enum SourceError {
         kind: &'static str,
         /// As it was named.
         name: String,
-        /// Similar names, in words; empty if there are none.
+        /// Phrase that suggests similar names; may be empty.
         meant: String,
         /// The command that lists the library.
         list: &'static str,
@@ -62,7 +62,7 @@ impl SourceError {
 /// The profile of a device by name or file (anything with a `/` or ending in `.toml`).
 ///
 /// # Errors
-/// Returns [`SourceError`] if there is none, it cannot be read, or it has faults.
+/// Returns [`SourceError`] if the name is unknown, the file cannot be read, or the profile has faults.
 pub fn device_source(place: &str) -> Result<DeviceSource, SourceError> {
     if is_file(place) {
         let text = input::text(Path::new(place), "the device profile")?;
@@ -77,7 +77,7 @@ pub fn device_source(place: &str) -> Result<DeviceSource, SourceError> {
 /// The profile of a host by name or file. A bare `NAME.toml` that is not a file here is the library's.
 ///
 /// # Errors
-/// Returns [`SourceError`] if there is none, it cannot be read, or it has faults.
+/// Returns [`SourceError`] if the name is unknown, the file cannot be read, or the profile has faults.
 pub fn host_source(place: &str) -> Result<HostSource, SourceError> {
     let place = match place.strip_suffix(".toml") {
         Some(name) if library::host(name).is_some() && !Path::new(place).exists() => name,

@@ -97,7 +97,8 @@ pub fn check(jobs: &[Job], abilities: TargetAbilities) -> Result<(), JobError> {
     Err(JobError { faults })
 }
 
-/// What must be known of jobs on such a target: how they were understood, and what they ask for in vain.
+/// Notices on jobs before they run: how the job file was understood, and options without effect on a target with
+/// these abilities.
 pub fn notices(jobs: &JobFile, abilities: TargetAbilities) -> Vec<Notice> {
     let mut all: Vec<Notice> = jobs::notices(jobs).cloned().map(Notice::info).collect();
     for job in &jobs.jobs {

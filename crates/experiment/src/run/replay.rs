@@ -15,7 +15,7 @@ use thiserror::Error;
 /// The trace of a job cannot be replayed.
 #[derive(Debug, Error)]
 pub enum ReplayError {
-    /// There is none of that name.
+    /// No file and no trace of the library has that name.
     #[error(
         "{at}: there is no trace {path}, neither beside the job file nor here nor in the library (`nandscope trace list`)"
     )]
@@ -137,8 +137,8 @@ pub fn library_trace(name: &str) -> Option<&'static NamedTrace> {
         .flatten()
 }
 
-/// The file of a job's trace, beside the job file or in the present folder; `None` if there is none, as
-/// for a trace of the library.
+/// The file of a job's trace, beside the job file or in the present folder; `None` if neither exists, as for a
+/// trace of the library.
 pub fn trace_file(job: &Job, reference: &TraceRef) -> Option<PathBuf> {
     let path = Path::new(&reference.path);
     let beside = Path::new(&job.origin.file)

@@ -18,8 +18,8 @@ pub fn asks(job: &Job) -> bool {
     job.verify.is_wanted()
 }
 
-/// What the threads of a group write and compare. There is one verifier for all jobs, so that each knows what the
-/// others wrote; none if no job verifies.
+/// Data that the threads of a group write, and the verifier that they share, so that each knows the writes of the
+/// others. There is no verifier if no job verifies.
 pub fn data_of_group(group: &[Job], seed: u64, capacity: Bytes) -> DataSource {
     let threads = || {
         group
