@@ -53,8 +53,8 @@ impl Clients {
         self.next += 1;
     }
 
-    /// Makes room for one more client, if necessary by disconnecting the one that has been in the
-    /// handshake for longest; returns false if there is none.
+    /// Makes room for one more client, if necessary by disconnecting the one that has been in the handshake for
+    /// longest; returns false if no client can be disconnected.
     pub fn make_room(&mut self) -> bool {
         let mut newcomers = self.all.iter().filter(|(_, c)| !c.has_begun());
         let oldest = newcomers.next().map(|(number, _)| *number);

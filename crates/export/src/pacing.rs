@@ -6,7 +6,7 @@ use nandscope_units::Nanos;
 
 /// An error above a minute counts as a minute.
 const MOST: u64 = 60_000_000_000;
-/// A completion that is later than this share of its latency distorts a measurement.
+/// Ratio of a completion's lateness to its latency above which it distorts a measurement.
 const TOLERATED: f64 = 0.1;
 /// Share of distorting completions above which the machine is too slow.
 const SPOILT: f64 = 0.1;

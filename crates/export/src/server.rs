@@ -127,7 +127,8 @@ impl<M: SimulatedDevice> Server<M> {
             if !self.done.is_empty() {
                 self.commit()?;
                 self.answer();
-                // Who had too much under way may have room for more now, which has come already.
+                // A client that was over its limit of outstanding requests may have sent more, which can be taken
+                // now.
                 self.take_requests();
             }
         }

@@ -60,9 +60,9 @@ fn service(device: Device) -> Service<Device> {
 /// Sectors of the area in which the writes of [`cuts`] meet.
 const SECTORS: usize = 512;
 
-/// Writes at random with a flush now and then, and cuts the power in the middle, again and again.
-/// What was on the card when a flush began that was acknowledged must be there, but for what was
-/// written since. Gives how many sectors were found not to hold the newest.
+/// Writes at random with flushes in between, and cuts the power in the middle, repeatedly. Data on the card at the
+/// start of an acknowledged flush must survive, except in sectors written since. Returns the number of sectors with
+/// lost writes, and of those that violate a flush.
 fn cuts(name: &str, seed: u64, lies: bool) -> (u64, u64) {
     let mut service = service(device(name));
     if lies {
@@ -72,7 +72,7 @@ fn cuts(name: &str, seed: u64, lies: bool) -> (u64, u64) {
     let mut newest = vec![0u32; SECTORS];
     let (mut lost, mut broken, mut version) = (0, 0, 0u32);
     for _ in 0..40 {
-        // What each sector may hold: what was flushed, or anything since.
+        // Contents that each sector may hold: those flushed last, or, if written since, later ones.
         let mut flushed = newest.clone();
         let mut since = vec![false; SECTORS];
         let mut under_way: BTreeMap<u64, Request> = BTreeMap::new();

@@ -229,7 +229,7 @@ fn halves_of_writes_take_bounded_memory() {
     let whole = halves.iter().filter(|(_, is_whole)| *is_whole).count();
     assert!((1..12).contains(&whole), "{whole} were taken in");
     if let (Some(before), Some(after)) = (before, resident()) {
-        // What the writers above keep is 144 MiB.
+        // 12 writers hold 12 MiB each: 144 MiB.
         let limit = (144 + 256 + 100) << 20;
         assert!(after < before + limit, "{before} bytes, then {after}");
     }
@@ -259,7 +259,7 @@ fn sockets_are_private() {
     assert!(file.to_string().contains("file of that name"), "{file}");
     assert_eq!(std::fs::read_to_string(&left).unwrap(), "a file");
     std::fs::remove_file(&left).unwrap();
-    // What has taken the place of a socket of ours is not removed with it.
+    // A file that replaced the server's socket is not removed.
     let replaced = Listener::open(&Address::Unix(left.clone())).unwrap();
     std::fs::remove_file(&left).unwrap();
     std::fs::write(&left, "another file").unwrap();

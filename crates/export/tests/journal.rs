@@ -284,7 +284,7 @@ fn what_is_cut_off_or_does_not_fit_is_refused() {
             cut => damages(&bytes[..cut], &whole, (cut - HEAD) / 32),
         }
     }
-    // What a kill in the middle of a commit leaves: entries that nobody was answered for.
+    // A kill during a commit leaves incomplete entries, which were not acknowledged.
     for more in 1..bytes.len() - HEAD {
         let torn = [&bytes[..], &bytes[HEAD..HEAD + more]].concat();
         assert_eq!(CommandJournal::read(&torn).unwrap(), whole);

@@ -200,7 +200,7 @@ fn negotiation() {
     assert!(client.is_dropped());
 }
 
-/// What was asked for before the goodbye is answered before the end.
+/// Requests before the disconnect request are answered before the connection ends.
 #[test]
 fn goodbye_waits_for_the_answers() {
     let serving = Serving::start(export(), Nanos::from_millis(30));

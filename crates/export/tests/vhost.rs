@@ -192,7 +192,7 @@ fn a_guest_that_cannot_be_called_holds_nobody_up() {
     for _ in 0..10 {
         assert_eq!(honest.write(0, 0, &[7; 4096]), 0);
     }
-    // Who lets its counter run full is hung up on.
+    // The server disconnects a client whose event counter is full.
     assert!(monitor.stream.read_to_end(&mut Vec::new()).is_ok());
 }
 

@@ -56,11 +56,11 @@ struct Activity {
     moved: Moved,
     /// Bytes of answers that waited to be sent.
     waiting: usize,
-    /// When bytes last came, or none were awaited.
+    /// Last time that bytes arrived, or that none were awaited.
     received_at: Nanos,
-    /// When a message was last whole, or none was awaited.
+    /// Last time that a message was complete, or that none was awaited.
     taken_at: Nanos,
-    /// When answers were last read, or there were none.
+    /// Last time that the client read answers, or that no answers waited.
     read_at: Nanos,
 }
 

@@ -222,7 +222,7 @@ impl Stream {
         }
     }
 
-    /// Reads available bytes; 0 if there are none, an error if the client has disconnected.
+    /// Reads available bytes; `None` if no bytes are available, an error if the client has disconnected.
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let read = match self {
             Stream::Unix(stream) => stream.read(buffer),

@@ -31,7 +31,7 @@ pub const MEMORY: u64 = 1 << 20;
 /// Entries of its queue.
 pub const QUEUE: u32 = 64;
 
-/// Where the guest's memory lies for the monitor; for the guest it begins at 0.
+/// Address of the guest's memory in the monitor; the guest's addresses begin at 0.
 const MONITOR: u64 = 1 << 40;
 const DESCRIPTORS: u64 = 0;
 const AVAILABLE: u64 = 0x1000;
