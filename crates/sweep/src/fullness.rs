@@ -26,7 +26,7 @@ const POINTS: u32 = 21;
 const STRIDE: u32 = 5;
 /// The largest capacity that is measured whole.
 const WHOLE: u64 = 128_000_000_000;
-/// The measured span is this part of the capacity, as 64 GB are of 2 TB.
+/// Quotient of a larger capacity and its measured span, such as 2 TB and 64 GB.
 const SPAN: f64 = 32.0;
 /// Operations of the measured mix.
 const OPERATIONS: u64 = 40_000;
@@ -180,7 +180,7 @@ impl FullnessSweep {
         &self.profile.device.name
     }
 
-    /// The result with the curves of all points that are finished; without a step if there are none.
+    /// The result with the curves of all finished points; without a step before the first has finished.
     pub fn document(&self, plan: &Plan, outcomes: &[Option<Outcome>]) -> ResultDocument {
         let target = target_info(&self.spec.target, &self.text, &self.profile);
         let title = self.profile.device.title.clone();
@@ -263,7 +263,7 @@ impl Filling {
     /// As the state before a run.
     fn state(self) -> String {
         let how = if self.random { "random" } else { "sequential" };
-        // What is read must have been written, on an empty drive too.
+        // Reads need written data: an empty drive is filled over the measured span.
         let percent = f64::from(self.percent).max(100.0 / SPAN);
         format!("{how}:{percent}")
     }
@@ -378,7 +378,7 @@ fn step(measured: &[(Case, Measured)]) -> StepResult {
         .iter()
         .filter(|(_, curve)| !curve.points.is_empty())
     {
-        // Where points are missing, the greatest rise may be between two of them.
+        // A curve with missing points has no threshold: the greatest rise may be at one of them.
         let found = curve.is_whole().then(|| threshold(&curve.points)).flatten();
         figures.extend(case_figures(*case, &curve.points, found));
         latency.push(case_curve(

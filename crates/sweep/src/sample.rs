@@ -72,7 +72,7 @@ impl Values {
         }
     }
 
-    /// The value at this share of the way, from 0 to below 1.
+    /// The value at `share` of the range, from 0 to below 1.
     fn at(&self, share: f64) -> String {
         match (self, self.count()) {
             (Values::Real(range), _) => real(range.at(share)),

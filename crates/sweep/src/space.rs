@@ -80,7 +80,7 @@ impl Range {
         (is_range && has_scale).then_some(Range { low, high, is_log })
     }
 
-    /// The number at this share of the range, from 0 to below 1; the same on every machine.
+    /// The number at `share` of the range, from 0 to below 1; the same on every machine.
     pub fn at(self, share: f64) -> f64 {
         match self.is_log {
             true => self.low * libm::pow(self.high / self.low, share),
