@@ -154,7 +154,7 @@ mod tests {
             std::fs::write(at(name).join(LOCK), "").unwrap();
             std::fs::write(at(name).join("console.log"), "x").unwrap();
         }
-        // Without a lock it is none of these, unless it is empty.
+        // Folders without a lock are kept unless they are empty.
         std::fs::write(at("run-1-1").join("data"), "x").unwrap();
         std::os::unix::fs::symlink(at("other-1-0"), at("run-1-3")).unwrap();
         drop(Scratch::new(base.path(), "run").unwrap());

@@ -22,7 +22,7 @@ use std::process::Command;
 
 const PIECE: usize = 4096;
 
-/// A folder that goes with the test.
+/// A folder that is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -304,7 +304,7 @@ fn btrfs_as_mkfs_makes_it() {
     // Around the second superblock the chunk continues.
     let around = [(64 << 20) - 1, (64 << 20) + 4096];
     hold(&layout, 0, around.map(|at| (at, Kind::Tree)));
-    // Where the first superblock is lost, the second says the same.
+    // Without the first superblock, the second gives the same layout.
     let mut damaged = contents.clone();
     damaged.discard(64 << 10, 4096).unwrap();
     assert_eq!(Layout::read(FileSystem::Btrfs, &damaged, 0), layout);
@@ -329,7 +329,8 @@ fn f2fs_as_mkfs_makes_it() {
     at_least(&met, &[(Kind::Inode, 4), (Kind::Data, 100)]);
 }
 
-/// What a run of the real kernel leaves in a partition, at its place on the device and as an image of its own.
+/// Runs a workload with the real kernel on a partition. Returns the layout that is read from the device, and writes
+/// the partition to the image of `folder`; `None` without a kernel.
 fn left_behind(folder: &Folder, fs: FileSystem, mkfs: &str, workload: &Workload) -> Option<Layout> {
     let Some(kernel) = build::cache().ok().and_then(|cache| build::find(&cache)) else {
         skipped("there is no kernel (`nandscope kernel build`)");

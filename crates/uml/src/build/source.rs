@@ -125,7 +125,7 @@ fn fetch(tools: &Tools) -> Result<PathBuf, BuildError> {
     );
     tools.run(
         Command::new("apt-get")
-            // Whatever the machine allows otherwise: the package is what Debian signed.
+            // Overrides the machine's settings: only a package signed by Debian is used.
             .args(["-o", "APT::Get::AllowUnauthenticated=false"])
             .args(["-o", "Acquire::AllowInsecureRepositories=false"])
             .args(["-o", "Acquire::AllowWeakRepositories=false"])

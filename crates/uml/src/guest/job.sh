@@ -8,4 +8,4 @@ mkdir /run/mnt
 MNT=/run/mnt
 
 prepare() { :; }
-# What a workload defines replaces these.
+# The functions of a workload, appended here, replace these.
