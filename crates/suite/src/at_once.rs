@@ -43,7 +43,8 @@ pub fn threads(asked: Option<usize>) -> usize {
         .unwrap_or(1)
 }
 
-/// As many of the threads as have memory for two devices each: one that is copied, and a copy.
+/// Number of threads, at most `threads` and at least one, for which `left` bytes of memory suffice: each needs two
+/// copies of a device of `device` bytes.
 #[must_use]
 pub fn threads_within(threads: usize, device: Bytes, left: Option<u64>) -> usize {
     let fit = left.map_or(u64::MAX, |left| left / device.0.max(1) / 2);
@@ -57,7 +58,7 @@ pub fn threads_within(threads: usize, device: Bytes, left: Option<u64>) -> usize
 /// of each as it is done, on the caller's thread.
 ///
 /// # Panics
-/// Where a piece panicked, when all threads have ended.
+/// If a piece panicked, after all threads have ended.
 pub fn run<T: Send>(
     pieces: usize,
     threads: usize,
@@ -94,7 +95,7 @@ pub trait Schedule: Send {
     /// News of an outcome for the caller.
     type News: Send;
 
-    /// Next work for a free thread, `None` if there is none before another task is done.
+    /// The next task for a free thread; `None` if none can begin before another is done.
     fn next(&mut self) -> Option<Self::Task>;
 
     /// Takes the outcome of a task; returns what the caller hears of it, if anything.
@@ -104,12 +105,11 @@ pub trait Schedule: Send {
 /// Time after which the caller is called again if there is no news.
 const BEAT: Duration = Duration::from_millis(100);
 
-/// Does the tasks of a schedule with `threads` threads. None is begun once `stop` says so. `heard` gets the news on
-/// the caller's thread, and `None` several times a second while there is none, so that it can show how far the tasks
-/// under way have come.
+/// Does the tasks of a schedule with `threads` threads. No task is begun once `stop` returns true. `heard` gets the
+/// news on the caller's thread, and `None` every [`BEAT`] without news, so that it can show progress within tasks.
 ///
 /// # Panics
-/// Where a task panicked, when the other threads have ended, or if the system refuses the threads.
+/// If a task panicked, after the other threads have ended, or if the system refuses the threads.
 pub fn run_schedule<S: Schedule>(
     schedule: &mut S,
     threads: usize,
@@ -138,7 +138,7 @@ pub fn run_schedule<S: Schedule>(
     });
 }
 
-/// What all threads share.
+/// State shared by all threads.
 struct Crew<'a, S, W> {
     /// With the number of threads that have no task.
     schedule: Mutex<(&'a mut S, usize)>,

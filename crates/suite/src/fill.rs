@@ -139,7 +139,7 @@ pub(crate) fn both<T: Target>(
     Ok(Flow::Continue)
 }
 
-/// What the end of the fill is like: regions that differ by less than a plateau must are seen in it.
+/// Adds the mean rate of the last third of a fill, which shows regions too similar to be separate plateaus.
 fn last_third<T: Target>(runner: &mut StepRunner<'_, T>, id: &str, title: &str) {
     let Some(step) = runner.current() else {
         return;

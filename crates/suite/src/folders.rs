@@ -154,8 +154,8 @@ impl Turn<'_> {
     }
 }
 
-/// Writes a folder, lets `idle` pass, reads it back and deletes it, so many times; the figures are the means of the
-/// passes. `phases` makes what is to be done in turn.
+/// Writes a folder, lets `idle` pass, reads it back and deletes it, `passes` times; the figures are the means of
+/// the passes. `phases` returns the phases of each part of a pass.
 pub(crate) fn all_passes<T: Target>(
     runner: &mut StepRunner<'_, T>,
     folder: &str,

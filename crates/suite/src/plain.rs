@@ -1,9 +1,9 @@
 //! What people measure with the tools that every Linux has: sequential writes and reads through the page cache, as dd
 //! and hdparm do them, and random reads and writes of 4 KiB one at a time, as iozone and AS SSD do them.
 //!
-//! The page cache decides about the requests, not the block size that dd was given: a card that dd read in blocks of
-//! 4 MiB and of 64 KiB was equally fast. It reads ahead 128 KiB at a time and asks for the next before the last is
-//! consumed, and it writes as much at once as the host allows.
+//! The page cache decides about the requests, not the block size that dd was given: a card that dd read in blocks
+//! of 4 MiB and of 64 KiB was equally fast. It reads ahead 128 KiB at a time and requests the next 128 KiB before
+//! the last are consumed, and it writes in the largest requests that the host accepts.
 
 use crate::document::blank;
 use crate::jobs::phase;

@@ -185,7 +185,7 @@ mod tests {
         assert!((found[1].end_gb - 221.2).abs() < 0.5, "{:?}", found[1]);
     }
 
-    /// Where folding begins, the seconds are fast and slow in turn before the rate settles.
+    /// At the start of folding, fast and slow seconds alternate before the rate settles.
     #[test]
     fn the_transition_between_two_regions_is_no_region() {
         let (_, mut v) = curve(&[(13, 400.0), (3000, 76.0)]);

@@ -59,7 +59,7 @@ impl Procedure {
     /// The procedure of that name.
     ///
     /// # Errors
-    /// [`SuiteError::Target`] with the known names if there is none.
+    /// [`SuiteError::Target`] with the known names if the name is unknown.
     pub fn find(name: &str) -> Result<Self, SuiteError> {
         let known = || Self::ALL.map(Self::name).join(", ");
         let found = Self::ALL.into_iter().find(|p| p.name() == name);

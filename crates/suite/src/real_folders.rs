@@ -104,7 +104,7 @@ fn one(
     flow
 }
 
-/// What a part of a pass consists of; what was written is synced as a whole.
+/// The phases of a part of a pass; data that were written are synced once, at the end of the part.
 fn phases(
     runner: &StepRunner<'_, FolderTarget>,
     options: &CopyOptions,

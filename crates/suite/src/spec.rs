@@ -56,7 +56,7 @@ impl SimSpec {
     /// The device of that name in the library.
     ///
     /// # Errors
-    /// [`SuiteError::Target`] if there is none, or it cannot be read.
+    /// [`SuiteError::Target`] if the library has no such device, or its profile cannot be read.
     pub fn library(name: &str) -> Result<Self, SuiteError> {
         let entry = library::device(name).ok_or_else(|| {
             SuiteError::Target(format!(
@@ -84,8 +84,8 @@ impl SimSpec {
     }
 }
 
-/// What a result document says of a simulated device: `name` as the user named it, the text of
-/// its profile, and what that says. How it is attached is left to the caller.
+/// Description of a simulated device in a result document: `name` as the user gave it, `text` of its profile. The
+/// caller adds how it is attached.
 pub fn target_info(name: &str, text: &str, profile: &Profile) -> TargetInfo {
     let device = &profile.device;
     TargetInfo {

@@ -144,8 +144,8 @@ fn finish(mut document: ResultDocument, spec: &SimSpec) -> Result<ResultDocument
     Ok(document)
 }
 
-/// What the readers of the preview asked: is a drive that is 80 % full like a full one, and does a
-/// straight line between empty and full say how one behaves that is half full?
+/// Adds the differences that show if a drive that is 80 % full behaves like a full one, and a half full one like
+/// the mean of an empty and a full one.
 fn fullness(document: &mut ResultDocument, mode: &str) {
     for trace in ["light", "heavy"] {
         let at = |state: State| {

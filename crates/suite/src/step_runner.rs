@@ -217,7 +217,7 @@ impl<'a, T: Target> StepRunner<'a, T> {
         let mut part = match self.run_part(phase, &step.title) {
             Ok(part) => part,
             Err(e) => {
-                // What its other phases measured stays.
+                // The phases measured before stay in the step.
                 self.step = Some(step);
                 return Err(e);
             }

@@ -307,8 +307,8 @@ fn boundaries_of_recorded_cards_agree_with_what_people_saw() {
         }
         if let Ok(expected) = fact["largest_jump_4K_64K"].parse::<u64>() {
             let page = page_size(&rows).unwrap();
-            // Where the row below shows 0.009 µs, any ratio is large: 52 µs at 4 KiB are little beside
-            // the 349 µs at 8 KiB.
+            // If the row below shows 0.009 µs, any ratio to it is large: 52 µs at 4 KiB are little beside the 349
+            // µs at 8 KiB.
             let expected = match fact["group"] {
                 "fb:SanDisk4G-MELP" => 8192,
                 _ => expected,

@@ -1,5 +1,5 @@
-//! The published figures of the SM2708 review come out of the model: the whole review in both
-//! modes, compared with `facts/published.toml` with the tolerances of `facts/checks.toml`.
+//! The model meets the published figures of the SM2708 review: the whole review in both modes, compared with
+//! `facts/published.toml` with the tolerances of `facts/checks.toml`.
 
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved, facts, review};
 
@@ -46,7 +46,7 @@ fn every_published_figure_is_met_or_its_miss_is_explained() {
     shapes(&document);
 }
 
-/// What the review says of shapes and not in numbers.
+/// Statements of the review on shapes of curves.
 fn shapes(document: &nandscope_result::ResultDocument) {
     let figure = |id: &str| {
         let steps = document

@@ -204,7 +204,7 @@ fn a_card_that_is_too_small_for_the_procedure_says_so() {
         quick: true,
         ..ReviewOptions::default()
     };
-    // Whatever fits is done, and what does not is named.
+    // Tests that fit are run; notices name those that do not.
     let document = review(&spec, &options, &mut Unobserved, &|| false).unwrap();
     assert!(document.complete, "{:?}", document.notices);
     let left_out = document.notices.iter().filter(|n| {

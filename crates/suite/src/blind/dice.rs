@@ -27,7 +27,7 @@ impl Dice {
         self.0.unit()
     }
 
-    /// One of the values; `None` if there are none.
+    /// A value drawn evenly; `None` for an empty slice.
     pub(super) fn one_of<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
         all.get(self.below(all.len() as u64) as usize)
     }

@@ -160,7 +160,7 @@ fn fill(card: &mut CardSection, dice: &mut Dice) {
     let controller = &mut card.controller;
     controller.read_us = dice.between(150.0, 900.0);
     controller.write_us = dice.between(300.0, 2000.0);
-    // What a boundary of a unit costs a read; next to nothing on some.
+    // Time that a read takes longer across a boundary of an AU, µs; hardly visible on some cards.
     controller.au_lookup_us = dice.between(5.0, 600.0);
     controller.page_us = dice.between(50.0, 500.0);
     controller.move_us = dice.between(100.0, 400.0);

@@ -73,7 +73,7 @@ impl<T: Target> Target for Noisy<T> {
         };
         self.target.wait(until, replies)?;
         if replies.len() > before {
-            // What is late is what the operations since the last completion took.
+            // The delay is drawn for the time since the last submission or completion.
             let took = self.target.now().saturating_sub(self.busy_since);
             self.busy_since = self.target.now();
             let added = self.added(took);

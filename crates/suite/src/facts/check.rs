@@ -87,7 +87,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Check>, SuiteError> {
 }
 
 impl Check {
-    /// What the figure must satisfy.
+    /// The criterion for the figure.
     ///
     /// # Errors
     /// `Facts` if the fact is not a number and the check does not say what it is in numbers, or if what it says is
@@ -98,7 +98,7 @@ impl Check {
             (None, Some(field)) => fact.value.get(field),
             (None, None) => Some(&fact.value),
         };
-        // What a check says in numbers is in the figure's unit already.
+        // The check's own numbers are in the figure's unit; those of the fact are scaled.
         let scale = if self.value.is_some() {
             1.0
         } else {

@@ -39,7 +39,7 @@ impl Validation {
     }
 }
 
-/// What must be carried out to compare every fact that has a check, in alphabetical order of devices.
+/// The validations that compare every fact with a check, in alphabetical order of devices.
 ///
 /// # Errors
 /// `Facts` if the built-in checks cannot be read or name an unknown procedure.

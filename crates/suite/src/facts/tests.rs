@@ -67,8 +67,8 @@ fn a_check_says_either_calibrated_or_predicted() {
     }
 }
 
-/// What a parameter was chosen by cannot be predicted: a remark that names a fact makes the fact's checks calibrated by
-/// that parameter.
+/// A figure is not predicted if a parameter was fitted to it: a parameter whose remark names a fact makes that
+/// fact's checks calibrated.
 #[test]
 fn a_parameter_whose_remark_names_a_fact_calibrates_it() {
     let checks = check::all().unwrap();

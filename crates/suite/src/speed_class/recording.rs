@@ -203,7 +203,7 @@ pub fn fragmented<T: Target>(
     Ok(result)
 }
 
-/// Whether a recording unit is in use, where so many of four are: for half, every second one.
+/// Whether a recording unit is in use in an area of which `quarters` of four are: for half, every second one.
 fn in_use(unit: u32, quarters: u32) -> bool {
     match quarters {
         1 => unit.is_multiple_of(4),

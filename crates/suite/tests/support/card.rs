@@ -24,11 +24,11 @@ pub struct Card {
     pub pinned: bool,
     /// Units at the start in which writes take twice as long.
     pub slow_units: u64,
-    /// What closing a unit and opening another costs, ms.
+    /// Time to close an AU and open another, ms.
     pub merge_ms: u64,
     /// Write rate within an open unit, bytes per µs.
     pub bytes_per_us: u64,
-    /// Where writes began, if asked for.
+    /// Start of each write, bytes, if recorded.
     pub log: Option<Vec<u64>>,
     /// Reads so far.
     pub reads: u64,

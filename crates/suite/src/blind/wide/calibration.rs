@@ -233,12 +233,12 @@ struct EvidenceClass<'a> {
 }
 
 impl EvidenceClass<'_> {
-    /// What follows from the counted half.
+    /// Confidence that the answers of the counted half give, from 0 to 1.
     fn confidence(&self) -> f64 {
         level(self.counted.right, self.counted.stated)
     }
 
-    /// Probability of so few right answers in the held-out half, if that is true.
+    /// Probability that the held-out half has as few right answers or fewer, if the confidence is right.
     fn chance(&self) -> f64 {
         self.held.chance(self.confidence())
     }

@@ -15,7 +15,7 @@ pub struct Disturbance {
     pub tail: f64,
     /// Scale of that time (Pareto distribution, exponent 1.5), µs.
     pub tail_us: f64,
-    /// Operations between two stalls, on average; 0 is none.
+    /// Operations between two stalls, on average; 0 for no stalls.
     pub between_stalls: u64,
     /// Length of a stall.
     pub stall: Nanos,

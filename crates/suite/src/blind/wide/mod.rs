@@ -237,7 +237,7 @@ pub fn try_drawn(
     }))
 }
 
-/// What a probe through these disturbances concludes; empty for a device that its prior use wore out, which tells nothing.
+/// Report of a probe through these disturbances; `None` if prior use wore the device out.
 fn report_of(
     drawn: &Drawn,
     disturbance: Disturbance,

@@ -32,8 +32,9 @@ pub struct Truth {
     pub slc_superblock: u64,
     /// Whether its size is fixed.
     pub slc_fixed: Option<bool>,
-    /// What is taken at once before writes wait, bytes: the write buffer; where data leaves it before it is programmed, also
-    /// with the registers of all dies, of which each holds two program units, in SLC mode or not. Empty for a card.
+    /// Sizes that are right for the write buffer, bytes. If data leave the buffer before they are programmed, also
+    /// its size with the registers of all dies, each of which holds two program units, in SLC mode or not. Empty
+    /// for a card.
     pub buffers: Vec<u64>,
     /// Numbers of parts that read independently which are right: channels, dies, or planes.
     pub parts: Vec<u32>,
@@ -87,7 +88,8 @@ fn map_ranges(profile: &Profile) -> Vec<u64> {
 }
 
 impl Truth {
-    /// What is true of a device of this profile on this host, of which everything from `begin` on is probed.
+    /// The parameters of a device of this profile on this host, of which the part from `begin` to the end is
+    /// probed.
     pub(super) fn of(profile: &Profile, host: &HostProfile, begin: u64) -> Self {
         let truth = match &profile.card {
             Some(_) => Self::of_card(profile, begin),
@@ -115,8 +117,8 @@ impl Truth {
         let kept = card.fat.as_ref().map_or(0, |fat| fat.open_aus);
         let open = card.open_aus - kept.min(card.open_aus);
         let sharing = card.shared_log.as_ref().map_or(0, |log| log.aus);
-        // Of the units with a table some may lie before the part that is probed; one that lies in it in part is none of its
-        // units, which begin at its first boundary.
+        // AUs of the special FAT area count if they lie wholly in the probed part: its first AU begins at its first
+        // boundary.
         let whole = begin.div_ceil(unit);
         let fat = card.fat.as_ref().is_some_and(|fat| {
             let aus = (0..fat.aus).map(|n| u64::from(fat.first_au + n * fat.apart_aus));

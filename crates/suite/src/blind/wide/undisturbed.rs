@@ -13,7 +13,7 @@ const MEASURED: [(Question, f64); 9] = [
     (Question::Parallelism, 1.25),
     // Depths are doubled.
     (Question::Depth, 2.0),
-    // What is slowest at all depends on single operations.
+    // The largest latency depends on single operations.
     (Question::Worst, 2.0),
     (Question::Stalls, 1.0),
     (Question::DiscardSpeed, 1.0),

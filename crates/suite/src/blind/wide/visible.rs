@@ -31,15 +31,15 @@ const UNIT_MIN: u64 = 128 << 10;
 const PAGE_MAX: u64 = 512 << 10;
 /// Boundaries of units that must be seen: three, and two of them again.
 const BOUNDARIES: u64 = 6;
-/// Reads in order take this share of the time of others at most where read-ahead shows.
+/// Largest ratio of the time of sequential reads to that of others for which read-ahead counts as visible.
 const QUICKER: f64 = 0.85;
-/// Parts that are compared must lie so many units apart, as other open units may be merged with their neighbours.
+/// Distance of the places that are compared, AUs: closer ones may be merged together.
 const APART: u64 = 12;
-/// Pieces of units that are written in turn, bytes.
+/// Size of a write to each of several interleaved AUs, bytes.
 const PIECE: u64 = 64 << 10;
-/// Pieces of one AU that are written one after another.
+/// Number of successive writes to one AU.
 const PIECES: u64 = 16;
-/// A piece into one unit more than stay open costs this many times one into an open unit at least where that shows.
+/// Smallest ratio of the times of two writes for which the slower one counts as visibly slower.
 const SLOWER: f64 = 1.5;
 /// Merges that counting open units takes for each unit at least.
 const MERGES: f64 = 10.0;
@@ -252,7 +252,7 @@ impl Copy {
         Ok(quickest)
     }
 
-    /// What a piece costs that is written after the one before it in an AU, or before it.
+    /// Mean time of the writes of `piece` bytes that fill an AU from its start on, or backwards, µs.
     fn pieces_us(
         &mut self,
         (unit, begin): (u64, u64),
@@ -275,7 +275,7 @@ impl Copy {
         Ok(total / count.max(1) as f64)
     }
 
-    /// What a piece costs that is written to so many interleaved AUs, once each of them is open, µs.
+    /// Mean time of a write of `piece` bytes to one of `units` interleaved AUs once all are open, µs.
     fn in_turn_us(
         &mut self,
         (unit, from): (u64, u64),

@@ -10,10 +10,10 @@ use nandscope_workload::OpKind;
 
 /// The smallest cache that is distinguished from a write buffer, bytes.
 const CACHE_MIN: u64 = 128 << 20;
-/// Writes into a cache, bytes, and how many are under way.
+/// Size of a write into a cache, bytes; number of writes in flight.
 const CACHE_PIECE: u64 = 512 << 10;
 const CACHE_DEPTH: u32 = 4;
-/// A dynamic cache is smaller on a fuller device if it has this share of its size there.
+/// Largest ratio of a cache's size on a fuller device to that on an empty one for which it counts as dynamic.
 const SMALLER: f64 = 0.8;
 
 /// Whether the budget shows if a cache of the device has a fixed size: the device must be so full that one which borrows
@@ -24,7 +24,7 @@ pub(super) fn kind_fits(truth: &Truth, profile: &Profile, options: &Options) -> 
     };
     let borrowed = SMALLER * cache as f64 * f64::from(profile.nand.cell.bits());
     let filled = profile.device.capacity_bytes as f64 - borrowed;
-    // What goes into the cache at first does not count.
+    // The first writes, which fill an empty cache, are not counted.
     filled.max(0.0) + cache as f64 <= options.writes.0 as f64
 }
 

@@ -44,7 +44,8 @@ impl Copy {
         Ok(false)
     }
 
-    /// The median of reads of the first places, when those of so many pages of the map are read again and again, in µs.
+    /// Median time of reads in the first [`COMPARED`] pages of the map, while `pages` of its pages are read in
+    /// rounds, µs.
     fn round(&mut self, pages: u64) -> Result<f64, TargetError> {
         let mut times = Vec::new();
         for round in 0..3 {

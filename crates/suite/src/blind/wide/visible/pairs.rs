@@ -7,20 +7,21 @@ use nandscope_measure::target::TargetError;
 use nandscope_units::random::Lcg64;
 use nandscope_workload::OpKind;
 
-/// So much is written before it is read, bytes.
+/// Bytes written before the reads.
 const WRITTEN: u64 = 128 << 20;
 const PIECE: u64 = 512 << 10;
-/// Pairs of reads, at least, and for each part.
+/// Smallest number of pairs of reads, in all and per independent part.
 const PAIRS: usize = 400;
 const OF_A_PART: usize = 8;
-/// Two reads that meet take longer by this share of one at least.
+/// Least extra time of two reads that collide in one part, as a share of the shorter read's time.
 const LATER: f64 = 0.3;
-/// Two reads that are done at once take this share of the shorter one longer than the longer one at most.
+/// Largest extra time of two parallel reads over the longer one, as a share of the shorter read's time.
 const AT_ONCE: f64 = 0.5;
 
 impl Copy {
-    /// Whether pairs of reads fall in two groups: a quarter at least is done at once, those that meet take longer (of as many as
-    /// meet at least, the middle), and fewer lie between.
+    /// Whether pairs of reads fall in two groups: at least a quarter of the pairs is parallel, the median of the
+    /// expected number of colliding pairs takes longer, and fewer pairs lie between the two groups than in the
+    /// slower one.
     pub(super) fn pairs(&mut self, truth: &Truth) -> Result<bool, TargetError> {
         let Some(parts) = truth.parts.iter().copied().max() else {
             return Ok(false);
