@@ -80,7 +80,7 @@ fn fine(at: BackendCoord) -> BackendCoord {
     (at.0.saturating_mul(FINE), at.1.saturating_mul(FINE))
 }
 
-/// What every surface in memory has: a size, and nothing that can fail.
+/// The methods that all surfaces in memory share: their size, and drawing without errors.
 macro_rules! in_memory {
     () => {
         type ErrorType = Infallible;

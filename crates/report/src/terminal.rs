@@ -160,8 +160,7 @@ fn notices(out: &mut String, document: &ResultDocument, width: usize) {
     }
 }
 
-/// What a reader looks for first: figures that miss what was published, then the others in the order in which readers
-/// ask for them.
+/// Figures in the order of a reader's interest: first those that miss the published value, then the others by rank.
 fn chosen(document: &ResultDocument) -> Vec<Placed<'_>> {
     // The figures of a run are named after its jobs, whatever these are called.
     let is_run = document.procedure == procedure::RUN;

@@ -71,7 +71,7 @@ fn results_of_version_0_1_are_reported() {
     }
 }
 
-/// Sentences of a text; names of tests in brackets are none.
+/// Counts the sentences of a text, except those in brackets, which are names of tests.
 fn sentences(text: &str) -> usize {
     let mut depth = 0;
     let outside: String = text

@@ -34,7 +34,7 @@ struct SharedHost {
 struct Host {
     /// The mode of the document's steps.
     mode: Option<String>,
-    /// What a reader calls it; `None` if the document does not say it.
+    /// Name for readers; `None` if the document has no name for it.
     label: Option<String>,
     /// Title of a simulated host, or processor of a real one; empty if unknown.
     title: String,

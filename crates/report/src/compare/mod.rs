@@ -21,7 +21,7 @@ pub use row::Row;
 pub use rows::rows;
 pub use text::text;
 
-/// What values are compared with, and on which hosts.
+/// Prices, baseline and hosts of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Basis<'a> {
     /// Prices of the documents, or empty.

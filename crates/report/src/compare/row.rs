@@ -55,7 +55,7 @@ impl Row {
         }
     }
 
-    /// Ratio or difference to the baseline, as text; empty where there is none.
+    /// Ratio or difference to the baseline, as text; empty if the document or the baseline has no value.
     pub fn change(&self, i: usize) -> String {
         if let Some(ratio) = self.ratio(i) {
             return number::ratio(ratio);

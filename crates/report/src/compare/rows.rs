@@ -18,10 +18,11 @@ pub(crate) fn test_id(figure: &Figure) -> &str {
 }
 
 /// The figures that at least two documents share, by test, host and unit; what a reader looks for first comes first.
-/// Last are prices per GB.
-///
+/// The figures that at least two documents share, by test, host and unit, the most important first. Last are prices
+/// per GB.
 /// # Errors
-/// `ReportError` if there are fewer than two documents, they share no host, or the baseline is none of them.
+/// `ReportError` if there are fewer than two documents, they share no host, or `basis.baseline` is not an index of
+/// `documents`.
 pub fn rows(documents: &[&ResultDocument], basis: &Basis) -> Result<Vec<Row>> {
     let baseline = basis.baseline;
     if documents.len() < 2 {

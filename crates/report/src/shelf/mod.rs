@@ -160,7 +160,7 @@ impl<'a> Site<'a> {
             .collect()
     }
 
-    /// The page at a link; `None` where there is none.
+    /// The page at a link; `None` if the shelf has no such page.
     ///
     /// # Errors
     /// `ReportError` if the page cannot be rendered.

@@ -14,7 +14,7 @@ const MOST: usize = 3;
 const FEWEST: usize = 4;
 /// Ratio of the rates of similar drives.
 const SIMILAR: f64 = 2.0;
-/// What the drives of a shelf are called.
+/// Phrase for the other drives of a shelf in sentences.
 pub(super) const OF_SHELF: &str = "drives of the shelf";
 /// Least ratio to the median of the others.
 const FAR: f64 = 2.0;

@@ -16,7 +16,7 @@ const SWEEP_STYLE: &str = include_str!("../../assets/sweep.css");
 /// Configurations in the table of the page; the files have all.
 const MOST_ROWS: usize = 500;
 
-/// What is drawn over the parameters of a sweep.
+/// A metric that is drawn over the parameters of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SweepMetric {
     /// Title of the metric.
@@ -42,7 +42,7 @@ impl SweepMetric {
 pub struct SweepRow {
     /// Values of the parameters.
     pub values: Vec<String>,
-    /// Mean, least and greatest value of each metric over the seeds; `None` if there is none.
+    /// Mean, least and greatest value of each metric over the seeds; `None` if no seed has a value.
     pub metrics: Vec<Option<[f64; 3]>>,
     /// No other configuration is better in one metric and as good in all others.
     pub is_pareto: bool,

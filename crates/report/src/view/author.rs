@@ -28,12 +28,12 @@ pub struct Photo {
 }
 
 impl Author {
-    /// The introduction as HTML; empty if there is none.
+    /// The introduction as HTML, or an empty text.
     pub fn introduction_html(&self) -> String {
         html_of(self.introduction.as_deref().unwrap_or_default())
     }
 
-    /// The conclusion as HTML; empty if there is none.
+    /// The conclusion as HTML, or an empty text.
     pub fn conclusion_html(&self) -> String {
         html_of(self.conclusion.as_deref().unwrap_or_default())
     }

@@ -29,8 +29,7 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
 /// Quantity over which the curves of a sweep are drawn.
 const FULLNESS: &str = "fullness";
 
-/// What the curves of a sweep of fullness say together: by how much they change from end to end, and where
-/// the thresholds lie.
+/// Paragraphs on the curves of a fullness sweep: the change from end to end, and the thresholds.
 pub fn in_words(document: &ResultDocument) -> Vec<Paragraph> {
     let all: Vec<&Curve> = document.steps.iter().flat_map(|s| &s.curves).collect();
     let mut told: Vec<&Curve> = Vec::new();

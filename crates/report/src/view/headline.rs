@@ -2,7 +2,7 @@
 
 use nandscope_result::{JobResult, StepResult, procedure};
 
-/// What a suite measures above all.
+/// The tests that decide about the verdict of a suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purpose {
     /// Its tests in the order of the verdict.
@@ -139,7 +139,7 @@ const SPEED_CLASS: [Headline; 3] = [
     ),
 ];
 
-/// What the suite of this name is for; `None` for a run, whose jobs say it.
+/// The purpose of the suite of this name; `None` for a run, whose purpose its jobs define.
 pub fn purpose(name: &str) -> Option<Purpose> {
     let (tests, long_writes): (&[Headline], bool) = match name {
         "card review" => (&CARD, true),

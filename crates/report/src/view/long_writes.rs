@@ -12,7 +12,7 @@ use super::time;
 use nandscope_result::{ResultDocument, Series, StepResult, procedure, throughput_profile};
 use std::collections::BTreeSet;
 
-/// A write of this share of the capacity is one across the device.
+/// Share of the capacity from which on a write counts as one across the device.
 const MOST_OF_DEVICE: f64 = 0.5;
 /// Rows that each line keeps: a short cache must not become a slope.
 const ROWS: usize = 2_000;

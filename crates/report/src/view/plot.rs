@@ -110,7 +110,7 @@ pub struct Plot {
     pub bands: Vec<Band>,
     /// Samples of the lines, reduced for display.
     pub table: Table,
-    /// Rows before reduction; equal to the table's where there was none.
+    /// Number of samples before reduction.
     pub rows_measured: usize,
     /// Places with a name.
     pub marks: Vec<Mark>,

@@ -10,7 +10,7 @@ use nandscope_result::{Figure, Published, Relation, ResultDocument, ToleranceKin
 pub struct PublishedRow {
     /// Title of the figure.
     pub title: String,
-    /// Name of the mode; empty if there is none.
+    /// Name of the mode; empty if the document has no modes.
     pub mode: String,
     /// As published, with operator and unit.
     pub published: String,

@@ -61,7 +61,7 @@ pub fn in_words(regions: &[Region]) -> String {
     out
 }
 
-/// A table of all runs that have regions, with the names of the runs before them; `None` where there is none.
+/// A table of all runs that have regions, with the names of the runs before them; `None` if no run has regions.
 pub fn table(runs: &[(String, Vec<Region>)]) -> Option<Matrix> {
     let columns = runs.iter().map(|r| r.1.len()).max().filter(|n| *n > 0)?;
     let rows = runs

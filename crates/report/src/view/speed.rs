@@ -261,7 +261,7 @@ mod tests {
             text(&document("speed-class", step.clone())),
             "Writes at 13.3 MB/s (recording into empty areas, slowest), writes at 5.07 MB/s (recording into areas half in use, 64 KiB, slowest), reads at 4000 IOPS (4 KiB random, queue depth 1)."
         );
-        // What is inside is no rate, and what was not measured is left out.
+        // Flashbench's inference has no rates, and this card review lacks its tests.
         assert_eq!(text(&document("flashbench", step.clone())), "");
         assert_eq!(text(&document("card review", step)), "");
     }

@@ -11,12 +11,12 @@ use nandscope_result::throughput_profile::{
     self, LEAST_GB, SHORTEST_S, ThroughputProfile, weighted,
 };
 
-/// A fast write cache shows as a first stretch so much faster than the second.
+/// Ratio of the first stretch's rate to the second's above which the first shows a fast write cache.
 const CACHE_FACTOR: f64 = 1.5;
-/// A write of this share of the longest one is as long to a reader; the first is described.
+/// Share of the longest write from which on a write counts as equally long; the first such write is described.
 const AS_LONG: f64 = 0.9;
-/// A rate lasts throughout a write if those of the slowest and of the fastest tenth of the time differ from the mean by no
-/// more than this share.
+/// Largest difference from the mean of the slowest and of the fastest tenth of the time, as a share of the mean,
+/// for which one rate describes the whole write.
 const SCATTER: f64 = 0.1;
 
 /// The long write of one mode.

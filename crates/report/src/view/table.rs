@@ -58,7 +58,7 @@ impl Samples {
             let gap = first.0 - last.0;
             let seen = |interval: f64| interval > 0.0 && gap > MISSING * interval;
             let missing = gap > MISSING * self.interval.min(later.interval);
-            // What the interval of the whole shows is broken there anyway.
+            // A gap that exceeds the longer of the two intervals is found later, by [`Samples::breaks`].
             if missing && !seen(self.interval.max(later.interval)) {
                 self.points.push(((last.0 + first.0) / 2.0, f64::NAN));
             }
@@ -83,11 +83,11 @@ impl Samples {
 
 /// Intervals between two samples from which on a stretch is missing between them.
 const MISSING: f64 = 3.5;
-/// Fewer distances than this show no habit.
+/// Smallest number of distances that have a usual one.
 const FEWEST_DISTANCES: usize = 3;
 
-/// The distance that at least half of the neighbours keep, or zero where there is none such: a series whose step
-/// pauses now and then has no interval of its own, yet its pauses must not be drawn as slopes.
+/// The distance that at least half of the neighbours keep; 0 if they keep no common one. A series with pauses may
+/// have no interval, but its pauses must not be drawn as slopes.
 fn usual_distance(points: &[(f64, f64)]) -> f64 {
     let mut distances: Vec<f64> = points.windows(2).map(|w| w[1].0 - w[0].0).collect();
     if distances.len() < FEWEST_DISTANCES {

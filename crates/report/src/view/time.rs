@@ -43,9 +43,9 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
     )
 }
 
-/// Plots over several steps, one after another on the target's clock: the time line of a whole
-/// chapter. Each step's start is marked with its title. Lines break where no step ran. There are none where
-/// the steps do not follow one another on one clock, as runs that each began with a fresh device.
+/// Plots over several steps, one after another on the target's clock: the time line of a whole chapter. Each step's
+/// start is marked with its title. Lines break where no step ran. Empty if the steps do not follow one another on
+/// one clock, such as runs that each begin with a fresh device.
 pub fn of_steps(id: &str, steps: &[&StepResult], names: &mut Unique) -> Vec<Plot> {
     if !follow_one_another(steps) {
         return Vec::new();
@@ -97,7 +97,7 @@ fn follow_one_another(steps: &[&StepResult]) -> bool {
     steps.windows(2).all(follows)
 }
 
-/// A throttle below this share of full speed throttles.
+/// Share of full speed below which a throttle acts; values above are rounding.
 const FULL: f64 = 0.999;
 
 /// Whether a plot of the series tells a reader something: operations and latencies say what the bandwidth says, a
@@ -252,7 +252,7 @@ fn colour(name: &str, index: usize) -> usize {
         series::THROTTLE => 5,
         series::SLC_CACHE_USED => 6,
         series::WRITE_AMPLIFICATION => 7,
-        // What places of a file system are for; those that no file system has both share a colour.
+        // Structures of file systems; two share a colour if no file system has both.
         "data" => 0,
         "journal" | "FAT" => 1,
         "inode" | "tree" => 2,

@@ -32,7 +32,7 @@ pub(super) enum NotRanked {
 
 /// The drives among which a result is ranked.
 pub(super) struct Field {
-    /// What they are, in the plural.
+    /// Phrase for these drives in sentences, a plural.
     pub kind: &'static str,
     /// The mode of the result that is compared.
     pub mode: Option<String>,

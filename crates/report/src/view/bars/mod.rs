@@ -48,7 +48,7 @@ pub fn better(unit: &str) -> Option<Better> {
 /// The bars of one label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BarRow {
-    /// What the bars show.
+    /// Name of the test.
     pub label: String,
     /// One for each mode.
     pub bars: Vec<Bar>,
@@ -75,7 +75,7 @@ pub struct Bar {
     pub whisker: Option<(String, String)>,
     /// Place of the published value in percent.
     pub published_at: Option<String>,
-    /// What else is to be said of it.
+    /// Remark, such as `baseline`.
     pub note: String,
 }
 
