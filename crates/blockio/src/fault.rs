@@ -120,7 +120,7 @@ impl FaultCommand {
         }
     }
 
-    /// Refuses a fake that is none on a card of this capacity.
+    /// Rejects a fake that holds as much as its card claims.
     fn check(&self, capacity: Bytes) -> Result<(), NotFake> {
         match self {
             FaultCommand::Fake(Some(Fake { holds, .. })) if *holds >= capacity.0 => Err(NotFake {

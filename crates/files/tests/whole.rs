@@ -31,7 +31,7 @@ fn modes_are_those_of_the_umask_the_older_file_or_the_owner_alone() {
         write(&usual, b"2", Access::Usual).unwrap();
         assert_eq!(mode(&usual), set & 0o777);
     }
-    // What a file of users' data was open to before, it is not any more.
+    // Replacing a file with `Access::Owner` removes the permissions of others.
     fs::set_permissions(&owner, fs::Permissions::from_mode(0o644)).unwrap();
     write(&owner, b"2", Access::Owner).unwrap();
     assert_eq!(mode(&owner), 0o600);
@@ -188,7 +188,7 @@ fn what_a_killed_writer_left_goes_with_the_next_one() {
         drop(lock);
         assert_eq!(abandoned(&path), [writing]);
     }
-    // What was written is locked by nobody.
+    // Complete files are not locked.
     for name in ["journal", "result"] {
         let file = fs::File::open(folder.path(name)).unwrap();
         flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();

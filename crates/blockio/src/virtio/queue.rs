@@ -144,7 +144,7 @@ impl RequestQueue {
     /// Returns a request to the driver; `written` bytes of its buffers were written.
     ///
     /// # Errors
-    /// `Ring` if the number is none of a descriptor, or the used ring is not in shared memory.
+    /// `Ring` if `head` is not the number of a descriptor, or the used ring is not in shared memory.
     pub fn give_back(
         &mut self,
         memory: &GuestMemory,
