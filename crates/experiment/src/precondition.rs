@@ -18,9 +18,9 @@ pub const FORMS: &str =
     "none, sequential[:PERCENT], random[:PERCENT], overwritten[:TIMES] or steady";
 /// Rounds for each capacity.
 const ROUNDS_PER_CAPACITY: f64 = 2.0;
-/// Rounds after which a device that is not steady is given up: 20 capacities.
+/// Number of rounds after which a device counts as never steady: 20 capacities.
 const MOST_ROUNDS: usize = 40;
-/// Most times that a capacity is overwritten.
+/// Largest number of capacities that are overwritten.
 const MOST_TIMES: f64 = 1000.0;
 
 /// Why a device is not brought into a state.
@@ -184,7 +184,7 @@ fn units(device: &Device) -> f64 {
     device.capacity().0 as f64 / device.overwrite_unit().0.max(1) as f64
 }
 
-/// Overwrites so many random units, drawn with a seed.
+/// Overwrites `count` random units, drawn with `seed`.
 fn overwrite(
     device: &mut Device,
     (count, seed): (u64, u64),

@@ -1,5 +1,5 @@
-//! Whether a measurement reached the device at all, and in the sizes that were asked for. What is faster than the link, or was never
-//! transferred from or to the device as the kernel counts it, came from a cache.
+//! Detects measurements of a cache, or of other request sizes than those of the jobs: rates above that of the link,
+//! and fewer bytes than the jobs moved in the kernel's counters of the device.
 
 use nandscope_result::{JobResult, Notice, Operation, StepResult, counter};
 

@@ -22,7 +22,7 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// Data as described; `blocks` is how many blocks the thread works on.
+    /// The data of a thread that works on `blocks` blocks.
     pub fn new(data: WriteData, seed: u64, blocks: u64) -> Self {
         let share = u128::from(blocks) * u128::from(data.working_set) / 100;
         Payload {

@@ -3,9 +3,9 @@
 use crate::target::{Load, Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
 
-/// Hears of single operations.
+/// Receives single operations.
 pub trait Listener {
-    /// Whether it wants to hear of any.
+    /// Whether operations are to be reported.
     fn is_listening(&self) -> bool {
         true
     }

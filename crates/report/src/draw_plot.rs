@@ -217,7 +217,7 @@ fn text_of(scale: &Scale, place: impl Fn(f64) -> f64, at: f64) -> String {
     tick.map_or_else(String::new, |t| t.text.clone())
 }
 
-/// Number of names in a row beneath a plot: as many as the longest one leaves room for.
+/// Number of names in a row beneath a plot, by the length of the longest one.
 fn legend_columns(plot: &Plot) -> usize {
     let named = plot.lines.iter().filter(|l| !l.edge);
     let lengths = named.map(|l| l.name.chars().count());

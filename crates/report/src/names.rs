@@ -4,7 +4,7 @@
 use nandscope_result::ResultDocument;
 use std::collections::BTreeSet;
 
-/// Longest name that is made; the rest is cut.
+/// Longest name, characters; the rest is cut.
 const LONGEST: usize = 72;
 
 /// Lower-case letters, digits and single hyphens: everything else becomes a hyphen.

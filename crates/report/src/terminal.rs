@@ -188,7 +188,7 @@ fn says_nothing(figure: &Figure) -> bool {
     figure.has_id(figure_id::THROTTLE_MIN) && figure.published.is_none() && figure.value >= 100.0
 }
 
-/// As many figures as fit into `lines` lines, but never fewer than the fewest.
+/// The figures that fit into `lines` lines, but at least the smallest number.
 fn figures(document: &ResultDocument, options: &Options, width: usize, lines: usize) -> String {
     let chosen = chosen(document);
     let mut count = chosen.len().min(MOST_FIGURES);

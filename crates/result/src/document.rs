@@ -19,13 +19,13 @@ pub struct ResultDocument {
     pub version: u32,
     /// Program and version, such as `nandscope 0.1.0`.
     pub generator: String,
-    /// What was run: `review`, `run`, a suite's name.
+    /// Name of the procedure: `review`, `run`, or of a suite.
     pub procedure: String,
     /// Title of a report.
     pub title: String,
     /// Seed of the random number generator.
     pub seed: u64,
-    /// What was measured.
+    /// The measured device or file.
     pub target: TargetInfo,
     /// Conditions of the measurement; empty for a simulation.
     #[serde(default)]
@@ -43,7 +43,7 @@ pub struct ResultDocument {
     /// The main numbers, derived from the steps.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// What bears on the validity of the numbers.
+    /// Warnings and remarks on the validity of the numbers.
     #[serde(default)]
     pub notices: Vec<Notice>,
 }
@@ -76,7 +76,7 @@ impl ResultDocument {
     }
 }
 
-/// What was measured.
+/// The measured device, file or folder.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TargetInfo {
@@ -100,7 +100,7 @@ pub struct TargetInfo {
     /// Parameters of a simulated device.
     #[serde(default)]
     pub parameters: Vec<Parameter>,
-    /// Where the parameters come from.
+    /// Sources of the parameters' values.
     #[serde(default)]
     pub sources: Vec<String>,
     /// Modes of the procedure, such as `SD Express` and `UHS-I`.

@@ -59,6 +59,6 @@ pub struct Published {
     /// Reason for a miss, as far as known.
     #[serde(default)]
     pub why: String,
-    /// Where it was published.
+    /// Publication that the value is from.
     pub source: String,
 }

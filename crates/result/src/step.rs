@@ -17,7 +17,7 @@ pub struct StepResult {
     /// Mode, if there are several.
     #[serde(default)]
     pub mode: Option<String>,
-    /// What was done, in a sentence or two.
+    /// Summary of the step's operations, one or two sentences.
     #[serde(default)]
     pub description: String,
     /// Start on the target's clock, seconds.
@@ -65,7 +65,7 @@ impl StepResult {
             let apart = |d: &&DirectionResult| matches!(d.kind, Operation::Read | Operation::Write);
             let apart: u64 = job.directions.iter().filter(apart).map(|d| d.bytes).sum();
             let mixed = job.directions.iter().find(|d| d.kind == Operation::Mixed);
-            // Who reports both has the sum twice.
+            // Results of fio with both have the same bytes twice: by direction, and as their sum.
             apart.max(mixed.map_or(0, |d| d.bytes))
         };
         self.jobs.iter().map(of_job).sum()
@@ -83,7 +83,7 @@ pub struct Event {
     /// End, if within the step.
     #[serde(default)]
     pub until_s: Option<f64>,
-    /// What was found, in words.
+    /// Description, as a sentence.
     pub text: String,
 }
 
@@ -91,7 +91,7 @@ pub struct Event {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DataTable {
-    /// What the table holds.
+    /// Title.
     pub title: String,
     /// Heading of the column of labels.
     pub corner: String,
@@ -296,9 +296,9 @@ pub struct Latency {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Series {
-    /// What is measured: `read bandwidth`, `write bandwidth`, `read IOPS`, `write IOPS`,
-    /// `read latency` (`read due latency` where jobs have a schedule), `power`, `device temperature`, `surface temperature`,
-    /// `throttle`, `SLC cache used`, …
+    /// Measured quantity: `read bandwidth`, `write bandwidth`, `read IOPS`, `write IOPS`, `read latency`
+    /// (`read due latency` where jobs have a schedule), `power`, `device temperature`, `surface temperature`, `throttle`,
+    /// `SLC cache used`, …
     pub name: String,
     /// Unit of `v`: `MB/s`, `IOPS`, `µs`, `W`, `°C`, `%`, `GB`.
     pub unit: String,
@@ -320,11 +320,11 @@ pub const ADDRESS_UNIT: &str = "MiB of address";
 pub struct Curve {
     /// Unique among the curves of a step with the same `y_name`, such as `filled in order, with idle time`.
     pub name: String,
-    /// What was varied, such as `fullness`.
+    /// Name of the varied quantity, such as `fullness`.
     pub x_name: String,
     /// Unit of `x`.
     pub x_unit: String,
-    /// What was measured, such as `mean latency`.
+    /// Name of the measured quantity, such as `mean latency`.
     pub y_name: String,
     /// Unit of `y`.
     pub y_unit: String,

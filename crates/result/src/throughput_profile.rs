@@ -1,9 +1,9 @@
-//! How a long write went: fast at first, slow for good, and how much was written before the
-//! change. It reads one series of a step; it does not know why a device slows down.
+//! The throughput of a long write: the fast start, the sustained rate, and the amount written before the change.
+//! Reads one series of a step, without knowledge of the reasons.
 
 use crate::{DirectionResult, Operation, Series, StepResult, series};
 
-/// A write that takes less time than this says nothing of what lasts, seconds.
+/// Shortest write with a sustained rate, seconds.
 pub const SHORTEST_S: f64 = 20.0;
 /// Nor does one of less data, which may fit into a buffer, 10^9 bytes.
 pub const LEAST_GB: f64 = 0.05;
@@ -14,7 +14,7 @@ const TENTH: f64 = 0.1;
 /// Samples that are averaged: enough to pass over a single odd one, few enough to see a cache
 /// that lasts only some samples.
 const WINDOW: usize = 3;
-/// Below this share of the speed at the start the device has slowed down.
+/// Ratio of the throughput to that at the start, below which the device counts as slowed down.
 const SLOWED: f64 = 0.6;
 
 /// The throughput profile of a write without pauses.

@@ -53,9 +53,9 @@ pub fn threads_within(threads: usize, device: Bytes, left: Option<u64>) -> usize
         .max(1)
 }
 
-/// Does the pieces 0 to `pieces` - 1 with `threads` threads (at least one), beginning them in this
-/// order. No piece is begun once `stop` says so; those that were not begun are `None`. `tell` hears
-/// of each as it is done, on the caller's thread.
+/// Does the pieces 0 to `pieces` - 1 with `threads` threads (at least one), beginning them in this order. No piece
+/// is begun once `stop` returns true; those that were not begun are `None`. `tell` is called with each finished
+/// piece on the caller's thread.
 ///
 /// # Panics
 /// If a piece panicked, after all threads have ended.

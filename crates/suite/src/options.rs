@@ -1,4 +1,4 @@
-//! What the user may choose of any procedure, and who learns how it goes.
+//! Options of a procedure, and the observer of its progress.
 
 use crate::spec::{Mode, SimSpec};
 use crate::step_runner::SuiteError;
@@ -27,7 +27,7 @@ pub struct Earlier {
     pub parts: u64,
 }
 
-/// Learns how a review is going.
+/// Receives the progress and the results of a procedure.
 pub trait ReviewObserver {
     /// Share of the whole review that is done (0 to 1), the mode and step under way, and the time
     /// on the target's clock.
@@ -38,8 +38,8 @@ pub trait ReviewObserver {
         let _ = document;
     }
 
-    /// A part of a procedure is over after which a simulated device starts fresh; with it so many
-    /// parts are done. What follows can be simulated without it.
+    /// The first `parts` parts of a procedure are complete. The next one starts with a fresh device, so that an
+    /// interrupted procedure can be resumed there.
     fn part_done(&mut self, document: &ResultDocument, parts: u64) {
         let _ = (document, parts);
     }

@@ -339,7 +339,7 @@ fn changes(whole: &Profile, small: &Profile) -> Vec<Parameter> {
     changes.into_iter().map(parameter).collect()
 }
 
-/// A profile of the same proportions small enough to be copied often, and by how much smaller.
+/// A smaller profile of the same proportions, which is cheaper to copy, and the factor.
 fn smaller(profile: &Profile) -> (Profile, u32) {
     let mut small = profile.clone();
     let mut factor = 1;

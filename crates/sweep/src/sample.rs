@@ -14,8 +14,8 @@ pub enum Sampling {
     Grid,
     /// This many points, each value drawn uniformly and independently.
     Random(usize),
-    /// So many points; the range of each parameter is cut into as many equal strata, and each stratum
-    /// is used once (McKay, Beckman and Conover, 1979).
+    /// This number of points; the range of each parameter is divided into the same number of equal strata, and each
+    /// stratum is used once (McKay, Beckman and Conover, 1979).
     LatinHypercube(usize),
 }
 

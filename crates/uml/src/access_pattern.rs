@@ -148,7 +148,7 @@ pub struct AccessPattern {
     pub per_file: Option<PerFile>,
 }
 
-/// How often each of these numbers of open units is looked at.
+/// Numbers of open AUs for which reopened AUs are counted.
 const OPEN: [u32; 8] = [1, 2, 4, 6, 8, 12, 24, 64];
 
 impl AccessPattern {
@@ -246,7 +246,7 @@ impl AccessPattern {
         (self.program_bytes > 0).then(|| self.writes.bytes as f64 / self.program_bytes as f64)
     }
 
-    /// Number of reopened allocation units with as many open ones as the card has.
+    /// Number of reopened AUs with the card's number of open AUs.
     pub fn reopened_units(&self) -> u64 {
         self.reopened.first().map_or(0, |(_, times)| *times)
     }

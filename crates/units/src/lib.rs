@@ -1,7 +1,7 @@
 //! Quantities that carry their unit in their type: [`Nanos`] of time, [`Bytes`], [`Lba`] (512-byte
 //! logical blocks) and [`Rate`] in bytes per second; plus the text forms that job files, profiles
 //! and the command line share (`4k`, `32MiB`, `1.5s`), the escaped form of
-//! foreign text, the spelling that was meant, fields of CSV, and checksums.
+//! foreign text, the spelling that was meant, fields of CSV, checksums, and medians.
 //!
 //! [`random`] has the generators of random numbers, [`number`] the text forms of numbers with units. This crate does no I/O, and knows nothing of devices or jobs.
 

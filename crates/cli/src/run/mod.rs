@@ -107,7 +107,7 @@ pub struct Arguments {
     /// Run the jobs of this section only; repeatable
     #[arg(long, value_name = "NAME")]
     section: Vec<String>,
-    /// Print the result so far in this interval, in seconds or with a unit [default: at the end only]
+    /// Print interim results at this interval, in seconds or with a unit [default: at the end only]
     #[arg(long, value_name = "TIME", value_parser = fio_options::interval)]
     status_interval: Option<Nanos>,
     /// What is to be printed in fio's formats, wherever that was said

@@ -127,7 +127,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
         Ok(())
     }
 
-    /// Notes that so many groups were left out.
+    /// Adds a notice with the number of groups that were not begun.
     fn note_left(&mut self, groups: usize) {
         if groups > 0 {
             note(

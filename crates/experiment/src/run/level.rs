@@ -8,9 +8,9 @@ use nandscope_units::Bytes;
 /// Share by which write amplification may differ from that at level free space without a notice.
 const TOLERANCE: f64 = 0.05;
 
-/// Write amplification at level free space: `room` is by how many bytes it fell while the host wrote `host` bytes and
-/// `programmed` were programmed. What the host took from the free space caused no relocation yet. `None` if nearly all
-/// of it was taken from there.
+/// Write amplification at a constant amount of free space, from bytes: `host` written by the host, `programmed` by
+/// the flash, `room` taken from the free space. Writes into free space have not caused relocation yet. `None` if
+/// nearly all writes went there.
 fn level(host: f64, programmed: f64, room: f64) -> Option<f64> {
     let paid = host - room;
     (paid > 0.1 * host).then(|| (paid + programmed - host) / paid)
@@ -68,7 +68,8 @@ fn text(run: &Counters, before: Bytes, after: Bytes) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// 1,000 MB written and so many MB programmed, while the free space changed by so many MB.
+    /// Sentence for 1,000 MB written and `programmed` MB programmed, while the free space changed from `before` to
+    /// `after` MB.
     fn said(programmed: u64, before: u64, after: u64) -> Option<String> {
         let mb = |n: u64| Bytes(n * 1_000_000);
         let run = Counters {

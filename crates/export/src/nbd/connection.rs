@@ -12,7 +12,7 @@ use nandscope_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use std::rc::Rc;
 
-/// Requests that a client may have under way; what comes beyond waits in its socket.
+/// Largest number of outstanding requests of a client; further ones wait in its socket.
 const MOST_REQUESTS: usize = 256;
 /// Limit of outstanding requests and replies in bytes; more is not read.
 const MOST_BYTES: usize = 64 << 20;

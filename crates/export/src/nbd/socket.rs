@@ -236,7 +236,7 @@ impl Stream {
         }
     }
 
-    /// Writes what goes, and says how much that was.
+    /// Writes without blocking; returns the number of bytes written.
     pub(crate) fn send(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         let written = match self {
             Stream::Unix(stream) => stream.write_vectored(pieces),

@@ -96,7 +96,7 @@ impl<M: SimulatedDevice> Service<M> {
         }
     }
 
-    /// Subtracts so much, on the wall, for the path between client and service and back.
+    /// Sets the overhead of the path between client and service, which is subtracted from arrival times.
     #[must_use]
     pub fn with_overhead(mut self, overhead: Overhead) -> Self {
         self.overhead = overhead;
@@ -234,7 +234,7 @@ impl<M: SimulatedDevice> Service<M> {
         self.outstanding == 0
     }
 
-    /// Lets what the device has planned happen while `more` says so of its time, up to `most` times.
+    /// Processes events of the device while `more` returns true for the next one, at most `most` events.
     fn step_while(&mut self, most: usize, more: impl Fn(&Self, Nanos) -> bool) {
         for _ in 0..most {
             match self.model.next_event() {

@@ -420,7 +420,7 @@ impl Client for VhostClient {
 }
 
 impl VhostClient {
-    /// Does what the monitor said, as much as it may have said before the others have their turn.
+    /// Applies changes by the monitor, at most [`CHANGES_IN_TURN`].
     fn take_changes(&mut self) {
         for _ in 0..CHANGES_IN_TURN {
             match self.changes.try_recv() {

@@ -17,7 +17,7 @@ pub(super) const WRITE: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC);
 pub(super) const READ_EXCLUSIVELY: OFlags = READ.union(OFlags::EXCL);
 pub(super) const WRITE_EXCLUSIVELY: OFlags = WRITE.union(OFlags::EXCL);
 
-/// A file that is held, and not open yet.
+/// A file that is held by `O_PATH`, and not open yet.
 #[derive(Debug)]
 pub(super) struct Pinned {
     held: OwnedFd,

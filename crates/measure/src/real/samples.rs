@@ -28,7 +28,7 @@ pub struct Samples(Vec<Option<u32>>);
 /// Result of comparing samples of two moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recognition {
-    /// A block holds what it held.
+    /// At least one block is unchanged.
     Same,
     /// The target is empty, and was not.
     Another,

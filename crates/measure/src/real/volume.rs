@@ -1,7 +1,7 @@
-//! A file or block device that is open for measurement: how large it is, what alignment it wants,
-//! whether it bypasses the page cache, how its ranges are discarded.
+//! A file or block device that is open for measurement: its size, its alignment, bypassing the page cache,
+//! discards.
 //!
-//! Whether it may be opened at all, and for writing, is decided by whoever calls.
+//! Callers check first whether it may be opened and written.
 
 use super::sys;
 use nandscope_units::{Bytes, SECTOR_BYTES};

@@ -1,8 +1,8 @@
-//! Writes down what happens during a run: every latency into a histogram per job group and kind
-//! of operation, and everything per interval into a [`Timeline`].
+//! Records a run: every latency in a histogram per job group and kind of operation, and all quantities per interval
+//! in a [`Timeline`].
 //!
-//! It reads no clock and drives nothing: the runner tells it what was completed and when. What
-//! comes out is raw and exact; [`crate::build`] turns it into the result document.
+//! It reads no clock: the runner passes completions with their times. The records are raw and exact;
+//! [`crate::build`] turns them into the result document.
 
 mod bins;
 mod buckets;

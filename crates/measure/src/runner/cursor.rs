@@ -4,10 +4,10 @@ use nandscope_units::Bytes;
 use nandscope_workload::{Op, OpSource, Pace, Pacing, TimedOp};
 use std::collections::VecDeque;
 
-/// More operations are taken ahead of time once only so many are left: what the next ones need comes from memory in
-/// the time of two or three.
+/// Number of remaining operations below which more are taken ahead of time. The memory accesses of an operation
+/// take as long as two or three operations.
 const FEW: usize = 4;
-/// Operations taken ahead of time at most.
+/// Largest number of operations taken ahead of time.
 const MANY: usize = 8;
 
 /// A source and the passes over it that are left.

@@ -1,4 +1,4 @@
-//! The loop of [`super`]: issues operations, waits for the target, books what comes back.
+//! The loop of [`super`]: issues operations, waits for the target, records completions.
 
 use super::failure::{self, ETIMEDOUT};
 use super::interim::LoopObserver;
@@ -23,8 +23,8 @@ const OBSERVE_EVERY_OPS: u64 = 65_536;
 const OBSERVE_EVERY: Nanos = Nanos::from_secs(1);
 /// Waits without any movement of the clock after which the target is taken for broken.
 const STANDSTILL: u32 = 1 << 24;
-/// Latest time at which an operation may be due: 146 years. Twice as much still fits into [`Nanos`], so that no sum
-/// of it and of what a device takes overflows.
+/// Latest time at which an operation may be due: 146 years. The sum of it and the time of an operation does not
+/// overflow.
 const LATEST: Nanos = Nanos(1 << 62);
 /// Time between two checks of a loop for changes by other loops.
 const LOOK_AROUND: Nanos = Nanos::from_millis(10);
@@ -259,7 +259,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         }
     }
 
-    /// Lets threads go on that waited for others, as long as that changes anything for further ones.
+    /// Resumes threads that waited for others, until no further thread is released.
     fn react_to_others(&mut self) -> Result<(), TargetError> {
         let Some(board) = self.board.clone() else {
             return Ok(());
@@ -413,7 +413,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         })
     }
 
-    /// Books a finished operation; gives the thread that may go on, or `None` for a tag that was never given out.
+    /// Records a finished operation; returns the thread that may continue, or `None` for an unknown tag.
     #[inline]
     fn settle(&mut self, reply: &Reply) -> Option<usize> {
         let slot = *self.slots.get(reply.tag as usize)?;

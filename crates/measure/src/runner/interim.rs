@@ -1,12 +1,12 @@
-//! Results while a run goes on: every loop hands over what it has at the same instants of the target's clock, and the
-//! parts of all loops make one outcome.
+//! Interim results: every loop delivers its measurements at the same instants of the target's clock, and the parts
+//! of all loops make one outcome.
 
 use super::conclude::Part;
 use super::{Observer, Progress};
 use nandscope_units::Nanos;
 use std::collections::BTreeMap;
 
-/// Hears of a loop: its progress, and its part of the run at each interval.
+/// Receives a loop's progress, and its part of the run at each interval.
 pub(super) trait LoopObserver: Observer {
     /// The loop's part of the run so far.
     fn part(&mut self, part: Part);

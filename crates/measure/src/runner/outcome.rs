@@ -82,7 +82,7 @@ pub struct GroupRun {
     pub start: Nanos,
     /// When its last thread ended.
     pub end: Nanos,
-    /// Pauses that the job itself asked for, summed over its threads.
+    /// Pauses that options of the job demand, summed over its threads.
     pub idle: Nanos,
     /// Number of threads.
     pub threads: u32,
@@ -152,8 +152,8 @@ pub struct Progress {
     pub fraction: Option<f64>,
 }
 
-/// Something that wants to know how a run is going. It is called at most every 65,536 operations
-/// or second of the target's clock, whichever is first.
+/// Receives the progress of a run: at most once per 65,536 operations or second of the target's clock, whichever is
+/// first.
 pub trait Observer {
     /// Called with the progress of the run.
     fn progress(&mut self, progress: &Progress);

@@ -1,6 +1,6 @@
-//! A run in real time: each thread has its own loop, its own queue to the target and its own thread
-//! of the system, so that none waits for another. The one that calls reads the instruments, tells
-//! the observer, passes a stop on, and adds the parts up.
+//! A run in real time: each thread has its own loop, its own queue to the target and its own thread of the system,
+//! so that none waits for another. The calling thread reads the instruments, informs the observer, passes a stop
+//! on, and merges the parts.
 //!
 //! Nothing is shared while the threads run but a few counters, each written by one thread at most
 //! once a second or every 65,536 operations, and, where jobs depend on each other, what `ties` keeps.

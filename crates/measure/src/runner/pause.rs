@@ -1,8 +1,7 @@
-//! Pauses that a job asks for: fio's think time, and the idle part of a duty cycle.
+//! Pauses of a job: fio's think time, and the idle part of a duty cycle.
 //!
-//! Both follow the same pattern: after so much work the thread waits until everything
-//! outstanding is complete, then stays idle for a while. This module decides when and how long;
-//! the thread does the waiting.
+//! Both follow the same pattern: after a burst of work the thread waits until all its operations are complete, and
+//! then stays idle. This module calculates the start and length of the idle time; the thread waits.
 
 use nandscope_units::Nanos;
 use nandscope_workload::{DutyCycle, Pacing};

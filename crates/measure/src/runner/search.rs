@@ -13,7 +13,7 @@ pub(super) enum Finding {
     Continue,
     /// The depth is found: what was recorded before does not belong to the result.
     Found,
-    /// It was tried once more, and the job is over.
+    /// The measurement after [`Finding::Found`] is complete, and the job ends.
     Over,
     /// Not even a queue depth of 1 keeps the latency.
     Missed,
@@ -59,7 +59,7 @@ impl Search {
         self.depth
     }
 
-    /// Whether a thread with so many outstanding operations must wait for them.
+    /// Whether a thread with `outstanding` operations must wait before it issues the next.
     pub(super) fn holds_back(&mut self, outstanding: u32, now: Nanos) -> bool {
         if self.drains && outstanding == 0 {
             self.drains = false;
@@ -107,7 +107,7 @@ impl Search {
         true
     }
 
-    /// Goes up, by twice as much as long as no depth has failed.
+    /// Raises the depth: to the double while no depth has failed.
     fn raise(&mut self, now: Nanos) -> Finding {
         let before = self.depth;
         self.low = before;

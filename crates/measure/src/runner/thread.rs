@@ -491,8 +491,7 @@ impl ThreadState {
         self.ramp_end.is_none_or(|end| completed > end)
     }
 
-    /// Issues nothing more from `now` on. False where it had come to its end by itself already,
-    /// so that nothing was cut short.
+    /// Stops the thread at `now`; returns false if it had reached its end before.
     pub(super) fn cut(&mut self, now: Nanos) -> bool {
         let cut_short = self.stop.is_none();
         if cut_short {
@@ -501,7 +500,7 @@ impl ThreadState {
         cut_short
     }
 
-    /// When it ended, and how long its pauses were; for a thread that has finished.
+    /// End and total pauses of a finished thread.
     pub(super) fn conclude(&mut self) -> (Nanos, Nanos) {
         let end = match self.stop {
             Some(Stop::Time) => self.deadline.max(self.last_completion),
@@ -511,7 +510,7 @@ impl ThreadState {
         (end, self.pauses.idle(end))
     }
 
-    /// When it ended, or the present for a thread that goes on.
+    /// End of the thread; the present if it is still running.
     pub(super) fn end_so_far(&self, now: Nanos) -> Nanos {
         match self.counted_out {
             true => self.last_completion.max(self.measure_from()),

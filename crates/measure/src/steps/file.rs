@@ -25,7 +25,7 @@ pub enum StepJournalError {
         /// Error of the system.
         source: io::Error,
     },
-    /// Something else is there.
+    /// The file is not a step journal.
     #[error("{path} {source}", path = .path.display())]
     Foreign {
         /// Path of the journal.
@@ -127,8 +127,8 @@ impl StepJournal {
         Ok((journal, contents))
     }
 
-    /// Goes back to the end of the first `records` records of `contents`. Later ones are expected to be
-    /// appended again: they stay in the file as long as the new ones are equal to them.
+    /// Returns to the end of the first `records` records of `contents`. Later records stay in the file as long as
+    /// the records that are appended next equal them.
     pub fn rewind(&mut self, contents: &Contents, records: usize) {
         let expected = contents.records.iter().skip(records);
         self.expected = expected.map(|r: &Record| (r.start, r.crc)).collect();

@@ -250,8 +250,7 @@ impl Contents {
         document
     }
 
-    /// Everything that is there as a document, marked as incomplete. `place` names the journal in its
-    /// notice.
+    /// The document of all records, marked as incomplete. `place` names the journal in its notice.
     pub fn recovered(&self, place: &str) -> ResultDocument {
         let mut document = self.document(self.records.len());
         document.complete = false;

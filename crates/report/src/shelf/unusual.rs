@@ -6,9 +6,9 @@ use crate::compare::Row;
 use crate::compare::selection::charted;
 use crate::number::short;
 
-/// Figures of one kind that are looked at.
+/// Largest number of figures of one kind that are compared.
 const MOST_OF_A_KIND: usize = 8;
-/// Sentences.
+/// Largest number of sentences.
 const MOST: usize = 3;
 /// Fewest similar drives that have a figure.
 const FEWEST: usize = 4;

@@ -18,7 +18,7 @@ const PANEL: (f64, f64) = (300.0, 190.0);
 const MARGIN: (f64, f64) = (44.0, 26.0);
 /// Width of a character of a tick.
 const CHARACTER: f64 = 6.6;
-/// A parameter with at most so many values has a line of means.
+/// Largest number of values for which a parameter has a line of means.
 const MOST_MEANS: usize = 12;
 /// Ticks of an axis of numbers.
 const TICKS: usize = 3;
@@ -156,7 +156,7 @@ fn round_ticks(scale: &Scale) -> Vec<(f64, String)> {
     }
 }
 
-/// The ticks that do not overlap on an axis of this length, where one with so many characters needs so much room.
+/// The ticks that do not overlap on an axis of this length; `room` is the length that a text needs.
 fn clear(
     mut ticks: Vec<(f64, String)>,
     length: f64,

@@ -19,7 +19,7 @@ const UP: usize = 5;
 const MOST_DECADES: i32 = 7;
 /// Exponent of the greatest power of ten that is written with all of its zeros.
 const LONGEST_PLAIN: i32 = 4;
-/// From so many ticks on, a narrow plot names every second one.
+/// Number of ticks from which on a narrow plot names every second one.
 const MANY: usize = 4;
 /// Least room around temperatures, kelvins.
 const AROUND_TEMPERATURES: f64 = 1.0;

@@ -71,7 +71,7 @@ pub fn all(document: &ResultDocument) -> Vec<Chapter> {
     within(document, VALUES_OF_A_PAGE)
 }
 
-/// The same with about so many values over all plots at most.
+/// The same with plots of about `most_values` values in all.
 pub fn within(document: &ResultDocument, most_values: usize) -> Vec<Chapter> {
     let modes = modes(document);
     let mode_names: Vec<String> = modes.iter().flatten().cloned().collect();

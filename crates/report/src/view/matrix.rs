@@ -77,7 +77,7 @@ pub struct Body {
     pub rows: Vec<Row>,
 }
 
-/// One row: as many cells as the table has columns.
+/// One row with a cell for each column of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Measured quantity.

@@ -189,8 +189,8 @@ fn spread(runs: &[Samples]) -> [Samples; 3] {
     out
 }
 
-/// Percentiles as nines and microseconds, as far as there are operations that define them. The hundredth percentile, the
-/// maximum, lies infinitely many nines away and is left to the tables.
+/// Percentiles as nines and microseconds, up to the last one that the number of operations defines. The hundredth
+/// percentile, the maximum, lies infinitely many nines away and is left to the tables.
 fn samples(direction: &DirectionResult) -> Samples {
     let mut nines = Vec::new();
     let mut us = Vec::new();

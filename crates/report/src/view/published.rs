@@ -168,7 +168,7 @@ pub fn predicted(document: &ResultDocument) -> (usize, usize) {
     (predicted().filter(|p| p.met).count(), predicted().count())
 }
 
-/// Whether meeting a publication says something: how many of the figures are predictions, in words.
+/// Sentence on the number of predictions among the figures, which shows what meeting a publication is worth.
 pub fn predictions(met: usize, all: usize) -> String {
     match (met, all) {
         (_, 0) => "None is a prediction: parameters were chosen by each of them.".to_string(),

@@ -81,7 +81,7 @@ fn one(mode: Option<&str>, step: &StepResult) -> Option<Sustained> {
     })
 }
 
-/// The stretches of a step that is one run of sequential writing; none of any other step, or of a short one.
+/// The stretches of a step with a single sequential write; empty for other steps and short writes.
 pub fn stretches(step: &StepResult) -> Vec<Region> {
     one(None, step)
         .and_then(|write| write.course)

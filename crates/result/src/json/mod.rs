@@ -19,14 +19,14 @@ use thiserror::Error;
 /// Why a document could not be written or read.
 #[derive(Debug, Error)]
 pub enum DocumentError {
-    /// The file system said no.
+    /// A system call failed.
     #[error("cannot {action} {path}: {source}", path = .path.display())]
     Io {
-        /// What was tried.
+        /// Failed action, such as `read`.
         action: &'static str,
         /// Path of the document.
         path: PathBuf,
-        /// What the system answered.
+        /// Error of the system.
         source: io::Error,
     },
     /// The file cannot be written.
@@ -35,7 +35,7 @@ pub enum DocumentError {
     /// A number is not finite.
     #[error("{field} is {value}, which JSON cannot hold; this is a bug of whatever computed it")]
     NotFinite {
-        /// Where in the document.
+        /// Path of the field in the document.
         field: String,
         /// `NaN`, `inf` or `-inf`.
         value: f64,
@@ -45,7 +45,7 @@ pub enum DocumentError {
     NotAResult {
         /// Path of the document.
         path: PathBuf,
-        /// What was found instead.
+        /// Reason, such as the JSON parser's message.
         why: String,
     },
     /// Written by a newer program.
@@ -58,7 +58,7 @@ pub enum DocumentError {
         path: PathBuf,
         /// Its version.
         found: u32,
-        /// What wrote it.
+        /// Program that wrote it, from its field `generator`.
         generator: String,
     },
     /// The file ends in mid-document.
@@ -76,7 +76,7 @@ pub enum DocumentError {
         path: PathBuf,
         /// Where.
         line: usize,
-        /// What is wrong there.
+        /// The parser's message.
         what: String,
     },
 }

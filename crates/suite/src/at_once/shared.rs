@@ -15,9 +15,9 @@ pub struct PieceError<E> {
     pub error: E,
 }
 
-/// Does pieces that share originals: `originals` has the number of a piece's original, or `None` if the piece is not to
-/// be done. `make` makes the original of a piece, `work` does the piece on a copy. Returns how many originals were
-/// made. `heard` is as that of [`run_schedule`], with the number of each piece.
+/// Does pieces that share originals: `originals` has the number of a piece's original, or `None` for a piece that
+/// is skipped. `make` makes the original of a piece, `work` does the piece on a copy. Returns the number of
+/// originals made. `heard` is called as by [`run_schedule`], with the number of each piece.
 ///
 /// # Errors
 /// Returns the first error by the number of its piece; no piece is begun after one.

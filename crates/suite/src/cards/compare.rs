@@ -65,8 +65,8 @@ impl Comparison {
         rates(|c| c.recorded).zip(rates(|c| c.simulated))
     }
 
-    /// Whether the number of open units comes out the same in both orders, as far as it can be told from
-    /// either table, and both median errors are below [`WITHIN`].
+    /// Whether both tables give the same number of open AUs in both orders, where they give one, and both median
+    /// errors are below [`WITHIN`].
     pub fn met(&self) -> bool {
         let same = [Order::Linear, Order::Random].into_iter().all(|order| {
             let both = self.open_units(order);

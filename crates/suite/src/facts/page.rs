@@ -31,8 +31,8 @@ impl std::fmt::Display for Score {
     }
 }
 
-/// The two scores, which say different things: a calibrated row shows that the model can be made to fit, a predicted
-/// one that it holds where nobody fitted it.
+/// The scores of two kinds of rows: a calibrated row shows that the model can be fitted to a fact, a predicted one
+/// that it agrees without fitting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scores {
     /// Rows that parameters were chosen by.

@@ -124,8 +124,8 @@ pub(super) fn rate_table(order: Order, rates: &[Rate]) -> DataTable {
     }
 }
 
-/// How many units stay open. `alone`: a single unit is already slow in this order, so that
-/// a rate which does not fall any further says nothing of open units.
+/// Conclusion on the number of open AUs. `alone`: a single AU is already slow in this order, so that a constant
+/// rate is no evidence.
 pub(super) fn open_units(order: Order, found: Option<OpenUnits>, alone: bool) -> Conclusion {
     let name = order.name();
     let (answer, evidence) = match found {

@@ -90,7 +90,7 @@ impl<D: SimulatedDevice> Machine<'_, D> {
             .unwrap_or(FOR_EVER)
     }
 
-    /// Sends a shorter limit if the kernel may not run as far as it believes; returns whether it did.
+    /// Sends a shorter limit if the kernel's limit is later than the present one; returns whether it was sent.
     pub(super) fn shorten_free_run(&mut self) -> Result<bool, MachineError> {
         let limit = self.limit();
         if self.free_until.is_some_and(|until| until > limit) {

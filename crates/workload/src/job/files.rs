@@ -61,11 +61,11 @@ impl PlacedFiles {
 /// `file_service_type`: which file has the next operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FileService {
-    /// One after the other, each for so many operations.
+    /// One after the other, this number of operations on each.
     RoundRobin(u32),
     /// Each until it is done.
     Sequential,
-    /// At random, each for so many operations.
+    /// At random, this number of operations on each.
     Random(u32),
     /// At random by Zipf's law with this exponent.
     Zipf(f64),

@@ -233,8 +233,8 @@ pub struct Rw {
     pub access: Access,
     /// Random offsets.
     pub random: bool,
-    /// The number after the colon: for random offsets, how many operations follow each one; for
-    /// sequential ones, bytes left out between two operations.
+    /// The number after the colon: for random offsets, the number of operations at each; for sequential ones, bytes
+    /// left out between two operations.
     pub modifier: Option<u64>,
     /// The bytes of `modifier` are gone back, from the end of the region on (`rw=read:-8k`).
     pub backwards: bool,

@@ -144,7 +144,7 @@ pub struct Verify {
 pub struct Backlog {
     /// After this many writes; 0 is never.
     pub after: u64,
-    /// To so many blocks; 0 is as many as `after`.
+    /// Number of blocks verified or trimmed at once; 0 is `after`.
     pub batch: u64,
 }
 

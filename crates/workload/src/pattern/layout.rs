@@ -13,7 +13,7 @@ const MOST_FILES: u64 = 1 << 22;
 /// Files that a notice names.
 const MOST_NAMED: usize = 4;
 
-/// A file as fio tells it from others.
+/// Identity of a file in fio.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum File<'a> {
     /// `filename`, after `directory`.

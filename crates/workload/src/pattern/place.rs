@@ -298,7 +298,8 @@ impl Stream {
         }
     }
 
-    /// The next random block, which was drawn [`DRAWN_AHEAD`] before; `prepare` hears of the one drawn now.
+    /// The random block that was drawn [`DRAWN_AHEAD`] operations before; `prepare` is called with the block drawn
+    /// now.
     #[inline]
     fn draw_ahead(&mut self, prepare: impl Fn(u64)) -> u64 {
         let (ahead, place) = self.ahead.get_or_insert_with(|| {

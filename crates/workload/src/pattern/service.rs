@@ -30,7 +30,7 @@ enum Choice {
 }
 
 impl Service {
-    /// For so many files, at least 1.
+    /// The order of `files` files; 0 counts as 1.
     pub(super) fn new(service: FileService, files: usize, random: Random) -> Self {
         let ranges = files as u64 * RANGES_PER_FILE;
         let choice = match service {

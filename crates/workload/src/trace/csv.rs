@@ -33,7 +33,7 @@ pub(super) struct Form {
 /// Meaning of a timestamp.
 #[derive(Clone, Copy)]
 enum Clock {
-    /// A whole number of units of so many nanoseconds.
+    /// Integers; the unit is this number of nanoseconds.
     Ticks(u64),
     /// The same, too great for 64 bits of nanoseconds: it counts from the first one.
     TicksFromFirst(u64),
