@@ -103,14 +103,14 @@ fn file_requests(path: &Path) -> io::Result<Overhead> {
     let file = std::fs::File::options().read(true).write(true).open(path)?;
     let mut data = vec![0; LARGE as usize];
     Ok(Overhead {
-        small: median(|| file.read_exact_at(&mut data[..SMALL as usize], 0))?,
-        large_read: median(|| file.read_exact_at(&mut data, 0))?,
-        large_write: median(|| file.write_all_at(&data, 0))?,
+        small: median_time(|| file.read_exact_at(&mut data[..SMALL as usize], 0))?,
+        large_read: median_time(|| file.read_exact_at(&mut data, 0))?,
+        large_write: median_time(|| file.write_all_at(&data, 0))?,
     })
 }
 
-/// The median of an act, after some that do not count.
-fn median(mut act: impl FnMut() -> io::Result<()>) -> io::Result<Nanos> {
+/// Median time of an action over [`ROUNDS`] rounds, after [`WARM_UP`] rounds that are not counted.
+fn median_time(mut act: impl FnMut() -> io::Result<()>) -> io::Result<Nanos> {
     let mut times = Vec::with_capacity(ROUNDS);
     for round in 0..WARM_UP + ROUNDS {
         let began = Instant::now();
@@ -193,9 +193,9 @@ fn nbd_requests(mut client: UnixStream) -> io::Result<Overhead> {
     let small = request(read, SMALL);
     let (large, written) = (request(read, LARGE), request(write, LARGE));
     Ok(Overhead {
-        small: median(|| client.round(&small, &[], &mut data[..SMALL as usize]))?,
-        large_read: median(|| client.round(&large, &[], &mut data))?,
-        large_write: median(|| client.round(&written, &data, &mut []))?,
+        small: median_time(|| client.round(&small, &[], &mut data[..SMALL as usize]))?,
+        large_read: median_time(|| client.round(&large, &[], &mut data))?,
+        large_write: median_time(|| client.round(&written, &data, &mut []))?,
     })
 }
 

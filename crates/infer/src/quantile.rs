@@ -1,15 +1,6 @@
 //! Order statistics of a few values.
 
-/// The middle of the values, and 0 where there are none.
-pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
-    }
-}
+pub use nandscope_units::median;
 
 /// The value below which this share of the sorted values lies.
 pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {

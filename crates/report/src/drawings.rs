@@ -114,14 +114,14 @@ fn overviews(document: &ResultDocument, names: &mut Unique) -> Vec<Drawn> {
     };
     if let Some(fill) = long_writes::of(document) {
         for plot in [fill.over_data, fill.over_time] {
-            let (name, title) = (names.slug(&plot.id), plot.title.clone());
+            let (name, title) = (names.unique(&plot.id), plot.title.clone());
             add(name, title, Content::Plot(plot));
         }
     }
     for chapter in chapter::all(document) {
         for chart in chapter.glance.into_iter().chain(chapter.charts) {
             let title = format!("{}: {}", chapter.title, chart.title);
-            let name = names.slug(&format!("{} {} {}", chapter.title, chart.title, chart.unit));
+            let name = names.unique(&format!("{} {} {}", chapter.title, chart.title, chart.unit));
             add(name, title, Content::Bars(chart));
         }
     }

@@ -4,7 +4,7 @@
 
 use crate::encode;
 use crate::error::Result;
-use crate::names::slug;
+use crate::names::valid_name;
 use crate::number;
 use crate::view::chapter::{self, Chapter};
 use crate::view::diagram::{self, Diagram};
@@ -226,7 +226,7 @@ fn groups(parameters: &[Parameter]) -> Vec<(String, Vec<&Parameter>)> {
 
 /// Element id that does not clash with those of chapters and steps.
 fn group_anchor(name: &str) -> String {
-    slug(&format!("parameters {name}"))
+    valid_name(&format!("parameters {name}"))
 }
 
 #[cfg(test)]

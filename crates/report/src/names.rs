@@ -1,30 +1,20 @@
 //! Names that are valid for files, anchors and element ids, whatever the document contains. Two
 //! different names never become the same one within a [`Unique`] set.
 
-use nandscope_result::ResultDocument;
+use nandscope_result::{ResultDocument, slug};
 use std::collections::BTreeSet;
 
 /// Longest name, characters; the rest is cut.
 const LONGEST: usize = 72;
 
-/// Lower-case letters, digits and single hyphens: everything else becomes a hyphen.
-pub fn slug(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        if c.is_ascii_alphanumeric() {
-            out.push(c.to_ascii_lowercase());
-        } else if !out.is_empty() && !out.ends_with('-') {
-            out.push('-');
-        }
-        if out.len() >= LONGEST {
-            break;
-        }
-    }
-    let out = out.trim_end_matches('-');
-    if out.is_empty() {
-        "unnamed".to_string()
-    } else {
-        out.to_string()
+/// The [`slug`] of a text, of at most 72 characters and never empty.
+pub fn valid_name(text: &str) -> String {
+    let mut name = slug(text);
+    name.truncate(LONGEST);
+    name.truncate(name.trim_end_matches('-').len());
+    match name.is_empty() {
+        true => "unnamed".to_string(),
+        false => name,
     }
 }
 
@@ -35,9 +25,9 @@ pub struct Unique {
 }
 
 impl Unique {
-    /// The slug of `text`, followed by a number if it was returned before.
-    pub fn slug(&mut self, text: &str) -> String {
-        let base = slug(text);
+    /// The valid name of `text`, followed by a number if it was returned before.
+    pub fn unique(&mut self, text: &str) -> String {
+        let base = valid_name(text);
         let mut name = base.clone();
         let mut n = 2u64;
         while !self.taken.insert(name.clone()) {
@@ -78,22 +68,22 @@ mod tests {
             ("µs", "s"),
         ];
         for (text, name) in cases {
-            assert_eq!(slug(text), name);
+            assert_eq!(valid_name(text), name);
         }
     }
 
     #[test]
     fn same_names_are_told_apart() {
         let mut unique = Unique::default();
-        assert_eq!(unique.slug("a b"), "a-b");
-        assert_eq!(unique.slug("a/b"), "a-b-2");
-        assert_eq!(unique.slug("A.B"), "a-b-3");
+        assert_eq!(unique.unique("a b"), "a-b");
+        assert_eq!(unique.unique("a/b"), "a-b-2");
+        assert_eq!(unique.unique("A.B"), "a-b-3");
     }
 
     proptest! {
         #[test]
         fn always_fit_for_a_file_name(text in ".*") {
-            let name = slug(&text);
+            let name = valid_name(&text);
             prop_assert!(!name.is_empty() && name.len() <= LONGEST);
             prop_assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'));
             prop_assert!(!name.starts_with('-') && !name.ends_with('-'));

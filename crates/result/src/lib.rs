@@ -26,6 +26,7 @@ pub mod procedure;
 pub mod recording;
 pub mod run_figure;
 pub mod series;
+mod slug;
 mod step;
 pub mod step_id;
 pub mod throughput_profile;
@@ -36,6 +37,7 @@ pub use document::{
 pub use figure::{Figure, Published};
 pub use fio_report::{DEPTH_CLASSES, DepthCounts, FioReport, RateSamples, Spread};
 pub use kind::{EventKind, Level, Operation, Relation, StopReason, TargetKind, ToleranceKind};
+pub use slug::slug;
 pub use step::{
     ADDRESS_UNIT, CANNOT_TELL, Conclusion, Curve, DataColumn, DataRow, DataTable, DirectionResult,
     Event, JobResult, Latency, LatencyStages, Ranked, Series, SteadyState, StepResult,

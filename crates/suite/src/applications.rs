@@ -2,10 +2,11 @@
 //! eight requests outstanding, flushes waited for. What a person would have to wait for.
 
 use crate::ssd_traces::{SETTLE, areas_read, write_areas};
-use crate::step_runner::{Flow, Phase, Pick, SECOND, StepRunner, SuiteError, slug};
+use crate::step_runner::{Flow, Phase, Pick, SECOND, StepRunner, SuiteError};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::runner::Thread;
 use nandscope_measure::target::Target;
+use nandscope_result::slug;
 use nandscope_units::Bytes;
 use nandscope_workload::Pacing;
 use nandscope_workload::trace::{

@@ -2,10 +2,11 @@
 //! copied to the card by 32 threads without buffering, read back after 10 s of idle time, and
 //! deleted, three times over. Bandwidth is the mean of the three passes.
 
-use crate::step_runner::{Flow, Phase, Pick, SECOND, StepRunner, SuiteError, slug};
+use crate::step_runner::{Flow, Phase, Pick, SECOND, StepRunner, SuiteError};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::runner::Thread;
 use nandscope_measure::target::Target;
+use nandscope_result::slug;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::files::{
     CopyJob, CopyOptions, DeletePlan, Direction, ExfatLayout, FileTree, FolderSpec, PlacedTree,

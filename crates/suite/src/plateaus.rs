@@ -10,7 +10,7 @@
 //! A stretch with many empty intervals shows single operations and pauses, not a bandwidth: it is not a plateau of its
 //! own, and a curve that is such a stretch as a whole has none.
 
-use nandscope_infer::flashbench::median;
+use nandscope_units::median;
 
 /// A stretch of about constant bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
 use nandscope_measure::target::Target;
 use nandscope_measure::unwritten;
 use nandscope_result::{
-    Conclusion, DataTable, Figure, Notice, Operation, ResultDocument, StepResult, StopReason,
+    Conclusion, DataTable, Figure, Notice, Operation, ResultDocument, StepResult, StopReason, slug,
 };
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::{Op, OpKind, OpSource, Pacing, TimedOp};
@@ -427,19 +427,6 @@ impl Pick {
 /// The identifier of a figure: mode, then what it is.
 pub(crate) fn id_in_mode(mode: Option<&str>, id: &str) -> String {
     mode.map_or_else(|| id.to_string(), |m| format!("{}.{id}", slug(m)))
-}
-
-/// Lower case, digits and hyphens.
-pub(crate) fn slug(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        if c.is_ascii_alphanumeric() {
-            out.push(c.to_ascii_lowercase());
-        } else if !out.is_empty() && !out.ends_with('-') {
-            out.push('-');
-        }
-    }
-    out.trim_end_matches('-').to_string()
 }
 
 struct Relay<'a> {

@@ -6,7 +6,7 @@ use crate::guest::PhaseStart;
 use crate::layout::{Kind, Layout};
 use crate::recording::Event;
 use nandscope_measure::distribution::Distribution;
-use nandscope_units::{Bytes, Nanos};
+use nandscope_units::{Bytes, Nanos, median};
 use nandscope_workload::OpKind;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -271,16 +271,6 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     }
 }
 
-/// Median; the mean of the middle two values if their number is even.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[n / 2],
-        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
-    }
-}
-
 fn sizes(writes: &[&Event]) -> [f64; 6] {
     let mut counts = [0u64; 6];
     for write in writes {
@@ -329,7 +319,7 @@ fn distance(writes: &[&Event]) -> u64 {
     let distances = writes
         .windows(2)
         .map(|w| w[1].offset.abs_diff(w[0].offset + w[0].length) as f64);
-    median(distances.collect()) as u64
+    median(&distances.collect::<Vec<_>>()) as u64
 }
 
 /// The allocation units of the writes, in order.
@@ -413,9 +403,9 @@ fn per_file(writes: &[&Event], calls: &[&Call], layout: &Layout) -> Option<PerFi
     let files = counts.len();
     Some(PerFile {
         files,
-        writes: median(counts),
-        places: median(places),
-        bytes: median(bytes),
+        writes: median(&counts),
+        places: median(&places),
+        bytes: median(&bytes),
         kinds: met
             .into_iter()
             .filter(|(_, n)| 2 * n > files)

@@ -52,14 +52,7 @@ impl Variant {
 
     /// Part of a cell's name, such as `sections-of-an-au`.
     pub fn slug(&self) -> String {
-        let words: Vec<_> = self
-            .name
-            .to_lowercase()
-            .split(|c: char| !c.is_ascii_alphanumeric())
-            .filter(|word| !word.is_empty())
-            .map(str::to_string)
-            .collect();
-        words.join("-")
+        nandscope_result::slug(&self.name)
     }
 
     /// Suffix of the name of a cell of it: `-` and the slug; empty for the default.

@@ -2,10 +2,11 @@
 //! narrowing down between a block that keeps and one that does not.
 
 use super::medium::Medium;
-use super::places::{gcd, prime_factors};
+use super::places::prime_factors;
 use super::sampling::{Alias, SamplingPass};
 use super::tag::Seen;
 use super::work::{Stage, VerifyError, Work};
+use num_integer::gcd;
 
 /// Between which numbers of blocks the real capacity lies; equal where it is known exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

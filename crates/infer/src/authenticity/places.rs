@@ -137,13 +137,10 @@ pub(crate) fn prime_factors(mut n: u64) -> Vec<u64> {
     factors
 }
 
-pub(crate) fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use num_integer::gcd;
 
     fn tagged(places: &Places, blocks: u64) -> Vec<bool> {
         let mut tagged = vec![false; blocks as usize];

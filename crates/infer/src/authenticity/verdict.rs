@@ -185,7 +185,7 @@ impl Finding {
     fn aliases_agree(&self) -> bool {
         let differences = self.sampling.aliases.iter();
         let differences = differences.map(|a| a.written.abs_diff(a.found));
-        let period = differences.fold(0, super::places::gcd);
+        let period = differences.fold(0, num_integer::gcd);
         period > 64 || self.sampling.readings.iter().all(|r| r.seen.right())
     }
 

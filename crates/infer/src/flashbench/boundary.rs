@@ -2,6 +2,7 @@
 //! of the table, so that recorded runs of real cards are judged as simulated ones are.
 
 use crate::quantile::median;
+use num_integer::gcd;
 use std::cmp::Reverse;
 
 /// One row: reads of one block before, across and after the multiples of `align`.
@@ -226,10 +227,6 @@ pub fn explains(step: &CardStep, families: &[Vec<AlignRow>]) -> bool {
         let violations = high.iter().filter(|high| **high).count();
         violations < 2 || violations * 2 < high.len()
     })
-}
-
-pub(super) fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// The largest change of level among the rows above the page, if it is large enough.

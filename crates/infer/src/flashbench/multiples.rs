@@ -1,8 +1,9 @@
 //! Steps in tables of `flashbench -a` whose boundaries are any sizes, in any order, with any gaps: a boundary is a multiple of a
 //! unit or it is not, so that no row of a table is "above" another one. Pure functions of the table.
 
-use super::boundary::{AlignRow, Certainty, FULL, NOISE, NOISE_US, gcd};
+use super::boundary::{AlignRow, Certainty, FULL, NOISE, NOISE_US};
 use crate::quantile::median;
+use num_integer::gcd;
 
 /// A size that splits the rows in two: reads across its multiples take longer.
 #[derive(Clone, Debug, PartialEq)]

@@ -110,7 +110,7 @@ fn plot(test: &Run, of_each: &[Vec<Run>], names: &[String], ids: &mut Unique) ->
         "" => "Rate of each interval".to_string(),
         title => format!("{title}: rate of each interval"),
     };
-    let id = ids.slug(&format!("consistency {title}"));
+    let id = ids.unique(&format!("consistency {title}"));
     Some(Plot {
         title: capital(&title),
         kind: Kind::Points,

@@ -78,7 +78,7 @@ fn queue_depth(test: &str, points: &[(f64, &Row)], names: &[String], ids: &mut U
         "Speed"
     };
     over_lines(
-        &ids.slug(&title),
+        &ids.unique(&title),
         &crate::names::capital(&title),
         Kind::Curve,
         Axis {
@@ -116,7 +116,7 @@ pub fn latencies(
             })
             .collect();
         if lines.len() > 1 && plots.len() < MOST_LATENCIES {
-            let id = ids.slug(&format!("latency {test}"));
+            let id = ids.unique(&format!("latency {test}"));
             plots.push(latency(&id, test, &lines));
         }
     }

@@ -4,10 +4,9 @@ use super::hosts::Alignment;
 use super::row::Row;
 use super::{Basis, efficiency, price};
 use crate::error::{ReportError, Result};
-use crate::names::slug;
 use crate::view::matrix::{ANSWER, is_answer};
 use crate::view::{published, ranking};
-use nandscope_result::{Figure, ResultDocument, figure_id};
+use nandscope_result::{Figure, ResultDocument, figure_id, slug};
 use std::collections::BTreeMap;
 
 /// Identifier without the mode before it.

@@ -12,7 +12,7 @@ mod tests_of;
 mod unusual;
 
 use crate::error::Result;
-use crate::names::{Unique, slug};
+use crate::names::{Unique, valid_name};
 use nandscope_files::{Access, create_folder, create_folder_in, write_in};
 use nandscope_result::ResultDocument;
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ pub fn drive_name(document: &ResultDocument) -> String {
         None if target.model.is_empty() => target.name.clone(),
         None => target.model.clone(),
     };
-    slug(&text)
+    valid_name(&text)
 }
 
 /// Price of the target of a result; `None` if it is not on the shelf, or has no price.
@@ -101,12 +101,12 @@ pub fn price_of(document: &ResultDocument, shelf: &[Drive]) -> Option<Price> {
 
 /// Text as the name of a drive: lower-case letters, digits and hyphens.
 pub fn name_of(text: &str) -> String {
-    slug(text)
+    valid_name(text)
 }
 
 /// The file name, without its ending, under which a drive keeps its result of a procedure.
 pub fn procedure_name(document: &ResultDocument) -> String {
-    slug(&document.procedure)
+    valid_name(&document.procedure)
 }
 
 /// Titles of the drives; a title that several share is followed by the name.
@@ -128,7 +128,7 @@ fn links(drives: &[Drive]) -> Vec<Vec<String>> {
         .iter()
         .map(|drive| {
             let name = |r| format!("{} {}", drive.name, procedure_name(r));
-            let pages = drive.results.iter().map(|r| names.slug(&name(r)));
+            let pages = drive.results.iter().map(|r| names.unique(&name(r)));
             pages.map(|page| format!("drives/{page}.html")).collect()
         })
         .collect()

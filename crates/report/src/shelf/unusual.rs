@@ -5,6 +5,7 @@
 use crate::compare::Row;
 use crate::compare::selection::charted;
 use crate::number::short;
+use nandscope_units::median;
 
 /// Largest number of figures of one kind that are compared.
 const MOST_OF_A_KIND: usize = 8;
@@ -70,7 +71,7 @@ fn sentence(row: &Row, i: usize, similar: &[usize]) -> Option<(f64, String)> {
     }
     others.sort_by(f64::total_cmp);
     let (least, greatest) = (*others.first()?, *others.last()?);
-    let ratio = own / median(&others)?;
+    let ratio = own / median(&others);
     let far = ratio.max(1.0 / ratio);
     let outside = own < least || own > greatest;
     if !outside || far < FAR || !far.is_finite() {
@@ -86,16 +87,6 @@ fn sentence(row: &Row, i: usize, similar: &[usize]) -> Option<(f64, String)> {
         crate::number::with_unit(greatest, &row.unit)
     );
     Some((far, text))
-}
-
-/// The middle of sorted values, or the mean of the two in the middle.
-fn median(sorted: &[f64]) -> Option<f64> {
-    let middle = sorted.len() / 2;
-    let upper = *sorted.get(middle)?;
-    match sorted.len() % 2 {
-        1 => Some(upper),
-        _ => Some((*sorted.get(middle.checked_sub(1)?)? + upper) / 2.0),
-    }
 }
 
 #[cfg(test)]

@@ -212,7 +212,7 @@ fn chapter(
     } else {
         title
     };
-    let anchor = names.slug(&format!("chapter {shown}"));
+    let anchor = names.unique(&format!("chapter {shown}"));
     let parts = modes
         .iter()
         .map(|mode| {
@@ -256,7 +256,7 @@ fn chapter(
 
 fn part(chapter: &str, mode: Option<&str>, steps: &[&StepResult], names: &mut Unique) -> Part {
     let mode = mode.unwrap_or_default();
-    let anchor = names.slug(&format!("{chapter} {mode} part"));
+    let anchor = names.unique(&format!("{chapter} {mode} part"));
     let with_series = steps.iter().filter(|s| !s.series.is_empty()).count();
     let many = with_series > UNFOLDED;
     let time_lines = if many {

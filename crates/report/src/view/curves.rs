@@ -4,7 +4,7 @@
 use super::plot::{Axis, Kind, Line, Mark, Plot};
 use super::statements::Paragraph;
 use super::table::{Samples, Table};
-use crate::names::{Unique, capital, slug};
+use crate::names::{Unique, capital, valid_name};
 use crate::number::{short, with_unit};
 use nandscope_result::{Curve, ResultDocument, StepResult};
 
@@ -143,11 +143,11 @@ fn plot(step: &StepResult, curves: &[&Curve], names: &mut Unique) -> Plot {
         })
         .collect();
     Plot {
-        id: names.slug(&format!("{} {title}", step.id)),
+        id: names.unique(&format!("{} {title}", step.id)),
         title,
         kind: Kind::Curve,
         // Plots of a group share their axis, so that it must be of one quantity.
-        group: slug(&format!("{} {} {} curves", step.id, x.0, x.1)),
+        group: valid_name(&format!("{} {} {} curves", step.id, x.0, x.1)),
         x: Axis {
             name: capital(&x.0),
             unit: x.1,

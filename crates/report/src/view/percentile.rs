@@ -3,7 +3,7 @@
 
 use super::plot::{Axis, Band, Kind, Line, Plot};
 use super::table::{Samples, Table};
-use crate::names::{Unique, slug};
+use crate::names::{Unique, valid_name};
 use nandscope_result::{DirectionResult, ResultDocument, StepResult};
 
 /// Most lines in one plot; more cannot be distinguished.
@@ -146,10 +146,10 @@ fn plot(step: &StepResult, title: &str, tests: &[&Test], names: &mut Unique) -> 
     }
     let table = Table::align(&samples);
     Plot {
-        id: names.slug(&format!("{} {title}", step.id)),
+        id: names.unique(&format!("{} {title}", step.id)),
         title: title.to_string(),
         kind: Kind::Percentile,
-        group: format!("{}-latency", slug(&step.id)),
+        group: format!("{}-latency", valid_name(&step.id)),
         x: Axis {
             name: "Percentile".into(),
             unit: "%".into(),

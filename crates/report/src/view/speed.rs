@@ -3,9 +3,9 @@
 
 use super::headline::{self, Headline, Purpose};
 use super::statements::{Overview, Paragraph, tile};
-use crate::names::{capital, slug};
+use crate::names::capital;
 use crate::number::{short, with_unit};
-use nandscope_result::{Figure, JobResult, Operation, ResultDocument, StepResult};
+use nandscope_result::{Figure, JobResult, Operation, ResultDocument, StepResult, slug};
 
 /// Rates of one mode.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use super::matrix::Matrix;
 use super::plot::{Plot, ROWS_OF_A_PLOT};
 use super::{collection, curves, percentile, time};
-use crate::names::{Unique, slug};
+use crate::names::{Unique, valid_name};
 use crate::number;
 use nandscope_result::{JobResult, Operation, StepResult};
 
@@ -75,7 +75,7 @@ impl Step {
             .collect();
         Step {
             title: step.title.clone(),
-            anchor: names.slug(&format!("step {}", step.id)),
+            anchor: names.unique(&format!("step {}", step.id)),
             description: step.description.clone(),
             // A step of many measurements, each on a clock of its own, has no time of its own.
             duration: if step.end_s > step.start_s {
@@ -208,5 +208,5 @@ pub fn plots_for_files(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
 
 /// Element id of the step with this identifier, as far as it is not taken twice.
 pub fn step_anchor(id: &str) -> String {
-    slug(&format!("step {id}"))
+    valid_name(&format!("step {id}"))
 }

@@ -3,7 +3,7 @@
 
 use super::plot::{Axis, Kind, Line, Mark, Plot};
 use super::table::{Samples, Table};
-use crate::names::{Unique, capital, slug};
+use crate::names::{Unique, capital, valid_name};
 use nandscope_result::{ADDRESS_UNIT, Operation, Series, StepResult, series};
 
 /// Units in the order of their plots; others follow.
@@ -35,7 +35,7 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
         .collect();
     plots(
         &tracks,
-        &slug(&step.id),
+        &valid_name(&step.id),
         "since start of step",
         length,
         &marks,
@@ -174,7 +174,7 @@ fn plots(
                 (Kind::Time, Table::align(&samples), y)
             };
             Plot {
-                id: names.slug(&format!("{group} {name}")),
+                id: names.unique(&format!("{group} {name}")),
                 title: capital(&name),
                 kind,
                 group: group.to_string(),

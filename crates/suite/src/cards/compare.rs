@@ -7,8 +7,8 @@ use crate::flashbench::{
     open_units,
 };
 use crate::probe::{Probe, ProbeError};
-use nandscope_infer::flashbench::median;
 use nandscope_measure::target::Target;
+use nandscope_units::median;
 use nandscope_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 

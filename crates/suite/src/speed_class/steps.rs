@@ -4,9 +4,9 @@ use super::application::{self, Application, CLASSES, SEQUENTIAL_MB_PER_S};
 use super::class::Class;
 use super::recording::{Areas, Fragmented, fragmented, unfragmented, update_times};
 use crate::flashbench::{columns, size};
-use crate::step_runner::{Flow, Pick, StepRunner, SuiteError, slug};
+use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
-use nandscope_result::{Conclusion, DataRow, DataTable};
+use nandscope_result::{Conclusion, DataRow, DataTable, slug};
 
 const SECTION: &str = "Speed classes";
 /// Areas that are recorded into.

@@ -4,6 +4,7 @@ use super::error::Problem;
 use super::model::{BlockSizes, Job};
 use super::verify::VerifyMethod::Sha512;
 use crate::OpKind;
+use num_integer::gcd;
 
 impl Job {
     /// Bytes of the job's writes that have a header of their own: `verify_interval`, if the block sizes are
@@ -49,14 +50,6 @@ impl Job {
 
 /// Bytes.
 const SECTOR: u32 = 512;
-
-/// The largest number that divides both.
-fn gcd(a: u32, b: u32) -> u32 {
-    match b {
-        0 => a,
-        _ => gcd(b, a % b),
-    }
-}
 
 /// Checks that the header and data of a part fit into it; returns the option that is wrong.
 pub(super) fn check(job: &Job) -> Option<(&'static str, Problem)> {

@@ -2,6 +2,7 @@
 //! spread over the region by [`Scatter`], so that the hot blocks do not lie side by side.
 
 use super::Random;
+use num_integer::gcd;
 
 /// Draws are repeated at most so often: parameters that are not numbers must not hang a program.
 const MAX_TRIES: u32 = 10_000;
@@ -171,14 +172,6 @@ impl Scatter {
         let place = u128::from(self.first) + u128::from(rank) * u128::from(self.stride);
         (place % u128::from(self.n)) as u64
     }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    let (mut a, mut b) = (a, b);
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The commands that make each file system, with options that follow from page and allocation unit.
 
-use super::{Advice, first, gcd};
+use super::{Advice, first};
 use crate::probe::size;
+use num_integer::gcd;
 
 /// A segment of F2FS.
 const SEGMENT: u64 = 2 << 20;

@@ -103,10 +103,6 @@ fn unranked_is_made(purpose: Purpose) -> bool {
 /// The file systems in order of how usual they are, for a card of which nothing is known by which they could be ranked.
 const UNRANKED: [&str; 5] = ["ext4", "F2FS", "NILFS2", "exFAT", "FAT32"];
 
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
 /// The name of the first partition of a device.
 fn first(device: &str) -> String {
     let digit = device.ends_with(|c: char| c.is_ascii_digit());

@@ -156,7 +156,7 @@ mod tests {
                 path: path.iter().map(|p| (*p).to_string()).collect(),
             });
             document.figures.push(Figure {
-                id: format!("{}.cdm.fresh.seq1m-q8t1.read", crate::names::slug(name)),
+                id: format!("{}.cdm.fresh.seq1m-q8t1.read", nandscope_result::slug(name)),
                 title: "SEQ1M Q8T1 read, fresh".into(),
                 mode: Some((*name).into()),
                 value: *value,
