@@ -2,8 +2,6 @@
 
 pub mod about;
 pub mod folder;
-mod http;
-mod serve;
 
 use crate::claims::FileClaims;
 use crate::confine::Confine;
@@ -24,8 +22,7 @@ Examples:
   nandscope shelf add result.json --price 59.90 --currency EUR \\
     --photo card.jpg --notes 'Bought in May'
   nandscope shelf list
-  nandscope shelf site -o site/   then open site/index.html; no server is needed
-  nandscope shelf serve           http://127.0.0.1:8020/, always up to date";
+  nandscope shelf site -o site/   then open site/index.html; no server is needed";
 
 /// Arguments of `nandscope shelf`.
 #[derive(Debug, Args)]
@@ -43,8 +40,6 @@ enum Action {
     List(List),
     /// Write a site of static pages: all drives, each report, any two drives compared
     Site(Site),
-    /// Serve that site on this machine, up to date with the shelf, until Ctrl-C
-    Serve(serve::Serve),
 }
 
 #[derive(Debug, Args)]
@@ -90,14 +85,11 @@ struct Site {
 /// # Errors
 /// `Exit::File` if a result, the shelf or the site cannot be read or written; `Exit::Usage` if one of them is invalid.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
-    if !matches!(arguments.action, Action::Serve(_)) {
-        Interrupt::listen()?.end_at_once();
-    }
+    Interrupt::listen()?.end_at_once();
     match arguments.action {
         Action::Add(add) => add_all(&add, console),
         Action::List(list) => show(&list, console),
         Action::Site(site) => write(&site, console),
-        Action::Serve(serve) => serve::run(&serve, console),
     }
 }
 

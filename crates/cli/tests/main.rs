@@ -57,7 +57,6 @@ mod serve_guest;
 mod serve_hostile;
 mod serve_killed;
 mod shelf;
-mod shelf_serve;
 mod signal_moments;
 mod signals;
 mod support;

@@ -16,7 +16,6 @@ use crate::names::{Unique, valid_name};
 use nandscope_files::{Access, create_folder, create_folder_in, write_in};
 use nandscope_result::ResultDocument;
 use std::path::{Path, PathBuf};
-use tests_of::TestSet;
 
 pub use crate::compare::Price;
 pub use crate::view::author::{Author, Photo};
@@ -134,64 +133,8 @@ fn links(drives: &[Drive]) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// A site whose pages are made one by one.
-pub struct Site<'a> {
-    drives: &'a [Drive],
-    titles: Vec<String>,
-    links: Vec<Vec<String>>,
-    sets: Vec<TestSet<'a>>,
-}
-
-impl<'a> Site<'a> {
-    /// The site of some drives.
-    pub fn of(drives: &'a [Drive]) -> Self {
-        Site {
-            drives,
-            titles: titles(drives),
-            links: links(drives),
-            sets: tests_of::sets(drives),
-        }
-    }
-
-    /// Links to all pages, relative to the index, which is the first.
-    pub fn pages(&self) -> Vec<&str> {
-        let own = [INDEX, COMPARISON].into_iter();
-        own.chain(self.links.iter().flatten().map(String::as_str))
-            .collect()
-    }
-
-    /// The page at a link; `None` if the shelf has no such page.
-    ///
-    /// # Errors
-    /// `ReportError` if the page cannot be rendered.
-    pub fn page(&self, link: &str) -> Result<Option<String>> {
-        let (titles, links, sets) = (&self.titles, &self.links, &self.sets);
-        match link {
-            INDEX => index::page(self.drives, titles, links, sets).map(Some),
-            COMPARISON => pair::page(self.drives, titles, links, sets).map(Some),
-            _ => self.report(link),
-        }
-    }
-
-    /// The report at a link.
-    fn report(&self, link: &str) -> Result<Option<String>> {
-        for (i, drive) in self.drives.iter().enumerate() {
-            let own = self.links.get(i).into_iter().flatten();
-            let Some(j) = own.into_iter().position(|l| l == link) else {
-                continue;
-            };
-            let Some(document) = drive.results.get(j) else {
-                continue;
-            };
-            let context = drive_page::context(drive, i, j, &self.links, &self.titles, &self.sets);
-            return crate::html::render_among(document, &context).map(Some);
-        }
-        Ok(None)
-    }
-}
-
 /// Link to the page of all drives.
-pub const INDEX: &str = "index.html";
+const INDEX: &str = "index.html";
 /// Link to the page that compares two drives.
 const COMPARISON: &str = "compare.html";
 
@@ -203,12 +146,19 @@ const COMPARISON: &str = "compare.html";
 pub fn write_site(drives: &[Drive], dir: &Path) -> Result<Vec<PathBuf>> {
     create_folder(dir)?;
     create_folder_in(dir, Path::new("drives"))?;
-    let site = Site::of(drives);
+    let (titles, links, sets) = (titles(drives), links(drives), tests_of::sets(drives));
     let mut written = Vec::new();
-    for link in site.pages() {
-        if let Some(text) = site.page(link)? {
-            write_in(dir, Path::new(link), text.as_bytes(), Access::Usual)?;
-            written.push(dir.join(link));
+    let mut write = |link: &str, page: String| -> Result<()> {
+        write_in(dir, Path::new(link), page.as_bytes(), Access::Usual)?;
+        written.push(dir.join(link));
+        Ok(())
+    };
+    write(INDEX, index::page(drives, &titles, &links, &sets)?)?;
+    write(COMPARISON, pair::page(drives, &titles, &links, &sets)?)?;
+    for (i, (drive, own)) in drives.iter().zip(&links).enumerate() {
+        for (j, (document, link)) in drive.results.iter().zip(own).enumerate() {
+            let context = drive_page::context(drive, i, j, &links, &titles, &sets);
+            write(link, crate::html::render_among(document, &context)?)?;
         }
     }
     Ok(written)
