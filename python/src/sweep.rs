@@ -9,7 +9,7 @@ use crate::job::overrides_of;
 use crate::overrides;
 use nandscope_device::break_if;
 use nandscope_experiment::memory;
-use nandscope_experiment::run::{RunOptions, Unobserved};
+use nandscope_experiment::run::RunOptions;
 use nandscope_result::{ResultDocument, json};
 use nandscope_suite::at_once;
 use nandscope_sweep::table::Outcome;
@@ -134,7 +134,7 @@ impl SweepPoint {
         let device = device.take()?;
         background::run(py, progress, move |watch| {
             let stop = || watch.stops();
-            let document = own.point.run_on(device, &mut Unobserved, &stop);
+            let document = own.point.run_on(device, &mut (), &stop);
             match document.map_err(of_point)? {
                 Some(document) => measured(&document, &own.metrics),
                 None => Err(Failure::input("interrupted")),

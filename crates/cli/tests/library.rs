@@ -5,7 +5,7 @@ use nandscope_device::Device;
 use nandscope_device::profile::library::{self, DEVICES};
 use nandscope_report::shelf::{LIBRARY_TESTS, LibraryTest, fastest_mode, library_table};
 use nandscope_result::ResultDocument;
-use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved, at_once};
+use nandscope_suite::{Procedure, ReviewOptions, SimSpec, at_once};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -74,9 +74,7 @@ fn measured((procedure, quick, name): (Procedure, bool, &str)) -> ResultDocument
     if procedure == Procedure::SpeedClass {
         options.modes = vec![fastest(&spec)];
     }
-    procedure
-        .run(&spec, &options, &mut Unobserved, &|| false)
-        .unwrap()
+    procedure.run(&spec, &options, &mut (), &|| false).unwrap()
 }
 
 /// The lines of the results of one test, each quick or whole, with the heading.

@@ -3,7 +3,7 @@
 
 use crate::support::{Folder, tiny};
 use nandscope_experiment::jobs::Jobs;
-use nandscope_experiment::run::{RunOptions, SimulatedTarget, Unobserved, run_jobs};
+use nandscope_experiment::run::{RunOptions, SimulatedTarget, run_jobs};
 use nandscope_experiment::{OpenOptions, open};
 use nandscope_result::{ResultDocument, json};
 
@@ -58,7 +58,7 @@ fn the_command_and_the_library_give_the_same_bytes() {
             precondition: precondition.parse().unwrap(),
             ..RunOptions::new("job.fio")
         };
-        let run = run_jobs(&mut simulated, &jobs, &options, &mut Unobserved, &|| false).unwrap();
+        let run = run_jobs(&mut simulated, &jobs, &options, &mut (), &|| false).unwrap();
         assert_eq!(without_wall(by_command), without_wall(run.document));
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use nandscope_experiment::jobs::Jobs;
-//! use nandscope_experiment::run::{RunOptions, SimulatedTarget, Unobserved, run_jobs};
+//! use nandscope_experiment::run::{RunOptions, SimulatedTarget, run_jobs};
 //! use nandscope_experiment::{OpenOptions, open};
 //!
 //! let options = OpenOptions {
@@ -20,7 +20,7 @@
 //! let (about, device) = open("sim:reference-nvme-64gb", &options)?;
 //! let mut target = SimulatedTarget::new(about, device);
 //! let jobs = Jobs::parse("read.fio", "[read]\nrw=randread\nbs=4k\nsize=1g\nnumber_ios=100\n", &[])?;
-//! let run = run_jobs(&mut target, &jobs, &RunOptions::new("read.fio"), &mut Unobserved, &|| false)?;
+//! let run = run_jobs(&mut target, &jobs, &RunOptions::new("read.fio"), &mut (), &|| false)?;
 //! assert!(run.document.complete);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

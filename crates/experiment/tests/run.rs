@@ -2,8 +2,7 @@
 
 use nandscope_experiment::jobs::Jobs;
 use nandscope_experiment::run::{
-    Ending, Observer, Phase, Progress, RunObserver, RunOptions, SimulatedTarget, Unobserved,
-    run_jobs,
+    Ending, Observer, Phase, Progress, RunObserver, RunOptions, SimulatedTarget, run_jobs,
 };
 use nandscope_experiment::{ErrorClass, OpenOptions, open};
 use nandscope_measure::steps::Attachment;
@@ -90,7 +89,7 @@ fn a_run_that_is_stopped_keeps_what_was_measured() {
         &mut target(&OpenOptions::default()),
         &jobs,
         &RunOptions::new("t.fio"),
-        &mut Unobserved,
+        &mut (),
         &stop,
     )
     .unwrap();
@@ -115,9 +114,7 @@ fn what_cannot_run_is_an_error_of_its_class() {
         ("[a]\nsize=1t\n", ErrorClass::Usage, "size"),
     ] {
         let mut target = target(&OpenOptions::default());
-        let run = run_jobs(&mut target, &jobs(text), &options, &mut Unobserved, &|| {
-            false
-        });
+        let run = run_jobs(&mut target, &jobs(text), &options, &mut (), &|| false);
         let error = run.unwrap_err();
         assert_eq!(error.class(), class, "{text}");
         assert!(error.to_string().contains(part), "{error}");
@@ -135,7 +132,7 @@ fn an_override_is_in_the_result() {
     let run = |mut target: SimulatedTarget| {
         let jobs = jobs("[a]\nsize=64k\n");
         let options = RunOptions::new("t.fio");
-        let run = run_jobs(&mut target, &jobs, &options, &mut Unobserved, &|| false);
+        let run = run_jobs(&mut target, &jobs, &options, &mut (), &|| false);
         run.unwrap().document.target
     };
     let (plain, overridden) = (run(plain), run(overridden));

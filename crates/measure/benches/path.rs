@@ -6,7 +6,7 @@
 
 use nandscope_device::profile::library;
 use nandscope_device::{Device, Fill};
-use nandscope_measure::runner::{Silent, Thread, run_group};
+use nandscope_measure::runner::{Thread, run_group};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
 use nandscope_workload::job::JobFile;
@@ -60,7 +60,7 @@ fn measure(target: &mut SimTarget, options: &str) -> f64 {
     };
     let threads = vec![Thread::new(Box::new(generator), job.pacing.clone(), 0)];
     let start = Instant::now();
-    let outcome = run_group(target, threads, None, &mut Silent, &|| false);
+    let outcome = run_group(target, threads, None, &mut (), &|| false);
     let elapsed = start.elapsed();
     let operations: u64 = outcome
         .iter()

@@ -3,7 +3,7 @@
 //! `cargo bench -p nandscope-measure --bench runner`. The aim is 8 million operations per second
 //! and more at queue depth 32 on one thread.
 
-use nandscope_measure::runner::{Silent, Thread, run_group};
+use nandscope_measure::runner::{Thread, run_group};
 use nandscope_measure::target::Target;
 use nandscope_test_support::{MockTarget, NullTarget};
 use nandscope_units::random::Lcg64;
@@ -71,7 +71,7 @@ fn measure(target: &mut impl Target, depth: u32, limit: RateLimit) -> f64 {
     };
     let threads = vec![Thread::new(Box::new(source), pacing, 0)];
     let begin = Instant::now();
-    let outcome = run_group(target, threads, None, &mut Silent, &|| false);
+    let outcome = run_group(target, threads, None, &mut (), &|| false);
     let elapsed = begin.elapsed();
     let operations: u64 = outcome
         .iter()

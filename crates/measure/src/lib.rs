@@ -13,7 +13,7 @@
 //! ```
 //! use nandscope_device::profile::library;
 //! use nandscope_device::{Device, Fill};
-//! use nandscope_measure::runner::{Silent, Thread, run_group};
+//! use nandscope_measure::runner::{Thread, run_group};
 //! use nandscope_measure::sim::SimTarget;
 //! use nandscope_workload::job::JobFile;
 //! use nandscope_workload::pattern::Generator;
@@ -27,7 +27,7 @@
 //! let job = &file.jobs[0];
 //! let operations = Generator::new(job, 0, drive.capacity(), 1)?;
 //! let thread = Thread::new(Box::new(operations), job.pacing.clone(), 0);
-//! let run = run_group(&mut SimTarget::new(drive), vec![thread], None, &mut Silent, &|| false)?;
+//! let run = run_group(&mut SimTarget::new(drive), vec![thread], None, &mut (), &|| false)?;
 //!
 //! let (_, reads) = run.groups[0].record.present().next().unwrap();
 //! assert_eq!(reads.latency.count(), 1000);

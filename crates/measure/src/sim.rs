@@ -217,7 +217,7 @@ mod tests {
     /// The text of a step on a fresh reference device.
     fn simulated_step(seed: u64) -> String {
         use crate::build::{StepMeta, step_result};
-        use crate::runner::{Ending, Silent, Thread, run_group};
+        use crate::runner::{Ending, Thread, run_group};
         use nandscope_device::profile::library;
         use nandscope_workload::{Op, OpSource, Pacing, TimedOp};
 
@@ -253,7 +253,7 @@ mod tests {
             ..Pacing::default()
         };
         let threads = vec![Thread::new(Box::new(WriteThenRead(0)), pacing, 0)];
-        let outcome = run_group(&mut target, threads, None, &mut Silent, &|| false).unwrap();
+        let outcome = run_group(&mut target, threads, None, &mut (), &|| false).unwrap();
         assert_eq!(outcome.ending, Ending::Complete);
         let step = step_result(&outcome, StepMeta::default(), &[]);
         let kinds = step.jobs[0].directions.iter();

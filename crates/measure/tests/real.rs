@@ -3,7 +3,7 @@
 
 use nandscope_measure::real::{Access, EngineChoice, Options, RealTarget, Volume, fill_holes};
 use nandscope_measure::recorder::Direction;
-use nandscope_measure::runner::{Ending, GroupOutcome, OnError, Silent, Thread, run_group};
+use nandscope_measure::runner::{Ending, GroupOutcome, OnError, Thread, run_group};
 use nandscope_measure::target::{Load, Outcome, Reply, Request, Target};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::job::JobFile;
@@ -70,7 +70,7 @@ fn threads(text: &str, capacity: Bytes) -> Vec<Thread> {
 }
 
 fn run(target: &mut RealTarget, threads: Vec<Thread>) -> GroupOutcome {
-    let outcome = run_group(target, threads, None, &mut Silent, &|| false).unwrap();
+    let outcome = run_group(target, threads, None, &mut (), &|| false).unwrap();
     adds_up(&outcome);
     outcome
 }
@@ -304,7 +304,7 @@ fn a_stop_ends_all_threads_and_keeps_what_was_measured() {
             .collect();
         let begin = std::time::Instant::now();
         let stop = || begin.elapsed().as_millis() > 200;
-        let outcome = run_group(&mut target, all, None, &mut Silent, &stop).unwrap();
+        let outcome = run_group(&mut target, all, None, &mut (), &stop).unwrap();
         adds_up(&outcome);
         assert_eq!(outcome.ending, Ending::Interrupted);
         assert!(operations(&outcome, Direction::Read) > 0);

@@ -3,7 +3,6 @@
 //! the one in question is zero, so that nothing can be fitted.
 
 use crate::jobs::phase;
-use crate::options::Unobserved;
 use crate::progress::StepWatcher;
 use crate::spec::{SimSpec, library_host};
 use crate::step_runner::{StepRunner, SuiteError};
@@ -264,7 +263,7 @@ fn measured(
     }
     let mut document =
         ResultDocument::begin("closed forms", String::new(), SEED, Default::default());
-    let mut unobserved = Unobserved;
+    let mut unobserved = ();
     let mut watcher = StepWatcher::new(&mut unobserved, "", 0, 1);
     let mut runner = StepRunner::new(
         SimTarget::new(device),

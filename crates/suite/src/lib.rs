@@ -45,7 +45,7 @@ mod sustained;
 
 pub use fill::fill_target;
 pub use nandscope_infer::timed as probe;
-pub use options::{Earlier, ReviewObserver, ReviewOptions, Unobserved};
+pub use options::{Earlier, ReviewObserver, ReviewOptions};
 pub use procedure::Procedure;
 pub use real::review_target;
 #[cfg(target_os = "linux")]

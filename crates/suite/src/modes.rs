@@ -128,7 +128,6 @@ impl<'a> Turns<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Unobserved;
     use nandscope_units::Nanos;
     use std::cell::Cell;
 
@@ -146,25 +145,18 @@ mod tests {
             ..ReviewOptions::default()
         };
         let done = Cell::new(false);
-        run(
-            &spec,
-            &options,
-            "test",
-            &mut Unobserved,
-            &|| false,
-            |runner| {
-                if done.replace(true) || at_once {
-                    return Err(SuiteError::Step {
-                        step: "Second".to_string(),
-                        problem: "the device is worn out".to_string(),
-                    });
-                }
-                runner.begin_step("first", "First", "Test", String::new(), 1);
-                let flow = runner.idle(Nanos::from_secs(1));
-                runner.end_step();
-                flow
-            },
-        )
+        run(&spec, &options, "test", &mut (), &|| false, |runner| {
+            if done.replace(true) || at_once {
+                return Err(SuiteError::Step {
+                    step: "Second".to_string(),
+                    problem: "the device is worn out".to_string(),
+                });
+            }
+            runner.begin_step("first", "First", "Test", String::new(), 1);
+            let flow = runner.idle(Nanos::from_secs(1));
+            runner.end_step();
+            flow
+        })
     }
 
     #[test]

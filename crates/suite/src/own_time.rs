@@ -47,7 +47,6 @@ pub(crate) fn in_own_time<T: Target>(
 mod tests {
     use super::*;
     use crate::document::empty;
-    use crate::options::Unobserved;
     use nandscope_result::TargetInfo;
     use nandscope_test_support::MockTarget;
     use nandscope_units::{Bytes, Nanos};
@@ -58,24 +57,17 @@ mod tests {
         let options = ReviewOptions::default();
         let document = empty("a test".into(), TargetInfo::default(), &options, "test", "");
         let stop = || false;
-        in_own_time(
-            target,
-            document,
-            &options,
-            &mut Unobserved,
-            &stop,
-            |runner| {
-                if succeeds {
-                    runner.begin_step("first", "First", "Test", String::new(), 1);
-                    let _: Flow = runner.idle(Nanos::from_secs(1))?;
-                    runner.end_step();
-                }
-                Err(SuiteError::Step {
-                    step: "Second".to_string(),
-                    problem: "the card is gone".to_string(),
-                })
-            },
-        )
+        in_own_time(target, document, &options, &mut (), &stop, |runner| {
+            if succeeds {
+                runner.begin_step("first", "First", "Test", String::new(), 1);
+                let _: Flow = runner.idle(Nanos::from_secs(1))?;
+                runner.end_step();
+            }
+            Err(SuiteError::Step {
+                step: "Second".to_string(),
+                problem: "the card is gone".to_string(),
+            })
+        })
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The drives of the SM2262EN page side by side, compared with the ratios that it prints.
 
 use nandscope_result::ResultDocument;
-use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved};
+use nandscope_suite::{Procedure, ReviewOptions, SimSpec};
 
 fn figure(document: &ResultDocument, id: &str) -> f64 {
     let figures = document.steps.iter().flat_map(|s| &s.figures);
@@ -19,7 +19,7 @@ fn the_printed_ratios_hold() {
         ..ReviewOptions::default()
     };
     let document = Procedure::SsdPeers
-        .run(&spec, &options, &mut Unobserved, &|| false)
+        .run(&spec, &options, &mut (), &|| false)
         .unwrap();
     assert!(document.complete);
     let over = |id: &str, drive: &str| figure(&document, &format!("{id}.over-{drive}"));

@@ -3,7 +3,7 @@
 
 use nandscope_device::profile::parse_profile;
 use nandscope_result::ResultDocument;
-use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved};
+use nandscope_suite::{Procedure, ReviewOptions, SimSpec};
 
 /// The Kingston A2000 with a 64th of the word lines, everything else in proportion.
 fn small() -> SimSpec {
@@ -39,7 +39,7 @@ fn fill(quick: bool) -> ResultDocument {
         ..ReviewOptions::default()
     };
     Procedure::Fill
-        .run(&small(), &options, &mut Unobserved, &|| false)
+        .run(&small(), &options, &mut (), &|| false)
         .unwrap()
 }
 

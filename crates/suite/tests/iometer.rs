@@ -3,13 +3,13 @@
 
 use nandscope_result::ResultDocument;
 use nandscope_result::json::to_json;
-use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved, facts};
+use nandscope_suite::{Procedure, ReviewOptions, SimSpec, facts};
 use std::cell::Cell;
 
 fn measure(device: &str, options: &ReviewOptions) -> ResultDocument {
     let spec = SimSpec::library(device).unwrap();
     Procedure::Iometer
-        .run(&spec, options, &mut Unobserved, &|| false)
+        .run(&spec, options, &mut (), &|| false)
         .unwrap()
 }
 
@@ -146,7 +146,7 @@ fn what_is_stopped_is_kept_and_marked() {
         asked.get() > 3
     };
     let document = Procedure::Iometer
-        .run(&spec, &quick(), &mut Unobserved, &stop)
+        .run(&spec, &quick(), &mut (), &stop)
         .unwrap();
     assert!(!document.complete);
     assert_eq!(ports(&document), ["PCIe slot"]);

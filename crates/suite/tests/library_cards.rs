@@ -2,7 +2,7 @@
 //! concludes is what was published of the real card, though it is told nothing of the profile.
 
 use nandscope_result::ResultDocument;
-use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved};
+use nandscope_suite::{Procedure, ReviewOptions, SimSpec};
 
 fn run(device: &str) -> ResultDocument {
     let options = ReviewOptions {
@@ -11,7 +11,7 @@ fn run(device: &str) -> ResultDocument {
     };
     let spec = SimSpec::library(device).unwrap();
     Procedure::Flashbench
-        .run(&spec, &options, &mut Unobserved, &|| false)
+        .run(&spec, &options, &mut (), &|| false)
         .unwrap()
 }
 

@@ -6,9 +6,7 @@ use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
 use nandscope_result::ResultDocument;
 use nandscope_result::json::to_json;
-use nandscope_suite::{
-    Earlier, Procedure, ReviewObserver, ReviewOptions, SimSpec, Unobserved, review_target,
-};
+use nandscope_suite::{Earlier, Procedure, ReviewObserver, ReviewOptions, SimSpec, review_target};
 use nandscope_units::Nanos;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -91,7 +89,7 @@ fn review<T: Target>(
 #[test]
 fn on_a_target_that_keeps_its_state_no_step_is_done_twice() {
     let spec = SimSpec::library("sm2708-250gb").unwrap();
-    let whole = review(target(&spec), &spec, &quick(), &mut Unobserved, &|| false);
+    let whole = review(target(&spec), &spec, &quick(), &mut (), &|| false);
     for done in [2, 13] {
         /// Stops after so many steps.
         struct Until<'a>(&'a Cell<bool>, usize, &'a RefCell<Option<ResultDocument>>);

@@ -4,7 +4,7 @@
 use nandscope_device::profile::{library, parse_profile};
 use nandscope_result::json::to_json;
 use nandscope_result::{Operation, ResultDocument, StopReason};
-use nandscope_suite::{ReviewObserver, ReviewOptions, SimSpec, SuiteError, Unobserved, review};
+use nandscope_suite::{ReviewObserver, ReviewOptions, SimSpec, SuiteError, review};
 use nandscope_units::Nanos;
 use std::cell::Cell;
 
@@ -15,7 +15,7 @@ fn quick(spec: &SimSpec, modes: &[&str], seed: u64) -> ResultDocument {
         quick: true,
         ..ReviewOptions::default()
     };
-    review(spec, &options, &mut Unobserved, &|| false).unwrap()
+    review(spec, &options, &mut (), &|| false).unwrap()
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn an_unknown_mode_is_refused_with_the_known_ones() {
         modes: vec!["SPI".to_string()],
         ..ReviewOptions::default()
     };
-    let error = review(&spec, &options, &mut Unobserved, &|| false).unwrap_err();
+    let error = review(&spec, &options, &mut (), &|| false).unwrap_err();
     assert_eq!(
         error.to_string(),
         "unknown mode `SPI` of sim:sm2708-250gb; it has `SD Express`, `UHS-I`"
@@ -205,7 +205,7 @@ fn a_card_that_is_too_small_for_the_procedure_says_so() {
         ..ReviewOptions::default()
     };
     // Tests that fit are run; notices name those that do not.
-    let document = review(&spec, &options, &mut Unobserved, &|| false).unwrap();
+    let document = review(&spec, &options, &mut (), &|| false).unwrap();
     assert!(document.complete, "{:?}", document.notices);
     let left_out = document.notices.iter().filter(|n| {
         n.text

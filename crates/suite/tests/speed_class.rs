@@ -7,7 +7,7 @@ use nandscope_result::json::to_json;
 use nandscope_result::{Conclusion, ResultDocument};
 use nandscope_suite::probe::{Probe, ProbeError};
 use nandscope_suite::speed_class::{Areas, fragmented, unfragmented, update_times};
-use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved};
+use nandscope_suite::{Procedure, ReviewOptions, SimSpec};
 use nandscope_units::{Bytes, Nanos};
 
 fn probed<T: Target, R>(
@@ -118,9 +118,7 @@ fn run(procedure: Procedure, device: &str) -> ResultDocument {
         ..ReviewOptions::default()
     };
     let spec = SimSpec::library(device).unwrap();
-    procedure
-        .run(&spec, &options, &mut Unobserved, &|| false)
-        .unwrap()
+    procedure.run(&spec, &options, &mut (), &|| false).unwrap()
 }
 
 #[track_caller]
@@ -205,9 +203,7 @@ fn what_is_stopped_is_kept_and_marked() {
             quick: true,
             ..ReviewOptions::default()
         };
-        let document = procedure
-            .run(&spec, &options, &mut Unobserved, &stop)
-            .unwrap();
+        let document = procedure.run(&spec, &options, &mut (), &stop).unwrap();
         assert!(!document.complete);
         assert!(document.steps.last().unwrap().incomplete.is_some());
     }

@@ -10,8 +10,6 @@ use crate::table::Outcome;
 use nandscope_device::break_if;
 use nandscope_experiment::ErrorClass;
 use nandscope_experiment::run::{Observer, Phase, Progress, RunObserver};
-use nandscope_measure::steps::Attachment;
-use nandscope_result::ResultDocument;
 use nandscope_suite::at_once::shared;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -217,10 +215,6 @@ impl RunObserver for Watcher<'_> {
             self.before = number as u64 - 1;
         }
     }
-
-    fn end(&mut self) {}
-
-    fn record(&mut self, _: &ResultDocument, _: &[Attachment], _: Option<u64>) {}
 }
 
 #[cfg(test)]

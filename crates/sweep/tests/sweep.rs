@@ -2,7 +2,6 @@
 //! before the first point.
 
 use nandscope_experiment::ErrorClass;
-use nandscope_experiment::run::Unobserved;
 use nandscope_result::json::to_json;
 use nandscope_sweep::pool::{self, PoolRun};
 use nandscope_sweep::store::sealed;
@@ -109,7 +108,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
     // The same as each point by itself, which is what another executor runs.
     let (files, ..) = known.unwrap();
     for point in [&plan.points[0], &plan.points[7], &plan.points[11]] {
-        let document = point.run(&mut Unobserved, &|| false).unwrap().unwrap();
+        let document = point.run(&mut (), &|| false).unwrap().unwrap();
         let name = format!("{}.json", point.key);
         let (_, bytes) = files.iter().find(|f| f.0 == name).unwrap();
         assert_eq!(sealed(&to_json(&document).unwrap()).as_bytes(), bytes);

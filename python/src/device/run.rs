@@ -8,7 +8,7 @@ use crate::job::Job;
 use crate::operations::Gatherer;
 use crate::result::RunResult;
 use nandscope_experiment::run::{
-    Contents, Observer, Phase, Progress, Run, RunError, RunObserver, RunOptions, RunTarget,
+    Contents, Observer, Progress, Run, RunError, RunObserver, RunOptions, RunTarget,
     SimulatedTarget, TargetAbilities, run_jobs,
 };
 use nandscope_experiment::{Precondition, PreparationStep, Simulated};
@@ -258,10 +258,6 @@ impl Observer for Watched<'_> {
 }
 
 impl RunObserver for Watched<'_> {
-    fn begin(&mut self, _: Phase) {}
-
-    fn end(&mut self) {}
-
     fn record(&mut self, document: &ResultDocument, _: &[Attachment], _: Option<u64>) {
         let jobs = document.steps.iter().flat_map(|step| &step.jobs);
         let directions = jobs.flat_map(|job| &job.directions);

@@ -127,10 +127,12 @@ pub enum Phase {
     Verifying,
 }
 
-/// Hears how a run continues.
+/// Receives the phases, the progress and the results of a run.
 pub trait RunObserver: Observer {
     /// A phase begins; its [`Observer::progress`] follows.
-    fn begin(&mut self, phase: Phase);
+    fn begin(&mut self, phase: Phase) {
+        let _ = phase;
+    }
 
     /// The device is this far on its way to its state before the run; called every few milliseconds.
     fn preparing(&mut self, progress: &Preparation) {
@@ -138,7 +140,7 @@ pub trait RunObserver: Observer {
     }
 
     /// The phase is over.
-    fn end(&mut self);
+    fn end(&mut self) {}
 
     /// The result so far, in the middle of a group, where [`Observer::interim_interval`] asks for it.
     fn interim_result(&mut self, document: &ResultDocument) {
@@ -152,24 +154,13 @@ pub trait RunObserver: Observer {
         document: &ResultDocument,
         attachments: &[Attachment],
         resume: Option<u64>,
-    );
+    ) {
+        let _ = (document, attachments, resume);
+    }
 }
 
-/// An observer that does not look.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unobserved;
-
-impl Observer for Unobserved {
-    fn progress(&mut self, _: &Progress) {}
-}
-
-impl RunObserver for Unobserved {
-    fn begin(&mut self, _: Phase) {}
-
-    fn end(&mut self) {}
-
-    fn record(&mut self, _: &ResultDocument, _: &[Attachment], _: Option<u64>) {}
-}
+/// Observes nothing.
+impl RunObserver for () {}
 
 /// Finished part of an interrupted run.
 #[derive(Clone, Debug)]

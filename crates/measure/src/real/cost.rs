@@ -2,7 +2,7 @@
 //! nothing, so that a reader sees how much of a result is the instrument.
 
 use super::null::RealNull;
-use crate::runner::{Silent, Thread, run_group};
+use crate::runner::{Thread, run_group};
 use nandscope_units::Bytes;
 use nandscope_workload::job::Job;
 use nandscope_workload::pattern::Generator;
@@ -44,7 +44,7 @@ fn cost_of(source: Box<dyn OpSource>, depth: u32, operations: u64) -> Option<f64
     let mut target = RealNull::new(AREA);
     let threads = vec![Thread::new(source, pacing, 0)];
     let begin = thread_time();
-    let outcome = run_group(&mut target, threads, None, &mut Silent, &|| false).ok()?;
+    let outcome = run_group(&mut target, threads, None, &mut (), &|| false).ok()?;
     let spent = thread_time() - begin;
     let done = outcome
         .groups

@@ -38,7 +38,7 @@ mod ties;
 
 pub use failure::{Failing, OnError};
 pub use outcome::{
-    Ending, Finding, GroupOutcome, GroupRun, Observer, Progress, RunError, Silent, ThreadFault,
+    Ending, Finding, GroupOutcome, GroupRun, Observer, Progress, RunError, ThreadFault,
 };
 pub use steady::Verdict;
 pub use ties::{Flow, Ties};

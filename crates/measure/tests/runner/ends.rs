@@ -14,7 +14,7 @@ fn an_interruption_keeps_what_was_measured() {
         calls.get() > 1_000
     };
     let threads = vec![Thread::new(reads(1_000_000), depth(4), 0)];
-    let outcome = run_group(&mut target, threads, None, &mut Silent, &stop).unwrap();
+    let outcome = run_group(&mut target, threads, None, &mut (), &stop).unwrap();
     intervals_add_up(&outcome);
     assert_eq!(outcome.ending, Ending::Interrupted);
     // An interrupted run waits for the operations in flight.
@@ -40,7 +40,7 @@ fn an_interruption_in_the_start_delay_ends_there() {
         calls.get() > 20
     };
     let threads = vec![Thread::new(reads(5), pacing, 0)];
-    let outcome = run_group(&mut target, threads, None, &mut Silent, &stop).unwrap();
+    let outcome = run_group(&mut target, threads, None, &mut (), &stop).unwrap();
     assert_eq!(outcome.ending, Ending::Interrupted);
     assert!(outcome.end < Nanos::from_secs(100));
     assert_eq!(outcome.groups[0].runtime(), Nanos::ZERO);
@@ -52,7 +52,7 @@ fn a_stop_after_the_last_operation_was_issued_loses_nothing() {
     let issued_all = Cell::new(false);
     let stop = || issued_all.replace(true);
     let threads = vec![Thread::new(reads(5), depth(8), 0)];
-    let outcome = run_group(&mut target, threads, None, &mut Silent, &stop).unwrap();
+    let outcome = run_group(&mut target, threads, None, &mut (), &stop).unwrap();
     assert_eq!(outcome.ending, Ending::Complete);
     assert_eq!(only(&outcome, Direction::Read).operations, 5);
 }
@@ -227,18 +227,14 @@ fn contradictions_are_refused_before_anything_is_issued() {
             Thread::new(reads(1), pacing, 0),
         ];
         let mut target = NullTarget::new(CAPACITY);
-        let error = run_group(&mut target, threads, None, &mut Silent, &|| false).unwrap_err();
+        let error = run_group(&mut target, threads, None, &mut (), &|| false).unwrap_err();
         assert_eq!(error.thread, 1);
         assert_eq!(error.problem, expected);
     }
     let far = vec![Thread::new(reads(1), depth(1), usize::MAX)];
-    let error = run_group(
-        &mut NullTarget::new(CAPACITY),
-        far,
-        None,
-        &mut Silent,
-        &|| false,
-    );
+    let error = run_group(&mut NullTarget::new(CAPACITY), far, None, &mut (), &|| {
+        false
+    });
     let group = ThreadFault::NoSuchGroup {
         record: usize::MAX,
         threads: 1,

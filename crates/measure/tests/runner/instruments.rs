@@ -55,7 +55,7 @@ fn instruments_stay_on_the_grid_when_intervals_are_merged() {
         max_points: 12,
     };
     let threads = vec![Thread::new(reads(10), pacing, 0)];
-    let outcome = run_group(&mut target, threads, Some(plan), &mut Silent, &|| false).unwrap();
+    let outcome = run_group(&mut target, threads, Some(plan), &mut (), &|| false).unwrap();
     intervals_add_up(&outcome);
     assert_eq!(outcome.timeline.interval(), Nanos::from_millis(10));
     let step = step_result(&outcome, StepMeta::default(), &[]);

@@ -123,7 +123,7 @@ impl Target for Log {
 /// Runs without interruption, and checks what holds of every run: intervals add up to totals, and
 /// Little's law where all that was issued was measured.
 fn run<T: Target>(target: &mut T, threads: Vec<Thread>) -> GroupOutcome {
-    let outcome = run_group(target, threads, None, &mut Silent, &|| false).unwrap();
+    let outcome = run_group(target, threads, None, &mut (), &|| false).unwrap();
     intervals_add_up(&outcome);
     outcome
 }

@@ -74,7 +74,7 @@ proptest! {
             let mut target = MockTarget::new(CAPACITY, servers, Nanos(service));
             let threads = jobs.iter().map(|job| thread(job, jobs.len())).collect();
             let plan = Some(IntervalPlan { interval: Nanos(700), max_points: 50 });
-            run_group(&mut target, threads, plan, &mut Silent, &|| false).unwrap()
+            run_group(&mut target, threads, plan, &mut (), &|| false).unwrap()
         };
         let outcome = once();
         intervals_add_up(&outcome);

@@ -168,7 +168,7 @@ fn the_depth_that_keeps_a_latency_is_found_and_reported_alone() {
     };
     let mut target = MockTarget::new(CAPACITY, 1, SERVICE);
     let thread = Thread::new(reads(1000), pacing, 0);
-    let outcome = run_group(&mut target, vec![thread], None, &mut Silent, &|| false).unwrap();
+    let outcome = run_group(&mut target, vec![thread], None, &mut (), &|| false).unwrap();
     assert_eq!(outcome.groups[0].findings, [Finding::Depth(10)]);
     let record = only(&outcome, Direction::Read);
     // One window of 100 ms, and what was in flight at its end.
