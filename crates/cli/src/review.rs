@@ -10,6 +10,7 @@ use crate::run::progress::Line;
 use crate::steps::{self, Asked, Keeper, Place};
 use crate::{author, input, shelf, target};
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use nandscope_report::compare::{self, Basis};
 use nandscope_report::shelf::{Author, Drive, PageContext, price_of};
 use nandscope_report::{ReportError, summary_json, terminal};
@@ -60,12 +61,9 @@ pub struct Arguments {
     /// [default: review-NAME, or review-comparison]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Tests: card, full review; fill, two fills of the whole device;
-    /// iometer, 128 KiB sequential at QD32 on every port; ssd, bursts,
-    /// sustained access and traces; ssd-peers, with drives of its time;
-    /// flashbench, flashbench-whole, allocation units; speed-class
-    #[arg(long, value_name = "SUITE", default_value = "card")]
-    suite: String,
+    /// Tests of the review
+    #[arg(long, value_name = "SUITE", default_value = "card", value_parser = suites())]
+    suite: Procedure,
     /// Mode of the device, such as `UHS-I`; repeatable [default: all]
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
@@ -202,6 +200,12 @@ pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure>
     Ok(exit)
 }
 
+/// The values of `--suite`, with their help.
+fn suites() -> impl TypedValueParser<Value = Procedure> {
+    let values = Procedure::ALL.map(|p| PossibleValue::new(p.name()).help(p.summary()));
+    PossibleValuesParser::new(values).try_map(|name| Procedure::find(&name))
+}
+
 /// The folder of one of several targets, in the folder of all.
 fn folder_name(target: &str) -> String {
     let name = target.strip_prefix("sim:").unwrap_or(target);
@@ -211,7 +215,7 @@ fn folder_name(target: &str) -> String {
 
 /// Reviews one target and writes its report.
 fn one(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
-    let procedure = Procedure::find(&arguments.suite).map_err(|e| suite_failure(&e))?;
+    let procedure = arguments.suite;
     if target::real::is_real(&arguments.target) {
         return review_real(arguments, procedure, console);
     }
@@ -274,7 +278,7 @@ impl Arguments {
     /// On what the result depends, besides the target.
     fn asked(&self) -> Asked {
         Asked::new("review")
-            .and("suite", &self.suite)
+            .and("suite", self.suite.name())
             .and("seed", self.seed)
             .and("quick", self.quick)
     }

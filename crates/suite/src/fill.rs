@@ -5,15 +5,12 @@
 
 use crate::document::{begun, empty};
 use crate::jobs::phase;
+use crate::modes::{Between, Turn, Turns, published};
 use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::own_time::in_own_time;
-use crate::progress::StepWatcher;
 use crate::sequential::write_figures;
 use crate::spec::SimSpec;
 use crate::step_runner::{Flow, Pick, SECOND, StepRunner, SuiteError};
-use crate::{facts, figures};
-use nandscope_device::Device;
-use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
 use nandscope_result::{ResultDocument, TargetInfo, procedure, throughput_profile};
 use nandscope_units::{Bytes, Nanos};
@@ -44,35 +41,16 @@ pub(crate) fn run(
 ) -> Result<ResultDocument, SuiteError> {
     let (mut document, earlier) = begun(spec, options, procedure::FILL, SHORTENED);
     let modes = chosen_modes(spec, options)?;
-    let count = modes.len();
-    for (number, mode) in modes.into_iter().enumerate().skip(earlier) {
-        let device = Device::new(&spec.profile, &mode.host, options.seed)
-            .map_err(|e| SuiteError::Target(e.to_string()))?;
-        let info = SimSpec::mode_info(mode, device.path());
-        document.target.modes.push(info);
-        let mut watcher = StepWatcher::new(&mut *observer, &mode.name, number, count);
-        let mut runner = StepRunner::new(
-            SimTarget::new(device),
-            options.seed,
-            &mut document,
-            Some(mode.name.clone()),
-            stop,
-            &mut watcher,
-        );
-        let percent = if options.quick { QUICK_PERCENT } else { 100 };
-        let flow = both(&mut runner, percent, "a fresh device");
-        let flow = runner.keep_measured(flow)?;
-        figures::add(&mut document, Some(&mode.name));
-        if flow == Flow::Stop {
-            document.complete = false;
-            break;
-        }
-        observer.part_done(&document, number as u64 + 1);
-    }
-    if !options.quick {
-        facts::publish(&mut document, &spec.profile.device.name)?;
-    }
-    Ok(document)
+    let turns = Turns {
+        earlier,
+        ..Turns::new(options, Between::Fresh)
+    };
+    let percent = if options.quick { QUICK_PERCENT } else { 100 };
+    let modes = Turn::of_modes(spec, &modes);
+    turns.take(&modes, &mut document, observer, stop, |runner, _| {
+        both(runner, percent, "a fresh device")
+    })?;
+    published(spec, options, document)
 }
 
 /// Fills a file or a block device twice, in its own time. Steps of an earlier run are not repeated. `environment` goes into

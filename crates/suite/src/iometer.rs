@@ -6,13 +6,13 @@
 
 use crate::document::{blank, value};
 use crate::jobs::phase;
-use crate::modes::{Turns, published};
+use crate::modes::{Between, Turn, Turns, published};
 use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::spec::{Mode, SimSpec};
 use crate::step_runner::{Flow, Pick, StepRunner, SuiteError, id_in_mode};
 use nandscope_device::Device;
 use nandscope_measure::target::Target;
-use nandscope_result::{Figure, Operation, ResultDocument};
+use nandscope_result::{Figure, Operation, ResultDocument, procedure};
 use nandscope_units::Nanos;
 
 const SECTION: &str = "Iometer";
@@ -50,14 +50,10 @@ pub(crate) fn run(
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
     let modes = chosen_modes(spec, options)?;
-    let mut document = blank(spec, options, "iometer", SHORTENED);
-    let turns = Turns {
-        spec,
-        options,
-        settle: rest,
-        begin: rest,
-    };
-    let measured = turns.take(&modes, &mut document, observer, stop, |runner| {
+    let mut document = blank(spec, options, procedure::IOMETER, SHORTENED);
+    let turns = Turns::new(options, Between::Same(rest, rest));
+    let ports = Turn::of_modes(spec, &modes);
+    let measured = turns.take(&ports, &mut document, observer, stop, |runner, _| {
         port(runner, options.quick)
     })?;
     side_by_side(&mut document, &modes[..measured]);

@@ -28,7 +28,6 @@ mod phases;
 mod plain;
 pub mod plateaus;
 mod procedure;
-mod procedures;
 mod progress;
 mod real;
 #[cfg(target_os = "linux")]

@@ -1,5 +1,4 @@
-//! A procedure on one and the same simulated device in each of the modes that were asked for: in
-//! the first one where none were, since what a card is inside does not depend on its link.
+//! Runs a procedure in turns: on one simulated device in several modes, or on a fresh device for each part.
 
 use crate::document::blank;
 use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
@@ -15,7 +14,8 @@ use nandscope_result::ResultDocument;
 const SHORTENED: &str =
     "Quick run: a tenth of the data and of the time. Nothing is compared with publications.";
 
-/// Runs `measure` in each mode and gives the document. `stop` is asked often.
+/// Runs `measure` on one device in each mode of the options and returns the document. Without modes in the options it
+/// runs in the first one, since the internals of a card do not depend on its link. `stop` is called often.
 ///
 /// # Errors
 /// [`SuiteError::Target`] if the device cannot be made or attached, or the error of `measure`.
@@ -32,8 +32,11 @@ pub(crate) fn run(
         modes.truncate(1);
     }
     let mut document = blank(spec, options, procedure, SHORTENED);
-    let turns = Turns::plain(spec, options);
-    turns.take(&modes, &mut document, observer, stop, measure)?;
+    let turns = Turns::new(options, Between::UNPREPARED);
+    let modes = Turn::of_modes(spec, &modes);
+    turns.take(&modes, &mut document, observer, stop, |runner, _| {
+        measure(runner)
+    })?;
     published(spec, options, document)
 }
 
@@ -52,76 +55,125 @@ pub(crate) fn published(
     Ok(document)
 }
 
-/// One and the same device, attached in one mode after the other.
-pub(crate) struct Turns<'a> {
+/// One turn of a procedure: a simulated device in one of its modes.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn<'a> {
     pub(crate) spec: &'a SimSpec,
+    pub(crate) mode: &'a Mode,
+}
+
+impl<'a> Turn<'a> {
+    /// A turn for each of `modes`.
+    pub(crate) fn of_modes(spec: &'a SimSpec, modes: &[&'a Mode]) -> Vec<Self> {
+        modes.iter().map(|mode| Turn { spec, mode }).collect()
+    }
+
+    /// A device fresh from the factory.
+    fn device(&self, seed: u64) -> Result<Device, SuiteError> {
+        Device::new(&self.spec.profile, &self.mode.host, seed)
+            .map_err(|e| SuiteError::Target(e.to_string()))
+    }
+}
+
+/// The device at the start of each turn.
+#[derive(Clone, Copy)]
+pub(crate) enum Between {
+    /// All turns have the same device. It is prepared by the first function before the first turn, and, attached in its
+    /// next mode, by the second one before each other turn.
+    Same(fn(&mut Device), fn(&mut Device)),
+    /// Each turn has a device fresh from the factory. An interrupted procedure can be resumed at any turn.
+    Fresh,
+}
+
+impl Between {
+    /// The same device, without any preparation.
+    pub(crate) const UNPREPARED: Self = Between::Same(|_| {}, |_| {});
+}
+
+/// Runs a procedure turn by turn.
+pub(crate) struct Turns<'a> {
     pub(crate) options: &'a ReviewOptions,
-    /// Prepares the device before each mode after the first.
-    pub(crate) settle: fn(&mut Device),
-    /// The same before the first mode.
-    pub(crate) begin: fn(&mut Device),
+    pub(crate) between: Between,
+    /// Number of turns that an interrupted run has done; they are skipped. 0 with [`Between::Same`].
+    pub(crate) earlier: usize,
+    /// Whether figures over all steps of a mode follow its turn: power, heat, the gain of formatting.
+    pub(crate) has_mode_figures: bool,
 }
 
 impl<'a> Turns<'a> {
-    /// Turns between which nothing is done with the device.
-    pub(crate) fn plain(spec: &'a SimSpec, options: &'a ReviewOptions) -> Self {
+    /// Turns from the first one on, with the figures of each mode.
+    pub(crate) fn new(options: &'a ReviewOptions, between: Between) -> Self {
         Turns {
-            spec,
             options,
-            settle: |_| {},
-            begin: |_| {},
+            between,
+            earlier: 0,
+            has_mode_figures: true,
         }
     }
 
-    /// Measures in each of `modes` and gives the number of those that were measured to the end;
-    /// a document that is stopped before, or by an error after something was measured, is marked as incomplete.
+    /// Calls `measure` with the runner and the number of each turn, and returns the number of complete turns. A
+    /// document that is stopped before, or by an error after something was measured, is marked as incomplete.
     ///
     /// # Errors
-    /// [`SuiteError::Target`] without modes, or if the device cannot be made or attached; the error of `measure` before anything was measured.
+    /// [`SuiteError::Target`] without turns, or if a device cannot be made or attached; the error of `measure` before
+    /// anything was measured.
     pub(crate) fn take(
         &self,
-        modes: &[&Mode],
+        turns: &[Turn<'_>],
         document: &mut ResultDocument,
         observer: &mut dyn ReviewObserver,
         stop: &dyn Fn() -> bool,
-        measure: impl Fn(&mut StepRunner<'_, SimTarget>) -> Result<Flow, SuiteError>,
+        measure: impl Fn(&mut StepRunner<'_, SimTarget>, usize) -> Result<Flow, SuiteError>,
     ) -> Result<usize, SuiteError> {
-        let (profile, seed) = (&self.spec.profile, self.options.seed);
-        let first = modes.first().ok_or_else(|| {
-            SuiteError::Target(format!("{} is attached to no host", self.spec.name))
-        })?;
-        let mut device = Device::new(profile, &first.host, seed)
-            .map_err(|e| SuiteError::Target(e.to_string()))?;
-        for (number, mode) in modes.iter().enumerate() {
-            if number > 0 {
-                let attached = device.attach(profile, &mode.host);
-                attached.map_err(|e| SuiteError::Target(e.to_string()))?;
-                (self.settle)(&mut device);
-            } else {
-                (self.begin)(&mut device);
+        let seed = self.options.seed;
+        let mut before = None;
+        for (number, turn) in turns.iter().enumerate().skip(self.earlier) {
+            let device = self.device(turn, before.take())?;
+            let mode = &turn.mode.name;
+            let modes = &mut document.target.modes;
+            if number == 0 || turns[number - 1].mode.name != *mode {
+                modes.push(SimSpec::mode_info(turn.mode, device.path()));
             }
-            let info = SimSpec::mode_info(mode, device.path());
-            document.target.modes.push(info);
-            let now = device.now();
-            let mut watcher = StepWatcher::new(&mut *observer, &mode.name, number, modes.len());
+            let mut watcher = StepWatcher::new(&mut *observer, mode, number, turns.len());
             let mut runner = StepRunner::new(
-                SimTarget::at(device, now),
+                SimTarget::new(device),
                 seed,
                 document,
-                Some(mode.name.clone()),
+                Some(mode.clone()),
                 stop,
                 &mut watcher,
             );
-            let flow = measure(&mut runner);
+            let flow = measure(&mut runner, number);
             let flow = runner.keep_measured(flow)?;
-            device = runner.target.into_device();
-            figures::add(document, Some(&mode.name));
+            before = Some(runner.target.into_device());
+            if self.has_mode_figures {
+                figures::add(document, Some(mode));
+            }
             if flow == Flow::Stop {
                 document.complete = false;
                 return Ok(number);
             }
+            if matches!(self.between, Between::Fresh) {
+                observer.part_done(document, number as u64 + 1);
+            }
         }
-        Ok(modes.len())
+        Ok(turns.len())
+    }
+
+    /// The device of a turn, made from that of the turn before it, if any.
+    fn device(&self, turn: &Turn<'_>, before: Option<Device>) -> Result<Device, SuiteError> {
+        let Between::Same(first, next) = self.between else {
+            return turn.device(self.options.seed);
+        };
+        let Some(mut device) = before else {
+            let mut device = turn.device(self.options.seed)?;
+            first(&mut device);
+            return Ok(device);
+        };
+        let attached = device.attach(&turn.spec.profile, &turn.mode.host);
+        attached.map_err(|e| SuiteError::Target(e.to_string()))?;
+        next(&mut device);
+        Ok(device)
     }
 }
 

@@ -7,12 +7,12 @@
 
 use crate::document::blank;
 use crate::jobs::phase;
-use crate::modes::{Turns, published};
+use crate::modes::{Between, Turn, Turns, published};
 use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::spec::SimSpec;
 use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
-use nandscope_result::ResultDocument;
+use nandscope_result::{ResultDocument, procedure};
 
 const SECTION: &str = "Plain reads and writes";
 
@@ -71,9 +71,12 @@ pub(crate) fn run(
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
     let modes = chosen_modes(spec, options)?;
-    let mut document = blank(spec, options, "plain", "");
-    let turns = Turns::plain(spec, options);
-    turns.take(&modes, &mut document, observer, stop, all)?;
+    let mut document = blank(spec, options, procedure::PLAIN, "");
+    let turns = Turns::new(options, Between::UNPREPARED);
+    let modes = Turn::of_modes(spec, &modes);
+    turns.take(&modes, &mut document, observer, stop, |runner, _| {
+        all(runner)
+    })?;
     published(spec, options, document)
 }
 

@@ -1,7 +1,12 @@
-//! The procedures that there are, by name: what `--suite` offers and what checks refer to.
+//! The procedures by name, as `--suite` and `facts/checks.toml` use them.
 
+use crate::options::{ReviewObserver, ReviewOptions};
+use crate::review::review;
+use crate::spec::SimSpec;
+use crate::ssd;
 use crate::step_runner::SuiteError;
-use nandscope_result::procedure;
+use crate::{fill, flashbench, iometer, modes, plain, speed_class};
+use nandscope_result::{ResultDocument, procedure};
 
 /// A procedure that a suite can run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,12 +52,27 @@ impl Procedure {
             Procedure::Card => "card",
             Procedure::Ssd => "ssd",
             Procedure::SsdPeers => "ssd-peers",
-            Procedure::Iometer => "iometer",
-            Procedure::Flashbench => "flashbench",
-            Procedure::FlashbenchWhole => "flashbench-whole",
-            Procedure::SpeedClass => "speed-class",
+            Procedure::Iometer => procedure::IOMETER,
+            Procedure::Flashbench => procedure::FLASHBENCH,
+            Procedure::FlashbenchWhole => procedure::FLASHBENCH_WHOLE,
+            Procedure::SpeedClass => procedure::SPEED_CLASS,
             Procedure::Fill => procedure::FILL,
-            Procedure::Plain => "plain",
+            Procedure::Plain => procedure::PLAIN,
+        }
+    }
+
+    /// Its steps in a few words, for help texts.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Procedure::Card => "full review of a card",
+            Procedure::Ssd => "bursts, sustained access and traces on a drive",
+            Procedure::SsdPeers => "the same beside drives of its time, without traces",
+            Procedure::Iometer => "128 KiB sequential at QD32 on every port",
+            Procedure::Flashbench => "allocation units of a card",
+            Procedure::FlashbenchWhole => "the same with every cell of its tables",
+            Procedure::SpeedClass => "speed classes of SD cards",
+            Procedure::Fill => "two fills of the whole device",
+            Procedure::Plain => "access as dd and iozone do it",
         }
     }
 
@@ -75,5 +95,42 @@ impl Procedure {
     /// latency, power, or their ratios, it does not depend on how long it is measured.
     pub const fn quick_suffices(self) -> bool {
         matches!(self, Procedure::Ssd | Procedure::SsdPeers)
+    }
+
+    /// Carries it out on a simulated device in virtual time. `stop` is asked often; when it
+    /// answers true, what has been measured is returned, marked as incomplete.
+    ///
+    /// # Errors
+    /// [`SuiteError::Target`] if the device cannot be made or attached, [`SuiteError::Step`] if a step cannot be done on it.
+    pub fn run(
+        self,
+        spec: &SimSpec,
+        options: &ReviewOptions,
+        observer: &mut dyn ReviewObserver,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<ResultDocument, SuiteError> {
+        match self {
+            Procedure::Card => review(spec, options, observer, stop),
+            Procedure::Ssd => ssd::drive(spec, options, observer, stop),
+            Procedure::SsdPeers => ssd::beside(spec, options, observer, stop),
+            Procedure::Iometer => iometer::run(spec, options, observer, stop),
+            Procedure::SpeedClass => {
+                modes::run(spec, options, self.name(), observer, stop, |runner| {
+                    speed_class::run(runner, options.quick)
+                })
+            }
+            Procedure::Flashbench | Procedure::FlashbenchWhole => {
+                let extent = match self {
+                    Procedure::FlashbenchWhole => flashbench::Extent::WHOLE,
+                    _ if options.quick => flashbench::Extent::QUICK,
+                    _ => flashbench::Extent::FULL,
+                };
+                modes::run(spec, options, self.name(), observer, stop, |runner| {
+                    flashbench::run(runner, extent)
+                })
+            }
+            Procedure::Fill => fill::run(spec, options, observer, stop),
+            Procedure::Plain => plain::run(spec, options, observer, stop),
+        }
     }
 }

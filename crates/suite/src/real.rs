@@ -8,7 +8,7 @@ use crate::own_time::in_own_time;
 use crate::review::{SHORTENED, all_stages};
 use crate::step_runner::SuiteError;
 use nandscope_measure::target::Target;
-use nandscope_result::{ResultDocument, TargetInfo};
+use nandscope_result::{ResultDocument, TargetInfo, procedure};
 use std::collections::BTreeMap;
 
 /// Reviews the target. `environment` goes into the result; everything on the target is lost.
@@ -24,7 +24,7 @@ pub fn review_target<T: Target>(
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
     let title = info.model.clone();
-    let mut document = empty(title, info, options, "card review", SHORTENED);
+    let mut document = empty(title, info, options, procedure::CARD_REVIEW, SHORTENED);
     document.environment = environment;
     in_own_time(target, document, options, observer, stop, |runner| {
         all_stages(runner, options.quick)

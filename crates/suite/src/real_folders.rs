@@ -10,7 +10,7 @@ use crate::step_runner::{Flow, Phase, SECOND, StepRunner, SuiteError};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::real::FolderTarget;
 use nandscope_measure::runner::Thread;
-use nandscope_result::{ResultDocument, TargetInfo};
+use nandscope_result::{ResultDocument, TargetInfo, procedure};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::files::{CopyOptions, Extent, ExtentSource, FolderSpec, das_suite};
 use nandscope_workload::{OpKind, Pacing};
@@ -34,7 +34,7 @@ pub fn review_folder(
 ) -> Result<ResultDocument, SuiteError> {
     let room = Bytes(info.capacity_bytes);
     let title = format!("Folders on {}", info.name);
-    let mut document = empty(title, info, options, "folder review", SHORTENED);
+    let mut document = empty(title, info, options, procedure::FOLDER_REVIEW, SHORTENED);
     document.environment = environment;
     let share = if options.quick {
         Share::QUICK

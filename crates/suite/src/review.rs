@@ -5,14 +5,14 @@
 
 use crate::crystaldiskmark as cdm;
 use crate::document::blank;
-use crate::modes::{Turns, published};
+use crate::modes::{Between, Turn, Turns, published};
 use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::spec::SimSpec;
 use crate::step_runner::{Flow, StepRunner, SuiteError};
 use crate::{applications, folders, formatting, sequential};
 use nandscope_device::Device;
 use nandscope_measure::target::Target;
-use nandscope_result::ResultDocument;
+use nandscope_result::{ResultDocument, procedure};
 use nandscope_units::Nanos;
 use nandscope_workload::files::das_suite;
 use nandscope_workload::trace::library;
@@ -112,12 +112,10 @@ pub fn review(
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
     let modes = chosen_modes(spec, options)?;
-    let mut document = blank(spec, options, "card review", SHORTENED);
-    let turns = Turns {
-        settle: cool_down,
-        ..Turns::plain(spec, options)
-    };
-    turns.take(&modes, &mut document, observer, stop, |runner| {
+    let mut document = blank(spec, options, procedure::CARD_REVIEW, SHORTENED);
+    let turns = Turns::new(options, Between::Same(|_| {}, cool_down));
+    let modes = Turn::of_modes(spec, &modes);
+    turns.take(&modes, &mut document, observer, stop, |runner, _| {
         all_stages(runner, options.quick)
     })?;
     published(spec, options, document)

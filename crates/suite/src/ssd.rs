@@ -6,15 +6,15 @@
 //! Every part begins with a drive fresh from the factory, as the suite erased drives between tests.
 
 use crate::document::{begun, value};
+use crate::modes::{Between, Turn, Turns};
 use crate::options::{ReviewObserver, ReviewOptions};
-use crate::progress::StepWatcher;
 use crate::spec::{Mode, SimSpec};
 use crate::ssd_traces::{self, State};
 use crate::step_runner::{Flow, StepRunner, SuiteError, id_in_mode};
 use crate::{bursts, facts, sustained};
-use nandscope_device::{Device, Fill, FillError, break_if};
+use nandscope_device::{Fill, FillError, break_if};
 use nandscope_measure::sim::SimTarget;
-use nandscope_result::{Figure, ResultDocument};
+use nandscope_result::{Figure, ResultDocument, procedure};
 
 /// Drives that the SM2262EN preview is about, besides itself.
 const PEERS: [&str; 2] = ["hp-ex920-1tb", "samsung-970-pro-512gb"];
@@ -80,18 +80,10 @@ pub fn drive(
     observer: &mut dyn ReviewObserver,
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
-    let (mut document, earlier) = begun(spec, options, "solid-state drive", SHORTENED);
+    let begun = begun(spec, options, procedure::DRIVE, SHORTENED);
     let mode = first_mode(spec)?;
-    let mut run = Run {
-        options,
-        observer,
-        stop,
-        parts: &Part::WHOLE,
-        earlier,
-        done: 0,
-        total: Part::WHOLE.len(),
-    };
-    run.all(spec, &mode, &mut document)?;
+    let drives = [(spec, mode)];
+    let mut document = run(&drives, &Part::WHOLE, options, begun, observer, stop)?;
     fullness(&mut document, &mode.name);
     finish(document, spec)
 }
@@ -106,36 +98,28 @@ pub fn beside(
     observer: &mut dyn ReviewObserver,
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
-    let (mut document, earlier) =
-        begun(spec, options, "solid-state drives side by side", SHORTENED);
+    let begun = begun(spec, options, procedure::DRIVES, SHORTENED);
     let mut drives = vec![spec.clone()];
     for name in PEERS.into_iter().filter(|n| *n != spec.profile.device.name) {
         drives.push(SimSpec::library(name)?);
     }
-    let parts = &Part::WHOLE[..4];
-    let total = parts.len() * drives.len();
-    let mut run = Run {
-        options,
-        observer,
-        stop,
-        parts,
-        earlier,
-        done: 0,
-        total,
-    };
-    for drive in &drives {
-        let mut mode = first_mode(drive)?;
-        mode.name = drive.profile.device.name.clone();
-        run.all(drive, &mode, &mut document)?;
-    }
+    let modes = drives.iter().map(|drive| {
+        let name = drive.profile.device.name.clone();
+        first_mode(drive).map(|mode| Mode {
+            name,
+            ..mode.clone()
+        })
+    });
+    let modes = modes.collect::<Result<Vec<_>, _>>()?;
+    let attached: Vec<_> = drives.iter().zip(&modes).collect();
+    let mut document = run(&attached, &Part::WHOLE[..4], options, begun, observer, stop)?;
     ratios(&mut document, &drives);
     finish(document, spec)
 }
 
-fn first_mode(spec: &SimSpec) -> Result<Mode, SuiteError> {
+fn first_mode(spec: &SimSpec) -> Result<&Mode, SuiteError> {
     spec.modes
         .first()
-        .cloned()
         .ok_or_else(|| SuiteError::Target(format!("{} is attached to no host", spec.name)))
 }
 
@@ -189,61 +173,28 @@ fn fullness(document: &mut ResultDocument, mode: &str) {
     }
 }
 
-/// Settings that all drives of a run share.
-struct Run<'a> {
-    options: &'a ReviewOptions,
-    observer: &'a mut dyn ReviewObserver,
-    stop: &'a dyn Fn() -> bool,
-    parts: &'a [Part],
-    /// Parts that an earlier run has done.
-    earlier: usize,
-    done: usize,
-    total: usize,
-}
-
-impl Run<'_> {
-    fn all(
-        &mut self,
-        spec: &SimSpec,
-        mode: &Mode,
-        document: &mut ResultDocument,
-    ) -> Result<(), SuiteError> {
-        for (number, part) in self.parts.iter().enumerate() {
-            if !document.complete {
-                return Ok(());
-            }
-            if self.done < self.earlier {
-                self.done += 1;
-                continue;
-            }
-            let device = Device::new(&spec.profile, &mode.host, self.options.seed)
-                .map_err(|e| SuiteError::Target(e.to_string()))?;
-            if number == 0 {
-                document
-                    .target
-                    .modes
-                    .push(SimSpec::mode_info(mode, device.path()));
-            }
-            let mut watcher =
-                StepWatcher::new(&mut *self.observer, &mode.name, self.done, self.total);
-            let mut runner = StepRunner::new(
-                SimTarget::new(device),
-                self.options.seed,
-                document,
-                Some(mode.name.clone()),
-                self.stop,
-                &mut watcher,
-            );
-            let flow = part.run(&mut runner, self.options.quick, self.stop);
-            if runner.keep_measured(flow)? == Flow::Stop {
-                document.complete = false;
-                return Ok(());
-            }
-            self.done += 1;
-            self.observer.part_done(document, self.done as u64);
-        }
-        Ok(())
-    }
+/// Runs every part in `parts` on each drive, attached in its mode, with a fresh device for each part.
+fn run(
+    drives: &[(&SimSpec, &Mode)],
+    parts: &[Part],
+    options: &ReviewOptions,
+    (mut document, earlier): (ResultDocument, usize),
+    observer: &mut dyn ReviewObserver,
+    stop: &dyn Fn() -> bool,
+) -> Result<ResultDocument, SuiteError> {
+    let turns = Turns {
+        earlier,
+        has_mode_figures: false,
+        ..Turns::new(options, Between::Fresh)
+    };
+    let each: Vec<Turn> = drives
+        .iter()
+        .flat_map(|(spec, mode)| parts.iter().map(|_| Turn { spec, mode }))
+        .collect();
+    turns.take(&each, &mut document, observer, stop, |runner, number| {
+        parts[number % parts.len()].run(runner, options.quick, stop)
+    })?;
+    Ok(document)
 }
 
 /// Lead of the first drive over the others, in percent.

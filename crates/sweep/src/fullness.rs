@@ -15,8 +15,8 @@ use crate::table::Outcome;
 use nandscope_device::profile::Profile;
 use nandscope_experiment::{OpenError, Precondition, device_source};
 use nandscope_result::{
-    Curve, Figure, ModeInfo, Notice, Operation, ResultDocument, StepResult, StopReason, run_figure,
-    step_id,
+    Curve, Figure, ModeInfo, Notice, Operation, ResultDocument, StepResult, StopReason, procedure,
+    run_figure, step_id,
 };
 use nandscope_suite::spec::target_info;
 
@@ -184,7 +184,8 @@ impl FullnessSweep {
     pub fn document(&self, plan: &Plan, outcomes: &[Option<Outcome>]) -> ResultDocument {
         let target = target_info(&self.spec.target, &self.text, &self.profile);
         let title = self.profile.device.title.clone();
-        let mut document = ResultDocument::begin("fullness sweep", title, self.spec.seed, target);
+        let mut document =
+            ResultDocument::begin(procedure::FULLNESS, title, self.spec.seed, target);
         document.target.modes = self.modes(plan);
         if self.factor > 1 {
             document.notices.push(Notice::info(format!("Measured on a copy with 1/{} of the word lines in each block, capacity and cache in proportion; dies, channels, times and all shares are those of the drive.", self.factor)));

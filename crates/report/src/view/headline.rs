@@ -142,15 +142,15 @@ const SPEED_CLASS: [Headline; 3] = [
 /// The purpose of the suite of this name; `None` for a run, whose purpose its jobs define.
 pub fn purpose(name: &str) -> Option<Purpose> {
     let (tests, long_writes): (&[Headline], bool) = match name {
-        "card review" => (&CARD, true),
-        "folder review" => (&FOLDERS, false),
+        procedure::CARD_REVIEW => (&CARD, true),
+        procedure::FOLDER_REVIEW => (&FOLDERS, false),
         procedure::FILL => (&FILL, true),
-        "iometer" => (&IOMETER, false),
-        "plain" => (&PLAIN, false),
-        "solid-state drive" | "solid-state drives side by side" => (&SSD, false),
-        "speed-class" => (&SPEED_CLASS, false),
+        procedure::IOMETER => (&IOMETER, false),
+        procedure::PLAIN => (&PLAIN, false),
+        procedure::DRIVE | procedure::DRIVES => (&SSD, false),
+        procedure::SPEED_CLASS => (&SPEED_CLASS, false),
         // They say what is inside.
-        "flashbench" | "flashbench-whole" | procedure::PROBE => (&[], false),
+        procedure::FLASHBENCH | procedure::FLASHBENCH_WHOLE | procedure::PROBE => (&[], false),
         _ => return None,
     };
     Some(Purpose { tests, long_writes })

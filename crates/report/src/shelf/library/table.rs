@@ -4,7 +4,7 @@
 use super::host::{Kind, widest};
 use crate::compare::rows::test_id;
 use crate::view::published::{self, Placed};
-use nandscope_result::{ResultDocument, figure_id};
+use nandscope_result::{ResultDocument, figure_id, procedure};
 use nandscope_units::number::round_significant;
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ const ENERGY: Column = (figure_id::ENERGY_PER_GB, "J/GB");
 /// The tests whose results are ranked among the devices of the library.
 pub const LIBRARY_TESTS: [LibraryTest; 6] = [
     LibraryTest {
-        procedure: "card review",
+        procedure: procedure::CARD_REVIEW,
         figures: &[
             ("cdm.fresh.seq1m-q8t1.read", "MB/s"),
             ("cdm.fresh.seq1m-q8t1.write", "MB/s"),
@@ -59,7 +59,7 @@ pub const LIBRARY_TESTS: [LibraryTest; 6] = [
         table: include_str!("fill.tsv"),
     },
     LibraryTest {
-        procedure: "iometer",
+        procedure: procedure::IOMETER,
         figures: &[
             ("iometer.read", "MB/s"),
             ("iometer.write", "MB/s"),
@@ -69,7 +69,7 @@ pub const LIBRARY_TESTS: [LibraryTest; 6] = [
         table: include_str!("iometer.tsv"),
     },
     LibraryTest {
-        procedure: "plain",
+        procedure: procedure::PLAIN,
         figures: &[
             ("plain.read", "MB/s"),
             ("plain.write", "MB/s"),
@@ -81,7 +81,7 @@ pub const LIBRARY_TESTS: [LibraryTest; 6] = [
         table: include_str!("plain.tsv"),
     },
     LibraryTest {
-        procedure: "solid-state drive",
+        procedure: procedure::DRIVE,
         figures: &[
             ("burst.read", "MB/s"),
             ("burst.write", "MB/s"),
@@ -101,7 +101,7 @@ pub const LIBRARY_TESTS: [LibraryTest; 6] = [
         table: include_str!("solid-state-drive.tsv"),
     },
     LibraryTest {
-        procedure: "speed-class",
+        procedure: procedure::SPEED_CLASS,
         figures: &[
             ("speed-class.unfragmented", "MB/s"),
             ("speed-class.fragmented.64k", "MB/s"),
