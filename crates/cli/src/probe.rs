@@ -16,7 +16,7 @@ use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Load, Target};
 use nandscope_report::place_of_answer;
 use nandscope_result::{ResultDocument, StopReason, TargetInfo, TargetKind, WallClock, procedure};
-use nandscope_suite::blind::wide;
+use nandscope_suite::blind;
 use nandscope_units::{Bytes, Nanos, ParseQuantityError, SizeBase, parse_duration, parse_size};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -359,7 +359,7 @@ fn self_test(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> 
     let interrupt = Interrupt::listen()?;
     let line = Line::new("self-test");
     let count = arguments.devices;
-    let table = wide::run(
+    let table = blind::run(
         count,
         arguments.how.seed,
         &|| interrupt.asked(),

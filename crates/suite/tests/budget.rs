@@ -8,7 +8,7 @@ use nandscope_device::profile::{Profile, library};
 use nandscope_infer::probe::{Options, Question, Report, Value, probe};
 use nandscope_measure::sim::SimTarget;
 use nandscope_result::StopReason;
-use nandscope_suite::blind::{Noise, Noisy};
+use nandscope_suite::blind::{Disturbance, Disturbed};
 use nandscope_units::{Bytes, Nanos};
 
 fn probed(profile: &Profile, change: impl FnOnce(&mut Options)) -> Report {
@@ -74,12 +74,12 @@ fn time_is_a_hard_limit_and_what_it_cut_short_is_said() {
     ] {
         let profile = library::device(name).unwrap().profile().unwrap();
         let device = Device::new(&profile, &host, 1).unwrap();
-        let noise = Noise {
-            share: 0.0,
+        let disturbance = Disturbance {
             between_stalls: 60 * u64::from(stall_s > 0),
             stall: Nanos::from_secs(stall_s),
+            ..Disturbance::default()
         };
-        let target = Noisy::new(SimTarget::new(device), noise, 7);
+        let target = Disturbed::new(SimTarget::new(device), disturbance, 7);
         let mut options = Options::for_capacity(Bytes(profile.device.capacity_bytes));
         options.time = Nanos::from_secs(time_s);
         let report = probe(target, &options, &|| false, &mut |_, _| {}).unwrap();

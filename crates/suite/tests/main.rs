@@ -16,4 +16,3 @@ mod resume;
 mod review;
 mod speed_class;
 mod support;
-mod wide;

@@ -1,4 +1,4 @@
-//! Confidences: how often answers of a question with evidence of one strength were right on the devices of the wide blind
+//! Confidences: how often answers of a question with evidence of one strength were right on the devices of the blind
 //! test that are set aside for this (docs/inference.md); the others only check them. Nothing here is chosen by hand.
 
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub const FAIR: f64 = 0.9;
 pub(super) const LEVELS: [f64; 7] = [SURE, LIKELY, FAIR, 0.8, 0.7, 0.6, 0.5];
 
 /// Question, strength, right and stated answers: the counted half of 2,000 devices of each of the seeds 11 to 15. The slow
-/// tests of the wide blind test print these lines, and compare them.
+/// tests of the blind test print these lines, and compare them.
 pub const COUNTED: [(Question, Strength, u32, u32); 39] = [
     (Buffer, Strong, 377, 380),
     (Depth, Strong, 1116, 1116),

@@ -6,15 +6,12 @@ use nandscope_units::random::SplitMix64;
 pub(super) struct Dice(SplitMix64);
 
 impl Dice {
-    /// The choices of one device. `factor` makes the seeds of two series differ.
-    pub(super) fn new(factor: u64, seed: u64, number: u64) -> Self {
-        let mixed = seed.wrapping_mul(factor) ^ number.rotate_left(32);
+    /// The choices of one device of a series.
+    pub(super) fn new(seed: u64, number: u64) -> Self {
+        /// Spreads the seeds of the series over all bits.
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mixed = seed.wrapping_mul(FACTOR) ^ number.rotate_left(32);
         Dice(SplitMix64::new(mixed))
-    }
-
-    /// One of the values, of which there is at least one.
-    pub(super) fn of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len() as u64) as usize]
     }
 
     /// A number below `n`; 0 if that is 0.

@@ -47,8 +47,8 @@ pub struct Truth {
     pub link_bytes_per_s: Option<f64>,
 }
 
-/// Numbers of units that can be written in turn: the open ones, or these and as many as share a log, to which writes cost more,
-/// but no merge for each piece.
+/// Numbers of interleaved AUs without a merge per piece: the open AUs, and these with those that share a log, to
+/// which writes take longer.
 fn in_turn(open: u32, sharing: u32) -> Vec<u32> {
     let shared = (sharing > 0).then_some(open.saturating_add(sharing));
     std::iter::once(open).chain(shared).collect()

@@ -1,11 +1,14 @@
-//! The wide blind test: devices drawn from every profile of the library on every host that it fits, changed far beyond
-//! it, in use before, and measured through disturbances of every kind. Nothing here knows how conclusions are drawn;
-//! every conclusion that is stated is compared with the truth.
+//! The blind test of inference: devices drawn from every profile of the library on every host that it fits, changed far
+//! beyond it, in use before, and measured through disturbances of every kind. Nothing here knows how conclusions are drawn;
+//! every conclusion that is stated is compared with the truth. The tables of docs/inference.md are from this test.
 
 mod calibration;
 mod card;
+mod dice;
 mod disturbed;
 mod drive;
+mod error;
+mod part;
 mod score;
 mod truth;
 mod undisturbed;
@@ -13,12 +16,11 @@ mod visible;
 
 pub use calibration::{Class, Half, Row, Table};
 pub use disturbed::{Disturbance, Disturbed};
+pub use error::BlindError;
 pub use score::{Judged, Outcome, judge};
 pub use truth::Truth;
 
-use super::dice::Dice;
-use super::error::BlindError;
-use super::part::Part;
+use dice::Dice;
 use nandscope_device::Device;
 use nandscope_device::profile::{HostProfile, Profile, library};
 use nandscope_infer::probe::{Options, Report, probe};
@@ -28,6 +30,7 @@ use nandscope_measure::target::{Request, Target};
 use nandscope_result::StopReason;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
+use part::Part;
 
 /// A device that was drawn.
 #[derive(Debug)]
@@ -57,18 +60,16 @@ pub struct Tried {
     pub judged: Vec<Judged>,
 }
 
-/// Makes the devices others than those of the blind test that this one widens.
-const SERIES: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Of so many devices one is a profile of the library as it is.
+/// One device in this many is an unchanged profile of the library.
 const PLAIN_EVERY: u64 = 4;
-/// Of so many devices one is a drive with a page map, where the choice is free.
+/// One device in this many is a drive with a page map; the others are cards.
 const DRIVE_EVERY: u64 = 5;
-/// Draws until one fits together; then the profile is taken as it is.
+/// Number of draws; if no draw fits a host, the unchanged profile is taken.
 const ATTEMPTS: u32 = 12;
 /// The longest prior use, in requests of 1 MiB.
 const USED_MAX: u64 = 200;
-/// Of so many devices in a row the first two, one with heavy noise and one without, are probed a second time without any
-/// disturbance: what the second probe measures is the truth of plain measurements.
+/// Of this many successive devices, the first two, one with heavy noise and one without, are probed a second time without
+/// disturbances: the second probe gives the truth of plain measurements.
 const TWICE_EVERY: u64 = 8;
 
 /// The device with that number in the series of a seed.
@@ -76,7 +77,7 @@ const TWICE_EVERY: u64 = 8;
 /// # Errors
 /// [`BlindError`] if a profile of the library is faulty or fits no host.
 pub fn draw(number: u64, seed: u64) -> Result<Drawn, BlindError> {
-    let mut dice = Dice::new(SERIES, seed, number);
+    let mut dice = Dice::new(seed, number);
     let cards = number % DRIVE_EVERY != DRIVE_EVERY - 1;
     let fitting = |profile: &Profile| profile.card.is_some() == cards;
     let profiles = library::DEVICES.iter().filter_map(|e| e.profile().ok());
@@ -266,7 +267,7 @@ fn report_of(
 
 /// Writes at random places, as somebody did who used the device before.
 fn use_before(target: &mut SimTarget, requests: u32, seed: u64) -> Result<(), BlindError> {
-    let mut dice = Dice::new(SERIES, seed, 0x05ed);
+    let mut dice = Dice::new(seed, 0x05ed);
     let slots = (target.capacity().0 >> 20).max(1);
     let mut replies = Vec::new();
     for _ in 0..requests {

@@ -23,7 +23,7 @@ impl Class {
         self.right += other.right;
     }
 
-    /// The probability of so few right answers, or fewer, if each is right with probability `p`.
+    /// Probability of at most `right` right answers, if each of the stated ones is right with probability `p`.
     pub fn chance(&self, p: f64) -> f64 {
         let n = f64::from(self.stated);
         let log = |k: f64| libm::lgamma(k + 1.0);
@@ -67,7 +67,7 @@ pub struct Halves {
 /// The counts of one question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// Devices on which there is something to tell, or something was told.
+    /// Devices that have an answer, or were given one.
     pub asked: u32,
     /// Right conclusions.
     pub right: u32,

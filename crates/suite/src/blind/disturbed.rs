@@ -1,8 +1,7 @@
 //! A target that is measured through disturbances: proportional and heavy-tailed noise, stalls, work of others on the
 //! host, and a clock of limited resolution.
 
-use super::SERIES;
-use crate::blind::dice::Dice;
+use super::dice::Dice;
 use nandscope_measure::target::{Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
 
@@ -71,7 +70,7 @@ impl<T: Target> Disturbed<T> {
             busy_since: target.now(),
             target,
             disturbance,
-            dice: Dice::new(SERIES, seed, 0),
+            dice: Dice::new(seed, 0),
             late: Nanos::ZERO,
         }
     }

@@ -9,9 +9,9 @@ mod map;
 mod pairs;
 
 use super::Drawn;
+use super::error::BlindError;
+use super::part::Part;
 use super::truth::{FIRST, Truth};
-use crate::blind::error::BlindError;
-use crate::blind::part::Part;
 use nandscope_device::Device;
 use nandscope_device::profile::card::{CardSection, OutOfOrder};
 use nandscope_infer::probe::{Options, Question};
@@ -213,8 +213,8 @@ impl Copy {
         Ok(seen)
     }
 
-    /// Writes in order across a boundary; the usual time of a piece, and how much longer the one takes in which the unit is
-    /// opened, µs.
+    /// Writes in order across a boundary; the usual time of a piece, and the extra time of the piece that opens the
+    /// AU, µs.
     fn written(
         &mut self,
         begin: u64,

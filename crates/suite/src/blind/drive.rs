@@ -1,6 +1,6 @@
 //! Changes a drive with a page map; its capacity is that of a small drive, so that a probe of 3 % of it is short.
 
-use crate::blind::dice::Dice;
+use super::dice::Dice;
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::{BufferRelease, MapLocation, SlcCacheSection};
 

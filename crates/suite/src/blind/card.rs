@@ -1,7 +1,7 @@
 //! Changes a card with allocation units far beyond those of the library.
 
+use super::dice::Dice;
 use super::truth::program_unit;
-use crate::blind::dice::Dice;
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::card::{CardSection, FatSection, OutOfOrder, SharedLogSection};
 

@@ -6,7 +6,7 @@ use nandscope_infer::probe::{Options, Question};
 use nandscope_measure::target::TargetError;
 use nandscope_workload::OpKind;
 
-/// So much is written to a drive before it is read, bytes, and places that are compared.
+/// Bytes written to a drive before it is read; number of places compared.
 pub(super) const DRIVE_WRITTEN: u64 = 32 << 20;
 const PLACES: u64 = 9;
 /// Mapping unit of a drive, bytes: its boundaries are not page boundaries.
