@@ -64,15 +64,15 @@ impl Procedure {
     /// Its steps in a few words, for help texts.
     pub const fn summary(self) -> &'static str {
         match self {
-            Procedure::Card => "full review of a card",
-            Procedure::Ssd => "bursts, sustained access and traces on a drive",
-            Procedure::SsdPeers => "the same beside drives of its time, without traces",
+            Procedure::Card => "Full review of a card",
+            Procedure::Ssd => "Bursts, sustained access and traces on a drive",
+            Procedure::SsdPeers => "The same beside drives of its time, without traces",
             Procedure::Iometer => "128 KiB sequential at QD32 on every port",
-            Procedure::Flashbench => "allocation units of a card",
-            Procedure::FlashbenchWhole => "the same with every cell of its tables",
-            Procedure::SpeedClass => "speed classes of SD cards",
-            Procedure::Fill => "two fills of the whole device",
-            Procedure::Plain => "access as dd and iozone do it",
+            Procedure::Flashbench => "Allocation units of a card",
+            Procedure::FlashbenchWhole => "The same with every cell of its tables",
+            Procedure::SpeedClass => "Speed classes of SD cards",
+            Procedure::Fill => "Two fills of the whole device",
+            Procedure::Plain => "Access as dd and iozone do it",
         }
     }
 
