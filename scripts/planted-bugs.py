@@ -162,7 +162,7 @@ FAULTS = [
      "map: every read fetches its page from host memory again", "map_window a_fetch_from_host_memory"),
     ("ftl/page_map/log/lookup.rs", "(self.layout.map_is_remote && !is_near)", "(self.layout.map_is_remote && !is_near && !change)",
      "map: a write finds its page in host memory for free", "map_window writes_fetch"),
-    ("ftl/page_map/discards.rs", "        self.writes.wait_for_admission(index);\n        self.admit();\n", "        self.admit_discard(index);\n",
+    ("ftl/page_map/discards.rs", "        self.writes.wait_for_admission(index);\n        self.run(Wants::Admission);\n", "        self.admit_discard(index);\n",
      "discards: one takes effect before the writes that came first", "discards a_discard_does_not_pass"),
     ("ftl/page_map/writes/durable.rs", "        self.log.flush_journal(self.now, &mut full);\n", "",
      "buffer: a flush leaves the journal as it is", "durability a_flush_completes_the_journal"),

@@ -15,6 +15,7 @@ use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::program_id::ProgramId;
+use crate::ftl::page_map::scheduler::Wants;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::Owner;
 use crate::profile::schema::FtlSection;
@@ -65,9 +66,6 @@ pub(super) struct Background {
     idle: bool,
     refresh_reads: u32,
     wear_spread: u32,
-    /// Relocation is being started: what it writes must not start it again.
-    #[serde(skip)]
-    pumping: bool,
 }
 
 impl Background {
@@ -87,7 +85,6 @@ impl Background {
             idle: false,
             refresh_reads: ftl.refresh_reads,
             wear_spread: ftl.wear_spread_cycles,
-            pumping: false,
         }
     }
 
@@ -140,6 +137,12 @@ impl Background {
         job.is_some_and(|job| job.pool != pool)
     }
 
+    /// A job is being filled.
+    #[inline]
+    pub(super) fn is_filling(&self) -> bool {
+        self.filling.is_some()
+    }
+
     /// Folding begins within that idle time.
     pub(super) fn folds_within(&self, rest: Nanos) -> bool {
         self.idle_delay <= rest
@@ -167,108 +170,64 @@ impl Background {
 }
 
 impl PageMapDevice {
-    /// Starts as many relocation jobs as there are buffers and reasons for.
-    #[inline]
-    pub(super) fn pump(&mut self) {
-        // Asked after nearly every event; mostly there is nothing to relocate.
-        let is_filling = self.background.filling.is_some();
-        if !self.background.pumping && (is_filling || self.may_relocate()) {
-            self.relocate_now();
+    /// Moves units of the victim into the job that is being filled, until it is full. Returns false if nothing can be
+    /// moved.
+    pub(super) fn relocate_some(&mut self) -> bool {
+        let Some(victim) = self.log.current_victim(self.background.idle) else {
+            return false;
+        };
+        let (superblock, pool) = (victim.superblock, victim.pool);
+        let (gain, held_nothing) = (victim.yield_per_move, victim.held_nothing());
+        if self.background.fills_other_pool(pool) {
+            self.finish_filling_job();
+            return true;
         }
-    }
-
-    fn relocate_now(&mut self) {
-        self.background.pumping = true;
-        while self.may_relocate() {
-            let Some(victim) = self.log.current_victim(self.now, self.background.idle) else {
-                break;
-            };
-            let (superblock, pool) = (victim.superblock, victim.pool);
-            let (gain, held_nothing) = (victim.yield_per_move, victim.held_nothing());
-            if self.background.fills_other_pool(pool) {
-                self.finish_filling_job();
-                continue;
-            }
-            let job = self.filling_job(pool);
-            let mut sources = std::mem::take(&mut self.scratch.sources);
-            let mut written = std::mem::take(&mut self.scratch.written);
-            let mut full = None;
-            let log = &mut self.log;
-            let (moved, exhausted) = log.relocate(self.now, &mut sources, &mut written, &mut full);
-            let wanted = self.log.take_wanted();
-            self.background.jobs[job as usize].grants += u64::from(moved) * gain;
-            let mut runs = std::mem::take(&mut self.scratch.runs);
-            self.log.join_reads(&sources, superblock, |run| {
-                self.resolve(run, &mut runs);
-            });
-            for run in runs.drain(..).filter_map(|(run, _)| run) {
-                self.background.jobs[job as usize].reads += 1;
-                self.submit_read(run, false, Owner::RelocationRead { job }, None);
-            }
-            self.scratch.runs = runs;
-            self.background.jobs[job as usize]
-                .sources
-                .append(&mut sources);
-            self.scratch.sources = sources;
-            let fetches = self.fetch_map(wanted, MapWaiter::Job(job), false);
-            self.background.jobs[job as usize].reads += fetches;
-            // After the fetches, which read the pages where they were.
-            self.log.write_updated_pages(self.now, &mut written);
-            self.submit_host_programs(&mut written);
-            self.scratch.written = written;
-            if exhausted {
-                let j = &mut self.background.jobs[job as usize];
-                j.emptied.push(superblock);
-                if held_nothing && moved == 0 {
-                    // It held nothing: all of its space is the host's.
-                    j.grants +=
-                        u64::from(self.log.geometry.native.superblock_units) * CREDIT_PER_UNIT;
-                }
-            }
-            if let Some(unit) = full {
-                self.close_job(job, unit);
-            } else if moved == 0 && !exhausted {
-                break;
+        let job = self.filling_job(pool);
+        let mut sources = std::mem::take(&mut self.scratch.sources);
+        let mut written = std::mem::take(&mut self.scratch.written);
+        let mut full = None;
+        let log = &mut self.log;
+        let (moved, exhausted) = log.relocate(self.now, &mut sources, &mut written, &mut full);
+        let wanted = self.log.take_wanted();
+        self.background.jobs[job as usize].grants += u64::from(moved) * gain;
+        let mut runs = std::mem::take(&mut self.scratch.runs);
+        self.log.join_reads(&sources, superblock, |run| {
+            self.resolve(run, &mut runs);
+        });
+        for run in runs.drain(..).filter_map(|(run, _)| run) {
+            self.background.jobs[job as usize].reads += 1;
+            self.submit_read(run, false, Owner::RelocationRead { job }, None);
+        }
+        self.scratch.runs = runs;
+        self.background.jobs[job as usize]
+            .sources
+            .append(&mut sources);
+        self.scratch.sources = sources;
+        let fetches = self.fetch_map(wanted, MapWaiter::Job(job), false);
+        self.background.jobs[job as usize].reads += fetches;
+        // After the fetches, which read the pages where they were.
+        self.log.write_updated_pages(self.now, &mut written);
+        // Relocation is at work already.
+        let _ = self.submit_host_programs(&mut written);
+        self.scratch.written = written;
+        if exhausted {
+            let j = &mut self.background.jobs[job as usize];
+            j.emptied.push(superblock);
+            if held_nothing && moved == 0 {
+                // It held nothing: all of its space is the host's.
+                j.grants += u64::from(self.log.geometry.native.superblock_units) * CREDIT_PER_UNIT;
             }
         }
-        self.finish_filling_job();
-        self.background.pumping = false;
+        match full {
+            Some(unit) => self.close_job(job, unit),
+            None if moved == 0 && !exhausted => return false,
+            None => {}
+        }
+        true
     }
 
-    /// Writes wait for room, and nothing is under way that could make it. Relocation is given its turn
-    /// whatever credit the host has left; where it has nothing to do or makes no room, the host takes
-    /// what space there is; where there is none, the device has reached its end of life.
-    pub(super) fn end_stall(&mut self) {
-        if self.log.is_read_only() {
-            return self.refuse_waiting();
-        }
-        if !self.is_stalled() {
-            return;
-        }
-        self.pace.take_credit();
-        self.pump();
-        if !self.is_stalled() {
-            return;
-        }
-        self.pace.lend(self.log.cost_of_host_unit());
-        self.admit();
-        if self.is_stalled() {
-            self.log.end_life(self.now);
-            self.refuse_waiting();
-        }
-    }
-
-    fn is_stalled(&self) -> bool {
-        self.writes.is_waited_for()
-            && self.array.outstanding() == 0
-            && !self.background.working()
-            && !self.map_fetches.under_way()
-            && !self.writes.awaits_old_data()
-            && self.writes.in_transit == 0
-    }
-
-    /// What says no most often comes first.
-    fn may_relocate(&self) -> bool {
+    /// Whether relocation has a reason, a turn and a buffer. Most frequent refusals first.
+    pub(super) fn may_relocate(&self) -> bool {
         let b = &self.background;
         let filling = b.filling.is_some();
         if !filling && b.active >= b.most {
@@ -325,7 +284,7 @@ impl PageMapDevice {
     }
 
     /// Nothing more is to be moved now: what has been gathered is padded and programmed.
-    fn finish_filling_job(&mut self) {
+    pub(super) fn finish_filling_job(&mut self) {
         let Some(job) = self.background.filling else {
             return;
         };
@@ -360,13 +319,12 @@ impl PageMapDevice {
         }
     }
 
-    pub(super) fn on_relocation_programmed(&mut self, job: u32) {
+    pub(super) fn on_relocation_programmed(&mut self, job: u32) -> Wants {
         if let Some(unit) = self.background.jobs[job as usize].unit {
             self.log.program_done(unit.superblock);
         }
         self.end_job(job);
-        self.pump();
-        self.admit();
+        Wants::Room
     }
 
     fn end_job(&mut self, job: u32) {
@@ -386,7 +344,7 @@ impl PageMapDevice {
         }
         self.grant(finished.grants);
         for superblock in finished.emptied {
-            self.log.gc_writes(superblock);
+            self.log.finish_victim(superblock);
         }
         self.erase_invalid();
         self.note_busy();

@@ -6,6 +6,7 @@ use super::PageMapDevice;
 use crate::convert::Narrow;
 use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::map_fetches::MapWaiter;
+use crate::ftl::page_map::scheduler::Wants;
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +66,7 @@ impl PageMapDevice {
         p.to_admit = p.units;
         p.to_arrive = p.units;
         self.writes.wait_for_admission(index);
-        self.admit();
+        self.run(Wants::Admission);
     }
 
     /// A discard has its turn.
@@ -77,7 +78,8 @@ impl PageMapDevice {
         self.read_ahead.invalidate(first, units);
         let mut full = std::mem::take(&mut self.scratch.full);
         self.log.note_discard(self.now, &mut full);
-        self.submit_host_programs(&mut full);
+        let wants = self.submit_host_programs(&mut full);
+        self.run(wants);
         self.scratch.full = full;
         self.complete_at(index, self.now);
         self.continue_discard(Discarding {
@@ -98,7 +100,8 @@ impl PageMapDevice {
                 .log
                 .touch_for_discard(at, end, most, self.now, &mut full);
             let wanted = self.log.take_wanted();
-            self.submit_host_programs(&mut full);
+            let wants = self.submit_host_programs(&mut full);
+            self.run(wants);
             self.scratch.full = full;
             discarding.waits = self.fetch_map(wanted, MapWaiter::Discard, false);
             if discarding.waits == 0 {
@@ -111,18 +114,18 @@ impl PageMapDevice {
     }
 
     /// A page of the map has come that a discard changes.
-    pub(super) fn on_discard_fetched(&mut self) {
+    pub(super) fn on_discard_fetched(&mut self) -> Wants {
         let Some(mut discarding) = self.discarding.take() else {
-            return;
+            return Wants::Nothing;
         };
         discarding.waits -= 1;
         if discarding.waits > 0 {
             self.discarding = Some(discarding);
-            return;
+            return Wants::Nothing;
         }
         self.log.discard(discarding.at, discarding.until);
         discarding.at = discarding.until;
         self.continue_discard(discarding);
-        self.admit();
+        Wants::Admission
     }
 }

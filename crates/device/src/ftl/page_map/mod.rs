@@ -30,6 +30,7 @@ mod reads;
 mod recent;
 mod recovery;
 mod report;
+mod scheduler;
 #[cfg(test)]
 mod small;
 mod unpersisted;
@@ -40,7 +41,7 @@ use crate::attachment::Attachment;
 use crate::command::{Command, Completion, Status, SubmitError, hand_over};
 use crate::convert::Narrow;
 use crate::error::AttachError;
-use crate::events::{Event, EventQueue, horizon};
+use crate::events::{EventQueue, horizon};
 use crate::ftl::page_map::geometry::Geometry;
 use crate::ftl::page_map::log::{Log, PageRun, ProgramUnit};
 use crate::ftl::page_map::lpn::Lpn;
@@ -50,7 +51,7 @@ pub(crate) use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::page_map::readahead::ReadAhead;
 pub(crate) use crate::ftl::page_map::readahead::SegmentId;
 use crate::host_counters::HostCounters;
-use crate::nand::{Array, ArrayTimes, Owner, Progress};
+use crate::nand::{Array, ArrayTimes};
 use crate::power::meter::Meter;
 use crate::power::thermal::Thermal;
 use crate::profile::host::HostProfile;
@@ -354,77 +355,6 @@ impl PageMapDevice {
         }
         hand_over(&mut self.done, completions);
         self.now
-    }
-
-    /// Handles an event of the present, on the way to `until`.
-    fn handle(&mut self, event: Event, until: Nanos) {
-        match event {
-            Event::Arrived(index) => self.on_arrival(index),
-            Event::Firmware(index) => self.on_firmware(index),
-            Event::DataIn(transfer) => self.on_data_in(transfer),
-            Event::Array(die) => {
-                let progress = self.array.on_array(die, self.now, &mut self.events);
-                self.on_progress(progress);
-            }
-            Event::PlaneRead(op) => {
-                let progress = self.array.on_plane_read(op, self.now, &mut self.events);
-                self.on_progress(progress);
-            }
-            Event::Bus(op) => {
-                let progress = self.array.on_bus(op, self.now, &mut self.events);
-                self.on_progress(progress);
-            }
-            Event::MapFetched(fetch) => self.on_map_fetched(fetch),
-            Event::RelocationDecoded(job) => self.on_relocation_read(job),
-            Event::MergeDecoded(sequence) => self.on_merge_read(sequence),
-            Event::Relocated(job) => self.on_units_handled(job, until),
-            Event::Complete(index) => self.on_complete(index),
-            Event::Idle => self.on_idle(),
-            Event::RefreshDue => self.pump(),
-        }
-        if self.writes.is_waited_for() {
-            self.end_stall();
-        }
-    }
-
-    fn on_progress(&mut self, progress: Option<Progress>) {
-        let (owner, pages) = match progress {
-            None => return,
-            Some(Progress::Transferred(owner)) => {
-                if let Owner::HostProgram {
-                    sequence,
-                    host_units,
-                    ..
-                } = owner
-                {
-                    self.on_host_transferred(sequence, host_units);
-                }
-                return;
-            }
-            Some(Progress::Finished(owner, pages)) => (owner, pages),
-        };
-        match owner {
-            Owner::HostRead { command, bytes } => self.on_host_read(command, bytes, pages),
-            Owner::MapRead { fetch } => self.decode_map_page(fetch, pages),
-            Owner::MergeRead { sequence } => self.decode_old_data(sequence, pages),
-            Owner::ReadAhead { segment } => self.on_read_ahead(segment, pages),
-            Owner::HostProgram {
-                sequence,
-                superblock,
-                host_units,
-            } => self.on_host_programmed(sequence, superblock, host_units),
-            Owner::MapProgram {
-                superblock,
-                program,
-            } => self.on_map_programmed(superblock, program),
-            Owner::RelocationRead { job } => self.decode_for_relocation(job, pages),
-            Owner::RelocationProgram { job } => self.on_relocation_programmed(job),
-            Owner::ParityProgram { superblock } => self.on_parity_programmed(superblock),
-            Owner::Erase { superblock } => self.on_erase(superblock),
-        }
-        if self.array.outstanding() == 0 {
-            self.note_busy();
-        }
     }
 
     /// Share of the full clock that interface and throttling leave.

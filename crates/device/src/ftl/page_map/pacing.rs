@@ -34,6 +34,22 @@ impl Pace {
         self.credit.max(0).cast_unsigned() / CREDIT_PER_UNIT
     }
 
+    /// Whether relocation sets the pace.
+    #[inline]
+    pub(super) fn is_active(&self) -> bool {
+        self.active
+    }
+
+    /// From now on relocation sets the pace, or does not. Returns true if it begins to. The credit is 0 after a change.
+    pub(super) fn follow(&mut self, is_paced: bool) -> bool {
+        let changes = is_paced != self.active;
+        if changes {
+            self.active = is_paced;
+            self.take_credit();
+        }
+        changes && is_paced
+    }
+
     /// The host has no credit.
     pub(super) fn take_credit(&mut self) {
         self.credit = 0;
@@ -56,8 +72,8 @@ impl Pace {
 
 impl PageMapDevice {
     /// Units that may be admitted for the host now.
-    pub(super) fn host_allowance(&mut self) -> u32 {
-        let is_paced = self.note_pace();
+    pub(super) fn host_allowance(&self) -> u32 {
+        let is_paced = self.pace.active;
         if is_paced && self.background.keeps_host_waiting() {
             return 0;
         }
@@ -85,13 +101,6 @@ impl PageMapDevice {
         }
     }
 
-    /// Relocates if the host has spent its credit.
-    pub(super) fn relocate_for_credit(&mut self) {
-        if self.pace.active && !self.host_has_credit() {
-            self.pump();
-        }
-    }
-
     /// Relocation is done that is worth `grants`.
     pub(super) fn grant(&mut self, grants: u64) {
         let (start, last) = self.log.room_at_gc();
@@ -108,18 +117,5 @@ impl PageMapDevice {
     /// costs several) must not keep relocation from its turn, or both would wait for ever.
     pub(super) fn host_has_credit(&self) -> bool {
         self.pace.credit >= price(self.log.cost_of_host_unit())
-    }
-
-    /// Whether relocation sets the pace; credit does not outlive the need.
-    fn note_pace(&mut self) -> bool {
-        let paced = self.log.host_is_paced();
-        if paced != self.pace.active {
-            self.pace.active = paced;
-            self.pace.take_credit();
-            if paced {
-                self.pump();
-            }
-        }
-        paced
     }
 }

@@ -33,7 +33,8 @@ impl PageMapDevice {
         let mut full = std::mem::take(&mut self.scratch.full);
         self.log.touch_for_read(first, units, self.now, &mut full);
         let wanted = self.log.take_wanted();
-        self.submit_host_programs(&mut full);
+        let wants = self.submit_host_programs(&mut full);
+        self.run(wants);
         self.scratch.full = full;
         let waits = self.fetch_map(wanted, MapWaiter::Command(index), true);
         self.pending[index as usize].waits = waits;
@@ -111,9 +112,15 @@ impl PageMapDevice {
         for waiter in waiters.drain(..) {
             match waiter {
                 MapWaiter::Command(index) => self.on_wait_over(index),
-                MapWaiter::Program(sequence) => self.on_map_updated(sequence),
+                MapWaiter::Program(sequence) => {
+                    let wants = self.on_map_updated(sequence);
+                    self.run(wants);
+                }
                 MapWaiter::Job(job) => self.on_relocation_read(job),
-                MapWaiter::Discard => self.on_discard_fetched(),
+                MapWaiter::Discard => {
+                    let wants = self.on_discard_fetched();
+                    self.run(wants);
+                }
             }
         }
         self.scratch.map_waiters = waiters;

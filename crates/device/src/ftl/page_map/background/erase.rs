@@ -2,6 +2,7 @@
 
 use crate::ftl::page_map::PageMapDevice;
 use crate::ftl::page_map::ppn::Ppn;
+use crate::ftl::page_map::scheduler::Wants;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::{Die, FlashOp, OpClass, Owner, PlaneSet};
 
@@ -49,11 +50,11 @@ impl PageMapDevice {
             .take_erasable(|superblock| background.moves_from(Ppn(superblock.0 * units), units))
     }
 
-    pub(in crate::ftl::page_map) fn on_erase(&mut self, superblock: SuperblockId) {
+    pub(in crate::ftl::page_map) fn on_erase(&mut self, superblock: SuperblockId) -> Wants {
         let block = self.log.blocks.get_mut(superblock);
         block.programs_pending -= 1;
         if block.programs_pending > 0 {
-            return;
+            return Wants::Nothing;
         }
         let blocks = self.log.geometry.dies * self.log.geometry.planes;
         let failed =
@@ -69,7 +70,6 @@ impl PageMapDevice {
         {
             self.log.level_wear(self.background.wear_spread);
         }
-        self.pump();
-        self.admit();
+        Wants::Room
     }
 }

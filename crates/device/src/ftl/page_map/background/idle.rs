@@ -2,6 +2,7 @@
 
 use crate::events::Event;
 use crate::ftl::page_map::PageMapDevice;
+use crate::ftl::page_map::scheduler::Wants;
 use nandscope_units::Nanos;
 
 impl PageMapDevice {
@@ -26,17 +27,18 @@ impl PageMapDevice {
 
     /// The idle timer has run out. Where the host wrote meanwhile, it runs again from the end of the
     /// last write; where the host is still writing, the end of that write starts it.
-    pub(in crate::ftl::page_map) fn on_idle(&mut self) {
+    pub(in crate::ftl::page_map) fn on_idle(&mut self) -> Wants {
         self.background.timer_pending = false;
         let Some(since) = self.background.idle_since else {
-            return;
+            return Wants::Nothing;
         };
         let due = since + self.background.idle_delay;
         if self.now < due {
-            return self.start_idle_timer(due);
+            self.start_idle_timer(due);
+            return Wants::Nothing;
         }
         self.end_linger(true);
         self.background.idle = true;
-        self.pump();
+        Wants::Relocation
     }
 }

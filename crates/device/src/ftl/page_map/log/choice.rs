@@ -8,7 +8,6 @@ use crate::ftl::page_map::geometry::OPEN_SUPERBLOCKS;
 use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::profile::schema::VictimPolicy;
-use nandscope_units::Nanos;
 
 /// Collections after which a refresh that waits gets its turn: it makes no room, but deferred for
 /// ever it would be no refresh.
@@ -106,9 +105,9 @@ impl Log {
 
     /// The superblock that is being relocated, or a new one: in the foreground what makes room, in
     /// idle time (`idle`) also what folding can move.
-    pub(crate) fn current_victim(&mut self, now: Nanos, idle: bool) -> Option<&Victim> {
+    pub(crate) fn current_victim(&mut self, idle: bool) -> Option<&Victim> {
         if self.victim.is_none() {
-            self.victim = self.choose_victim(now, idle);
+            self.victim = self.choose_victim(idle);
         }
         self.victim.as_ref()
     }
@@ -118,18 +117,18 @@ impl Log {
         self.victim.is_some()
     }
 
-    pub(super) fn choose_victim(&mut self, now: Nanos, idle: bool) -> Option<Victim> {
+    fn choose_victim(&mut self, idle: bool) -> Option<Victim> {
         let (superblock, cause, only) = if let Some(superblock) = self.map_victim() {
             (superblock, Cause::Collect, None)
         } else if self.must_fold() || (idle && !self.needs_relocation() && self.has_slc_data()) {
             (self.slc_closed.pop_front()?, Cause::Fold, None)
         } else if self.needs_relocation() && !self.refresh_is_due() {
-            let (superblock, cause) = self.gc_victim(now)?;
+            let (superblock, cause) = self.gc_victim()?;
             (superblock, cause, None)
         } else if let Some(target) = self.refresh_victim() {
             (target.superblock, Cause::Refresh, target.block)
         } else if self.needs_relocation() {
-            let (superblock, cause) = self.gc_victim(now)?;
+            let (superblock, cause) = self.gc_victim()?;
             (superblock, cause, None)
         } else if idle && self.collects_in_idle_time() {
             (self.victims.least()?, Cause::Collect, None)
@@ -237,7 +236,7 @@ impl Log {
     }
 
     /// SLC data goes first: folding three or four SLC superblocks frees more than it takes.
-    pub(super) fn gc_victim(&mut self, now: Nanos) -> Option<(SuperblockId, Cause)> {
+    fn gc_victim(&mut self) -> Option<(SuperblockId, Cause)> {
         if self.slc_count > self.layout.slc.fixed
             && let Some(superblock) = self.slc_closed.pop_front()
         {
@@ -249,7 +248,7 @@ impl Log {
                 .victims
                 .iter()
                 .min_by_key(|s| self.blocks.get(*s).closed_order),
-            VictimPolicy::CostBenefit => self.best_cost_benefit(now),
+            VictimPolicy::CostBenefit => self.best_cost_benefit(),
         };
         match victim {
             Some(superblock) => Some((superblock, Cause::Collect)),
@@ -257,7 +256,7 @@ impl Log {
         }
     }
 
-    pub(super) fn best_cost_benefit(&self, _now: Nanos) -> Option<SuperblockId> {
+    fn best_cost_benefit(&self) -> Option<SuperblockId> {
         let units = f64::from(self.geometry.native.superblock_units);
         let score = |superblock: &SuperblockId| {
             let block = self.blocks.get(*superblock);

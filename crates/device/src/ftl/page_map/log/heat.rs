@@ -207,7 +207,7 @@ mod tests {
             log.erase_invalid_instantly(now);
             while log.needs_relocation() {
                 let begins = !log.relocating();
-                let Some(victim) = log.current_victim(now, false).copied() else {
+                let Some(victim) = log.current_victim(false).copied() else {
                     break;
                 };
                 if begins {
@@ -229,7 +229,7 @@ mod tests {
                 let programs = full.drain(..).chain(unit);
                 programs.for_each(|unit| log.program_done(unit.superblock));
                 if exhausted {
-                    log.gc_writes(victim.superblock);
+                    log.finish_victim(victim.superblock);
                 }
                 log.erase_invalid_instantly(now);
                 for (superblock, block) in log.blocks.iter() {

@@ -38,7 +38,7 @@ impl Log {
 
     /// All data that was to be moved out of a victim is programmed. Where only one of its blocks was
     /// refreshed, the others keep their data.
-    pub(crate) fn gc_writes(&mut self, superblock: SuperblockId) {
+    pub(crate) fn finish_victim(&mut self, superblock: SuperblockId) {
         let block = self.blocks.get_mut(superblock);
         if block.valid == 0 {
             return self.queue_erase(superblock);
@@ -207,7 +207,7 @@ impl Log {
             if !wanted || self.is_read_only() || self.gc_is_futile() {
                 return false;
             }
-            let Some(victim) = self.current_victim(now, idle) else {
+            let Some(victim) = self.current_victim(idle) else {
                 return false;
             };
             let superblock = victim.superblock;
@@ -221,7 +221,7 @@ impl Log {
                 self.program_done(unit.superblock);
             }
             if exhausted {
-                self.gc_writes(superblock);
+                self.finish_victim(superblock);
             } else if moved == 0 {
                 return false;
             }

@@ -8,6 +8,7 @@ use crate::ftl::page_map::PageMapDevice;
 use crate::ftl::page_map::log::ProgramUnit;
 use crate::ftl::page_map::lpn::Lpn;
 use crate::ftl::page_map::map_fetches::MapWaiter;
+use crate::ftl::page_map::scheduler::Wants;
 use crate::profile::schema::Acknowledge;
 use nandscope_units::SECTOR_BYTES;
 
@@ -24,32 +25,16 @@ impl PageMapDevice {
             return self.refuse(index);
         }
         self.read_ahead.invalidate(first, units);
-        self.writes.admission.push_back(index);
-        self.admit();
+        self.writes.wait_for_admission(index);
+        self.run(Wants::Admission);
     }
 
-    /// Gives places in the buffer to waiting writes, first come first served, and books the link.
-    pub(in crate::ftl::page_map) fn admit(&mut self) {
-        if self.log.is_read_only() {
-            return self.refuse_waiting();
-        }
-        while let Some(&index) = self.writes.admission.front() {
-            if self.discarding.is_some() {
-                break;
-            }
-            if self.pending[index as usize].command.kind == CommandKind::Discard {
-                self.writes.admission.pop_front();
-                self.admit_discard(index);
-                continue;
-            }
-            let room = self.writes.room().min(self.host_allowance());
-            let p = &self.pending[index as usize];
-            let chunk = p.to_admit.min(room).min(self.log.geometry.stripe_units);
-            if chunk == 0 {
-                break;
-            }
-            let first = p.first + (p.units - p.to_admit);
-            let bytes = self.bytes_in(index, first, chunk);
+    /// Reserves places in the buffer for the next units of a write; returns how many, 0 if there is no room or no credit.
+    pub(in crate::ftl::page_map) fn reserve_room(&mut self, index: u32) -> u32 {
+        let room = self.writes.room().min(self.host_allowance());
+        let waiting = self.pending[index as usize].to_admit;
+        let chunk = waiting.min(room).min(self.log.geometry.stripe_units);
+        if chunk > 0 {
             self.writes.used += chunk;
             self.writes.in_transit += chunk;
             debug_assert!(
@@ -57,22 +42,26 @@ impl PageMapDevice {
                 "the write buffer overflows"
             );
             self.spend_credit(chunk);
-            self.relocate_for_credit();
-            self.pending[index as usize].to_admit -= chunk;
-            if self.pending[index as usize].to_admit == 0 {
-                self.writes.admission.pop_front();
-            }
-            let end = self.receive(bytes, self.now);
-            let transfer = self.writes.transfer(Transfer {
-                command: index,
-                first,
-                units: chunk,
-            });
-            self.events.push(end, Event::DataIn(transfer));
         }
-        if self.writes.is_waited_for() {
-            self.end_linger(true);
+        chunk
+    }
+
+    /// Begins the transfer of the next units of the write that waits first.
+    pub(in crate::ftl::page_map) fn begin_transfer(&mut self, index: u32, units: u32) {
+        let p = &mut self.pending[index as usize];
+        let first = p.first + (p.units - p.to_admit);
+        p.to_admit -= units;
+        if p.to_admit == 0 {
+            self.writes.end_first_waiting();
         }
+        let bytes = self.bytes_in(index, first, units);
+        let end = self.receive(bytes, self.now);
+        let transfer = self.writes.transfer(Transfer {
+            command: index,
+            first,
+            units,
+        });
+        self.events.push(end, Event::DataIn(transfer));
     }
 
     /// The device is read-only: nothing of the command was done.
@@ -113,7 +102,7 @@ impl PageMapDevice {
                 self.take_units(command, at, count, head + tail > 0 && count == 1);
             }
         }
-        self.pump();
+        self.run(Wants::Relocation);
         self.erase_invalid();
         self.pending[command as usize].to_arrive -= units;
         self.write_may_complete(command);
@@ -149,7 +138,8 @@ impl PageMapDevice {
             self.log.merge_partial(first, from, to);
             self.note_merged(command, first);
             self.end_linger(false);
-            return self.release(units);
+            let wants = self.release(units);
+            return self.run(wants);
         }
         let rest = if partial {
             self.log.run_of(first)
@@ -171,7 +161,8 @@ impl PageMapDevice {
             self.pending[command as usize].status = Status::ReadOnly;
             self.writes.give_back(units - appended);
         }
-        self.submit_host_programs(&mut full);
+        let wants = self.submit_host_programs(&mut full);
+        self.run(wants);
         self.scratch.full = full;
         // The program that takes the last units keeps its places in the buffer until the pages of the map
         // have come that they are entered in: until then, reads find the data in the buffer only.
@@ -194,12 +185,14 @@ impl PageMapDevice {
     }
 
     /// A page of the map has come that units of a program are entered in.
-    pub(in crate::ftl::page_map) fn on_map_updated(&mut self, sequence: u32) {
+    pub(in crate::ftl::page_map) fn on_map_updated(&mut self, sequence: u32) -> Wants {
         *self.writes.map_waits_of(sequence) -= 1;
         let held = self.writes.take_held(sequence);
         self.writes.drop_finished();
         if held > 0 {
-            self.release(held);
+            self.release(held)
+        } else {
+            Wants::Nothing
         }
     }
 

@@ -15,7 +15,8 @@ impl PageMapDevice {
     pub(super) fn complete_when_persisted(&mut self, index: u32) {
         let mut full = std::mem::take(&mut self.scratch.full);
         self.log.flush_journal(self.now, &mut full);
-        self.submit_host_programs(&mut full);
+        let wants = self.submit_host_programs(&mut full);
+        self.run(wants);
         self.scratch.full = full;
         self.complete_when_durable(index);
     }
@@ -30,7 +31,8 @@ impl PageMapDevice {
         if self.log.is_gathering() {
             let mut full = std::mem::take(&mut self.scratch.full);
             full.extend(self.log.close_host_units());
-            self.submit_host_programs(&mut full);
+            let wants = self.submit_host_programs(&mut full);
+            self.run(wants);
             self.scratch.full = full;
         }
     }

@@ -150,6 +150,16 @@ impl Writes {
         self.admission.push_back(index);
     }
 
+    /// The write or discard whose turn is next.
+    pub(in crate::ftl::page_map) fn first_waiting(&self) -> Option<u32> {
+        self.admission.front().copied()
+    }
+
+    /// The write or discard whose turn it is waits no longer.
+    pub(in crate::ftl::page_map) fn end_first_waiting(&mut self) {
+        self.admission.pop_front();
+    }
+
     /// Writes wait for room.
     pub(in crate::ftl::page_map) fn is_waited_for(&self) -> bool {
         !self.admission.is_empty()

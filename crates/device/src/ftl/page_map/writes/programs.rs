@@ -6,16 +6,20 @@ use crate::convert::Narrow;
 use crate::ftl::page_map::PageMapDevice;
 use crate::ftl::page_map::log::{Pool, ProgramUnit};
 use crate::ftl::page_map::program_id::ProgramId;
+use crate::ftl::page_map::scheduler::Wants;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::PlaneSet;
 use crate::nand::{FlashOp, OpClass, Owner};
 use crate::profile::schema::BufferRelease;
 
 impl PageMapDevice {
-    /// Takes program units in the order in which they were filled. Relocation begins when all of them have
+    /// Takes program units in the order in which they were filled. Relocation may begin when all of them have
     /// their sequence numbers: the pages of the map that it changes fill units of their own.
     #[inline]
-    pub(in crate::ftl::page_map) fn submit_host_programs(&mut self, units: &mut Vec<ProgramUnit>) {
+    pub(in crate::ftl::page_map) fn submit_host_programs(
+        &mut self,
+        units: &mut Vec<ProgramUnit>,
+    ) -> Wants {
         for unit in &*units {
             if unit.pool == Pool::Map {
                 self.submit_map_program(*unit);
@@ -24,7 +28,7 @@ impl PageMapDevice {
             }
         }
         units.clear();
-        self.relocate_for_credit();
+        Wants::Credit
     }
 
     pub(super) fn submit_host_program(&mut self, unit: ProgramUnit) {
@@ -163,16 +167,25 @@ impl PageMapDevice {
         self.array.submit(op, self.now, &mut self.events);
     }
 
-    pub(in crate::ftl::page_map) fn on_host_transferred(&mut self, sequence: u32, host_units: u32) {
+    pub(in crate::ftl::page_map) fn on_host_transferred(
+        &mut self,
+        sequence: u32,
+        host_units: u32,
+    ) -> Wants {
         if self.controller.buffer_release == BufferRelease::Transferred {
-            self.release_or_hold(sequence, host_units);
+            self.release_or_hold(sequence, host_units)
+        } else {
+            Wants::Nothing
         }
     }
 
     /// Gives the places of a program back, now or when its units are entered in the map.
-    pub(super) fn release_or_hold(&mut self, sequence: u32, host_units: u32) {
+    pub(super) fn release_or_hold(&mut self, sequence: u32, host_units: u32) -> Wants {
         match self.writes.program(sequence) {
-            Some(program) if program.map_waits > 0 => program.held = host_units,
+            Some(program) if program.map_waits > 0 => {
+                program.held = host_units;
+                Wants::Nothing
+            }
             _ => self.release(host_units),
         }
     }
@@ -182,7 +195,7 @@ impl PageMapDevice {
         sequence: u32,
         superblock: SuperblockId,
         host_units: u32,
-    ) {
+    ) -> Wants {
         self.log.program_done(superblock);
         self.note_programmed(sequence);
         if let Some(program) = self.writes.program(sequence) {
@@ -198,16 +211,18 @@ impl PageMapDevice {
             self.complete_at(index, self.now);
         }
         self.erase_invalid();
-        if self.controller.buffer_release == BufferRelease::Programmed {
-            self.release_or_hold(sequence, host_units);
-        }
+        let wants = if self.controller.buffer_release == BufferRelease::Programmed {
+            self.release_or_hold(sequence, host_units)
+        } else {
+            Wants::Nothing
+        };
         self.writes.drop_finished();
+        wants
     }
 
     /// Places in the buffer are free again.
-    pub(in crate::ftl::page_map) fn release(&mut self, units: u32) {
+    pub(in crate::ftl::page_map) fn release(&mut self, units: u32) -> Wants {
         self.writes.give_back(units);
-        self.pump();
-        self.admit();
+        Wants::Room
     }
 }
