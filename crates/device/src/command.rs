@@ -55,6 +55,12 @@ impl Command {
     pub const fn bytes(&self) -> Bytes {
         Bytes(self.sectors as u64 * nandscope_units::SECTOR_BYTES)
     }
+
+    /// Whether all of it lies within a device of `capacity` bytes.
+    #[inline]
+    pub(crate) fn is_within(&self, capacity: u64) -> bool {
+        self.lba.offset().0.saturating_add(self.bytes().0) <= capacity
+    }
 }
 
 /// Status of a completed command.

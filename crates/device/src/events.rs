@@ -1,6 +1,5 @@
 //! The event queue. Events at one instant come out in the order of insertion.
 
-use crate::command::{Completion, SubmitError};
 use crate::convert::Narrow;
 use crate::invariant::{Checked, check_near, ensure};
 use crate::nand::Die;
@@ -291,12 +290,6 @@ impl EventQueue {
         (next != NEVER).then_some(Nanos(next))
     }
 
-    /// Whether a device at `now` may take a command at `at`.
-    #[inline]
-    pub(crate) fn admit(&self, now: Nanos, at: Nanos) -> Result<(), SubmitError> {
-        SubmitError::check(now, self.next_time(), at)
-    }
-
     /// The first event, where it comes no later than `limit`.
     #[inline]
     pub(crate) fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Event)> {
@@ -436,17 +429,6 @@ impl EventQueue {
             check_near("an event", at, now)?;
         }
         Ok(())
-    }
-}
-
-/// How far a device continues until `until`: with completions to deliver (`done`), it only finishes
-/// the present instant.
-#[inline]
-pub(crate) fn horizon(until: Nanos, now: Nanos, done: &[Completion]) -> Nanos {
-    if done.is_empty() {
-        until
-    } else {
-        until.min(now)
     }
 }
 

@@ -216,6 +216,54 @@ fn poisson_above(limit: f64, lambda: f64) -> f64 {
     (libm::exp(ln_first) / (1.0 - lambda / (first + 1.0))).min(1.0)
 }
 
+/// Errors of the flash: the model of their rate, and the random numbers that decide about each read and erase.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Errors {
+    pub(crate) model: Reliability,
+    pub(crate) random: Random,
+}
+
+impl Errors {
+    pub(crate) fn new(section: &ReliabilitySection, cycles: u32, random: Random) -> Self {
+        Errors {
+            model: Reliability::new(section, cycles),
+            random,
+        }
+    }
+
+    /// Whether the pages of a word line have different error rates.
+    #[inline]
+    pub(crate) fn has_page_types(&self) -> bool {
+        self.model.has_page_types()
+    }
+
+    /// The temperature of the flash from `now` on.
+    pub(crate) fn set_temperature(&mut self, celsius: f64, now: Nanos) {
+        self.model.set_temperature(celsius, now);
+    }
+
+    /// Reads a page of a block: the retries that it needs, and whether it is lost.
+    #[inline]
+    pub(crate) fn read(
+        &mut self,
+        block: &mut Superblock,
+        read: PageRead,
+        now: Nanos,
+    ) -> ReadVerdict {
+        self.model.read(block, read, now, &mut self.random)
+    }
+
+    /// Whether the erase of one of `blocks` blocks of a superblock fails.
+    pub(crate) fn erase_fails(&mut self, block: &Superblock, blocks: u32) -> bool {
+        self.model.erase_fails(block, blocks, &mut self.random)
+    }
+
+    pub(crate) fn audit(&self, section: &ReliabilitySection, cycles: u32, now: Nanos) -> Checked {
+        self.model.audit(section, cycles, now)?;
+        self.random.audit()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

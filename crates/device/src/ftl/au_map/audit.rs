@@ -6,9 +6,7 @@ use super::times::Times;
 use super::{AuMapDevice, Buffer};
 use crate::command::Status;
 use crate::events::Event;
-use crate::invariant::{
-    Checked, InvalidState, check_clock, check_near, check_sum, ensure, places_in_use,
-};
+use crate::invariant::{Checked, InvalidState, check_near, check_sum, ensure};
 use crate::profile;
 use nandscope_units::SECTOR_BYTES;
 
@@ -20,20 +18,17 @@ impl AuMapDevice {
         let Some(card) = &p.card else {
             return Err(InvalidState("its profile is not that of a card".into()));
         };
-        check_clock(self.now)?;
+        self.schedule.audit()?;
         self.attachment.audit(p)?;
-        self.meter
-            .audit(&p.power, self.spans.until(self.now), self.now)?;
-        self.thermal.audit(&p.thermal, &p.power)?;
+        let now = self.schedule.now();
+        self.power.audit(p, self.spans.until(now), now)?;
         self.counters.audit()?;
         self.audit_counters()?;
-        self.random.audit()?;
-        self.events.audit(self.now)?;
-        self.spans.audit(self.now)?;
+        self.spans.audit(self.schedule.now())?;
         let streams = card.controller.read_ahead_streams as usize;
-        self.reads.audit(streams, self.now)?;
+        self.reads.audit(streams, self.schedule.now())?;
         let geometry = CardGeometry::new(p, card);
-        let clock = self.attachment.clock_share * self.thermal.clock();
+        let clock = self.power.clock(&self.attachment);
         let times = Times::new(p, card, &geometry, self.attachment.active_dies, clock);
         let cycles = native(p).cycles;
         ensure!(
@@ -43,13 +38,13 @@ impl AuMapDevice {
                 && self.times == times,
             "the controller is not that of the profile"
         );
-        self.reliability
-            .audit(&p.nand.reliability, cycles, self.now)?;
+        self.errors
+            .audit(&p.nand.reliability, cycles, self.schedule.now())?;
         for at in [self.controller_free, self.flash_free] {
-            check_near("the end of work", at, self.now)?;
+            check_near("the end of work", at, self.schedule.now())?;
         }
         if let Some(since) = self.read_only_since {
-            check_near("the end of life", since, self.now)?;
+            check_near("the end of life", since, self.schedule.now())?;
         }
         let buffer = Buffer::new(&self.attachment, card, &geometry);
         let sectors = p.device.capacity_bytes / SECTOR_BYTES;
@@ -60,7 +55,7 @@ impl AuMapDevice {
             "the card is divided otherwise than the profile says"
         );
         let fresh = Map::new(p, card, geometry);
-        self.map.audit(&fresh, self.now)?;
+        self.map.audit(&fresh, self.schedule.now())?;
         self.audit_commands()
     }
 
@@ -79,26 +74,9 @@ impl AuMapDevice {
 
     /// Every command is free, queued at the host, or completes once.
     fn audit_commands(&self) -> Checked {
-        let mut used = places_in_use("commands", self.pending.len(), &self.free_pending)?;
-        for index in &self.host_queue {
-            let place = used.get_mut(*index as usize);
-            ensure!(
-                place.is_some_and(|used| std::mem::replace(used, false)),
-                "command {index} waits at the host and elsewhere"
-            );
-        }
-        let started = used.iter().filter(|used| **used).count();
-        let depth = self.attachment.chain.queue_depth;
-        ensure!(
-            started == self.outstanding as usize
-                && self.outstanding <= depth
-                && (self.host_queue.is_empty() || self.outstanding == depth),
-            "{started} commands are outstanding, {} were counted, {} wait",
-            self.outstanding,
-            self.host_queue.len()
-        );
+        let mut used = self.commands.audit(self.attachment.chain.queue_depth, 0)?;
         let mut idle_timers = Vec::new();
-        for (at, event) in self.events.iter() {
+        for (at, event) in self.schedule.events().iter() {
             let index = match event {
                 Event::Complete(index) => index,
                 Event::Idle => {
@@ -121,14 +99,11 @@ impl AuMapDevice {
             "{} idle timers are pending",
             idle_timers.len()
         );
-        let free: std::collections::BTreeSet<u32> = self.free_pending.iter().copied().collect();
-        for (index, p) in (0u32..).zip(&self.pending) {
-            if free.contains(&index) {
-                continue;
-            }
+        for (index, request) in self.commands.iter() {
+            let is_within = request.command.is_within(self.identity.capacity_bytes);
             ensure!(
-                self.is_in_range(&p.command) != (p.status == Status::LbaOutOfRange)
-                    && p.submitted <= self.now,
+                is_within != (request.status == Status::LbaOutOfRange)
+                    && request.submitted <= self.schedule.now(),
                 "command {index} is not the one that was submitted"
             );
         }

@@ -27,18 +27,18 @@ mod unpersisted;
 pub(crate) use geometry::CardGeometry;
 
 use crate::attachment::{Attachment, RecentLinkTime};
-use crate::command::{Command, Completion, Status, SubmitError, hand_over};
-use crate::convert::Narrow;
+use crate::command::{Command, Completion, Status, SubmitError};
 use crate::error::AttachError;
-use crate::events::{Event, EventQueue, horizon};
+use crate::events::Event;
+use crate::host::{Commands, Request};
 use crate::host_counters::HostCounters;
-use crate::power::meter::Meter;
-use crate::power::thermal::Thermal;
+use crate::power::Power;
 use crate::profile::card::CardSection;
 use crate::profile::host::HostProfile;
 use crate::profile::schema::{DeviceSection, Profile};
 use crate::random::Random;
-use crate::reliability::Reliability;
+use crate::reliability::Errors;
+use crate::schedule::Schedule;
 use crate::telemetry::Counters;
 use buffer::Buffer;
 use map::Map;
@@ -48,17 +48,8 @@ use power::Spans;
 use read_streams::ReadStreams;
 use serde::{Deserialize, Serialize};
 use service::WriteStream;
-use std::collections::VecDeque;
 use times::{FlashCost, Times};
 use unpersisted::UnpersistedWrites;
-
-/// A command on its way through the card.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Pending {
-    command: Command,
-    submitted: Nanos,
-    status: Status,
-}
 
 /// A simulated card with allocation units.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -68,13 +59,8 @@ pub(crate) struct AuMapDevice {
     identity: DeviceSection,
     serial: String,
     attachment: Attachment,
-    now: Nanos,
-    events: EventQueue,
-    pending: Vec<Pending>,
-    free_pending: Vec<u32>,
-    outstanding: u32,
-    /// Commands beyond the queue depth of the host path.
-    host_queue: VecDeque<u32>,
+    schedule: Schedule,
+    commands: Commands<Request>,
     /// Until then the controller is at work on earlier commands or in the background.
     controller_free: Nanos,
     /// Until then the flash is at work on what the buffer took in.
@@ -85,10 +71,8 @@ pub(crate) struct AuMapDevice {
     writing: WriteStream,
     planes: u32,
     times: Times,
-    reliability: Reliability,
-    random: Random,
-    meter: Meter,
-    thermal: Thermal,
+    errors: Errors,
+    power: Power,
     spans: Spans,
     counters: HostCounters,
     flash_counters: Counters,
@@ -100,8 +84,6 @@ pub(crate) struct AuMapDevice {
     /// Writes that a power cut would destroy, if they are tracked.
     #[serde(skip)]
     unpersisted: Option<Box<UnpersistedWrites>>,
-    #[serde(skip)]
-    done: Vec<Completion>,
     #[serde(skip)]
     recent: Recent,
 }
@@ -140,12 +122,8 @@ impl AuMapDevice {
             card: card.clone(),
             identity: profile.device.clone(),
             serial: format!("{:08x}", random.bits() >> 32),
-            now: Nanos::ZERO,
-            events: EventQueue::default(),
-            pending: Vec::new(),
-            free_pending: Vec::new(),
-            outstanding: 0,
-            host_queue: VecDeque::new(),
+            schedule: Schedule::default(),
+            commands: Commands::default(),
             controller_free: Nanos::ZERO,
             flash_free: Nanos::ZERO,
             buffer: Buffer::new(&attachment, card, &geometry),
@@ -153,9 +131,7 @@ impl AuMapDevice {
             writing: WriteStream::default(),
             planes: profile.nand.planes,
             map: Map::new(profile, card, geometry),
-            reliability: Reliability::new(&profile.nand.reliability, cycles),
-            meter: Meter::new(&profile.power),
-            thermal: Thermal::new(&profile.thermal, &profile.power),
+            power: Power::new(profile),
             spans: Spans::default(),
             counters: HostCounters::default(),
             flash_counters: Counters::default(),
@@ -163,12 +139,11 @@ impl AuMapDevice {
             idle_planned: None,
             idle_timer: None,
             unpersisted: None,
-            done: Vec::new(),
             recent: Recent::default(),
             profile: profile.clone(),
             times,
             attachment,
-            random,
+            errors: Errors::new(&profile.nand.reliability, cycles, random),
         })
     }
 
@@ -178,11 +153,11 @@ impl AuMapDevice {
         host: &HostProfile,
     ) -> Result<(), AttachError> {
         let mut dropped = Vec::new();
-        while self.outstanding > 0 && self.next_event().is_some() {
+        while self.commands.outstanding() > 0 && self.next_event().is_some() {
             self.advance(Nanos::MAX, &mut dropped);
         }
         let attachment = Attachment::new(profile, host)?;
-        self.write_out_buffer(self.now);
+        self.write_out_buffer(self.schedule.now());
         self.buffer = Buffer::new(&attachment, &self.card, &self.map.geometry);
         self.attachment = attachment;
         self.counters.power_cycled(true);
@@ -191,7 +166,7 @@ impl AuMapDevice {
     }
 
     fn set_times(&mut self) {
-        let clock = self.attachment.clock_share * self.thermal.clock();
+        let clock = self.power.clock(&self.attachment);
         self.times = Times::new(
             &self.profile,
             &self.card,
@@ -203,7 +178,7 @@ impl AuMapDevice {
     }
 
     pub(crate) fn now(&self) -> Nanos {
-        self.now
+        self.schedule.now()
     }
 
     pub(crate) fn capacity(&self) -> Bytes {
@@ -216,25 +191,29 @@ impl AuMapDevice {
 
     #[inline]
     pub(crate) fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
-        self.events.admit(self.now, at)?;
+        self.schedule.admit(at)?;
         self.pass_time(at);
-        let index = self.new_pending(command, at);
+        let request = Request::new(command, at, self.identity.capacity_bytes);
+        let index = self.commands.add(request);
         self.number(index, command.kind);
         self.idle_planned = None;
-        if self.outstanding < self.attachment.chain.queue_depth {
+        if self.commands.outstanding() < self.attachment.chain.queue_depth {
             self.start(index);
         } else {
-            self.host_queue.push_back(index);
+            self.commands.wait(index);
         }
         Ok(())
     }
 
     pub(crate) fn next_event(&self) -> Option<Nanos> {
-        self.events.next_time()
+        self.schedule.next_time()
     }
 
     pub(crate) fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
-        while let Some((at, event)) = self.events.pop_until(horizon(until, self.now, &self.done)) {
+        while let Some((at, event)) = self
+            .schedule
+            .pop_until(self.commands.horizon(until, self.schedule.now()))
+        {
             self.pass_time(at);
             match event {
                 Event::Complete(index) => self.on_complete(index),
@@ -242,77 +221,47 @@ impl AuMapDevice {
                 _ => {}
             }
         }
-        if self.done.is_empty() && until != Nanos::MAX {
+        if self.commands.nothing_done() && until != Nanos::MAX {
             self.pass_time(until);
         }
-        hand_over(&mut self.done, completions);
-        self.now
-    }
-
-    fn is_in_range(&self, command: &Command) -> bool {
-        let end = command.lba.offset().0.saturating_add(command.bytes().0);
-        end <= self.identity.capacity_bytes
-    }
-
-    fn new_pending(&mut self, command: Command, at: Nanos) -> u32 {
-        let status = if self.is_in_range(&command) {
-            Status::Ok
-        } else {
-            Status::LbaOutOfRange
-        };
-        let pending = Pending {
-            command,
-            submitted: at,
-            status,
-        };
-        if let Some(index) = self.free_pending.pop() {
-            self.pending[index as usize] = pending;
-            return index;
-        }
-        self.pending.push(pending);
-        self.pending.len().narrow() - 1
+        self.commands.hand_over(completions);
+        self.schedule.now()
     }
 
     /// The command leaves the host; when it will be done is known at once.
     fn start(&mut self, index: u32) {
-        self.outstanding += 1;
-        self.meter.note(true, self.now);
+        self.commands.start();
+        self.power.meter.note(true, self.schedule.now());
         let chain = &self.attachment.chain;
-        let begin = (self.now + chain.command).max(self.controller_free);
+        let begin = (self.schedule.now() + chain.command).max(self.controller_free);
         let back = chain.completion;
-        let stops = self.attachment.stops(&self.pending[index as usize].command);
+        let stops = self.attachment.stops(&self.commands[index].command);
         let end = self.serve(index, begin) + stops;
         self.controller_free = end;
-        self.events.push(end + back, Event::Complete(index));
+        self.schedule.push(end + back, Event::Complete(index));
     }
 
     fn on_complete(&mut self, index: u32) {
-        let p = &self.pending[index as usize];
-        let completion = Completion {
-            tag: p.command.tag,
-            status: p.status,
-            submitted: p.submitted,
-            completed: self.now,
-            payload: self.payload(p.command.kind),
-        };
-        if p.status == Status::Ok {
-            self.counters.count(&p.command);
+        let request = &self.commands[index];
+        let payload = self.payload(request.command.kind);
+        let completion = request.completion(self.schedule.now(), payload);
+        if request.status == Status::Ok {
+            self.counters.count(&request.command);
         }
-        self.done.push(completion);
         if let Some(unpersisted) = &mut self.unpersisted {
             unpersisted.numbers.completed(index);
         }
-        self.free_pending.push(index);
-        self.outstanding -= 1;
-        if let Some(next) = self.host_queue.pop_front() {
+        self.commands.finish(index, completion);
+        if let Some(next) = self.commands.take_waiting() {
             self.start(next);
         }
-        if self.outstanding == 0 {
-            // Places begin at the first again: the order in which they became free is no part of the state.
-            self.pending.clear();
-            self.free_pending.clear();
-            self.meter.note(false, self.now);
-            self.plan_idle(self.now + Nanos::from_micros_f64(self.card.merge_after_ms * 1e3));
+        if self.commands.outstanding() == 0 {
+            // The order in which indices became free is no part of the state.
+            self.commands.clear();
+            self.power.meter.note(false, self.schedule.now());
+            self.plan_idle(
+                self.schedule.now() + Nanos::from_micros_f64(self.card.merge_after_ms * 1e3),
+            );
         }
     }
 
@@ -327,7 +276,7 @@ impl AuMapDevice {
         self.idle_planned = Some(at);
         if self.idle_timer.is_none() {
             self.idle_timer = Some(at);
-            self.events.push(at, Event::Idle);
+            self.schedule.push(at, Event::Idle);
         }
     }
 
@@ -337,15 +286,15 @@ impl AuMapDevice {
         let Some(planned) = self.idle_planned else {
             return;
         };
-        if planned > self.now {
+        if planned > self.schedule.now() {
             return self.start_idle_timer(planned);
         }
         self.idle_planned = None;
-        self.meter.note(false, self.now);
+        self.power.meter.note(false, self.schedule.now());
         if let Some(ops) = self.map.take_deferred_merge() {
-            let cost = self.charge(&ops, self.now);
-            self.controller_free = self.now + cost.time;
-            self.meter.note(true, self.now);
+            let cost = self.charge(&ops, self.schedule.now());
+            self.controller_free = self.schedule.now() + cost.time;
+            self.power.meter.note(true, self.schedule.now());
             if self.map.has_deferred_merges() {
                 self.plan_idle(self.controller_free);
             } else {

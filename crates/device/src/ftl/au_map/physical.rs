@@ -207,9 +207,9 @@ mod tests {
         let sectors = d.map.geometry.au_sectors;
         for i in 0..hot {
             let mut context = MapContext {
-                reliability: &d.reliability,
-                random: &mut d.random,
-                now: d.now,
+                reliability: &d.errors.model,
+                random: &mut d.errors.random,
+                now: d.schedule.now(),
             };
             let first = i % 2 * u64::from(sectors);
             let ops = &mut OpCounts::default();

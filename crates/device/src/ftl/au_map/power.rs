@@ -5,9 +5,8 @@ use super::AuMapDevice;
 use super::times::FlashCost;
 use crate::convert::{ToF64, Whole};
 use crate::invariant::{Checked, check_near, ensure};
-use crate::power::idle::{STEPS_BEFORE_SKIP, skip_steps};
+use crate::power::idle::STEPS_BEFORE_SKIP;
 use crate::power::meter::FlashUse;
-use crate::power::thermal::STEP;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -99,39 +98,33 @@ impl AuMapDevice {
     #[inline]
     pub(super) fn pass_time(&mut self, to: Nanos) {
         let mut taken = 0u32;
-        while self.meter.next_step() <= to {
+        while self.power.meter.next_step() <= to {
             self.step_meter();
             taken = taken.wrapping_add(1);
             if taken.is_multiple_of(STEPS_BEFORE_SKIP) {
-                let flash = self.spans.until(self.meter.next_step());
-                skip_steps(
-                    &mut self.meter,
-                    &mut self.thermal,
-                    flash,
-                    &self.attachment,
-                    to,
-                );
+                let flash = self.spans.until(self.power.meter.next_step());
+                self.power.skip_steps(flash, &self.attachment, to);
             }
         }
-        self.now = to;
+        self.schedule.set_now(to);
     }
 
     fn step_meter(&mut self) {
-        let end = self.meter.next_step();
+        let end = self.power.meter.next_step();
         self.spans.settle(end);
-        let watts = self.meter.step(self.spans.until(end), &self.attachment);
-        let before = self.thermal.clock();
-        self.thermal.step(watts);
-        let at = self.meter.next_step().saturating_sub(STEP);
-        self.reliability.set_temperature(self.thermal.case_c(), at);
-        if self.thermal.clock() != before {
+        let flash = self.spans.until(end);
+        let power = &mut self.power;
+        if power.step(flash, &self.attachment, &mut self.errors) {
             self.set_times();
         }
     }
 
     /// Energy drawn up to the present, joules.
     pub(super) fn energy_j(&self) -> f64 {
-        self.meter
-            .energy_j(self.now, self.spans.until(self.now), &self.attachment)
+        self.power.meter.energy_j(
+            self.schedule.now(),
+            self.spans.until(self.schedule.now()),
+            &self.attachment,
+        )
     }
 }

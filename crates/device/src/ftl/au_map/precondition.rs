@@ -17,7 +17,7 @@ impl AuMapDevice {
         fill: Fill,
         step: &mut FillStep<'_>,
     ) -> Result<FillProgress, FillError> {
-        if self.outstanding > 0 {
+        if self.commands.outstanding() > 0 {
             return Err(FillError::Busy);
         }
         let aus = self.map.geometry.logical_aus;
@@ -46,7 +46,7 @@ impl AuMapDevice {
         afterwards: Afterwards,
         step: &mut FillStep<'_>,
     ) -> Result<FillProgress, FillError> {
-        if self.outstanding > 0 {
+        if self.commands.outstanding() > 0 {
             return Err(FillError::Busy);
         }
         let page = u64::from(self.map.geometry.page_sectors);
@@ -105,14 +105,14 @@ impl AuMapDevice {
             return 0;
         }
         let mut context = MapContext {
-            reliability: &self.reliability,
-            random: &mut self.random,
-            now: self.now,
+            reliability: &self.errors.model,
+            random: &mut self.errors.random,
+            now: self.schedule.now(),
         };
         let ops = &mut OpCounts::default();
         let wrote = self.map.write(first, sectors, true, &mut context, ops);
         if wrote.is_err() {
-            self.read_only_since.get_or_insert(self.now);
+            self.read_only_since.get_or_insert(self.schedule.now());
         }
         u64::from(ops.programs + ops.moved() + ops.clusters)
     }
@@ -121,13 +121,13 @@ impl AuMapDevice {
     /// work caused by hosts.
     fn rest(&mut self) {
         let mut context = MapContext {
-            reliability: &self.reliability,
-            random: &mut self.random,
-            now: self.now,
+            reliability: &self.errors.model,
+            random: &mut self.errors.random,
+            now: self.schedule.now(),
         };
         let mut ops = OpCounts::default();
         if self.map.reclaim_shared_log(&mut context, &mut ops).is_err() {
-            self.read_only_since.get_or_insert(self.now);
+            self.read_only_since.get_or_insert(self.schedule.now());
         }
         self.map.close_all();
         self.flash_counters = Counters::default();

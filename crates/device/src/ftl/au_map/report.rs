@@ -25,8 +25,12 @@ impl AuMapDevice {
             used_percent: self.map.physical.mean_wear() / f64::from(cycles) * 100.0,
             read_only: self.read_only_since.is_some(),
         };
-        self.counters
-            .health(flash, &self.meter, &self.thermal, self.now)
+        self.counters.health(
+            flash,
+            &self.power.meter,
+            &self.power.thermal,
+            self.schedule.now(),
+        )
     }
 
     pub(crate) fn registers(&self) -> Option<CardRegisters> {
@@ -41,7 +45,7 @@ impl AuMapDevice {
     pub(crate) fn telemetry(&self) -> Telemetry {
         Telemetry {
             read_only_since: self.read_only_since,
-            ..Telemetry::of(&self.thermal, self.energy_j(), self.counters())
+            ..Telemetry::of(&self.power.thermal, self.energy_j(), self.counters())
         }
     }
 

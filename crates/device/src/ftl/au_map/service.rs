@@ -27,7 +27,7 @@ pub(super) struct WriteStream {
 impl AuMapDevice {
     /// Serves a command from `begin` on; returns when it is done.
     pub(super) fn serve(&mut self, index: u32, begin: Nanos) -> Nanos {
-        let p = &self.pending[index as usize];
+        let p = &self.commands[index];
         if p.status != Status::Ok {
             return begin;
         }
@@ -64,7 +64,7 @@ impl AuMapDevice {
 
     fn link(&mut self, sectors: u32) -> Nanos {
         let bytes = u64::from(sectors) * nandscope_units::SECTOR_BYTES;
-        self.meter.count_link(bytes);
+        self.power.meter.count_link(bytes);
         self.time_on_link(bytes)
     }
 
@@ -187,16 +187,14 @@ impl AuMapDevice {
             bytes,
             page: 0,
         };
-        let verdict = self
-            .reliability
-            .read(block, read, self.now, &mut self.random);
+        let verdict = self.errors.read(block, read, self.schedule.now());
         if verdict.retries == 0 && !verdict.uncorrectable {
             return Nanos::ZERO;
         }
         self.counters.read_retries += u64::from(verdict.retries);
         if verdict.uncorrectable {
             self.counters.uncorrectable_reads += 1;
-            self.pending[index as usize].status = Status::UncorrectableRead;
+            self.commands[index].status = Status::UncorrectableRead;
         }
         let again = Extent {
             pages: 0,
@@ -213,9 +211,9 @@ impl AuMapDevice {
         }
         let au = (sector / u64::from(self.map.geometry.au_sectors)).narrow();
         let mut context = MapContext {
-            reliability: &self.reliability,
-            random: &mut self.random,
-            now: self.now,
+            reliability: &self.errors.model,
+            random: &mut self.errors.random,
+            now: self.schedule.now(),
         };
         match self.map.refresh_if_due(au, &mut context) {
             Some(ops) => at + self.charge(&ops, at).time,
@@ -227,7 +225,7 @@ impl AuMapDevice {
 
     fn write(&mut self, index: u32, begin: Nanos, first: u64, sectors: u32, fua: bool) -> Nanos {
         if self.read_only_since.is_some() {
-            self.pending[index as usize].status = Status::ReadOnly;
+            self.commands[index].status = Status::ReadOnly;
             return begin + self.times.write_command;
         }
         self.reads.clear();
@@ -280,7 +278,7 @@ impl AuMapDevice {
             }
         }
         if !kept {
-            self.pending[index as usize].status = Status::ReadOnly;
+            self.commands[index].status = Status::ReadOnly;
         }
         self.writing = WriteStream {
             next: end,
@@ -329,7 +327,7 @@ impl AuMapDevice {
             unpersisted.programmed(held, begin, begin + time);
         }
         if let Some(number) = unpersisted.numbers.of(index) {
-            unpersisted.taken(number, write.from, write.to, self.now);
+            unpersisted.taken(number, write.from, write.to, self.schedule.now());
         }
         if let Some(held) = now {
             unpersisted.programmed(held, begin, begin + time);
@@ -340,9 +338,9 @@ impl AuMapDevice {
     /// read-only. Such a write counts no operations.
     fn write_to_map(&mut self, held: Held, ops: &mut OpCounts) -> bool {
         let mut context = MapContext {
-            reliability: &self.reliability,
-            random: &mut self.random,
-            now: self.now,
+            reliability: &self.errors.model,
+            random: &mut self.errors.random,
+            now: self.schedule.now(),
         };
         let sectors = (held.to - held.from).narrow();
         let before = *ops;
@@ -351,7 +349,7 @@ impl AuMapDevice {
             .write(held.from, sectors, held.continues, &mut context, ops);
         if wrote.is_err() {
             *ops = before;
-            self.read_only_since.get_or_insert(self.now);
+            self.read_only_since.get_or_insert(self.schedule.now());
         }
         wrote.is_ok()
     }
@@ -359,7 +357,7 @@ impl AuMapDevice {
     fn flush(&mut self, index: u32, begin: Nanos) -> Nanos {
         let end = self.write_out_buffer(begin).max(self.flash_free);
         if !self.buffer.is_empty() {
-            self.pending[index as usize].status = Status::ReadOnly;
+            self.commands[index].status = Status::ReadOnly;
             return end;
         }
         if let Some(unpersisted) = &mut self.unpersisted {
@@ -401,11 +399,11 @@ impl AuMapDevice {
         self.writing.unbroken = false;
         let ready = begin + self.times.write_command;
         if !self.attachment.chain.discard {
-            self.pending[index as usize].status = Status::Unsupported;
+            self.commands[index].status = Status::Unsupported;
             return begin;
         }
         if self.read_only_since.is_some() {
-            self.pending[index as usize].status = Status::ReadOnly;
+            self.commands[index].status = Status::ReadOnly;
             return ready;
         }
         self.buffer.forget(first, first + u64::from(sectors));

@@ -178,7 +178,7 @@ impl AuMapDevice {
     }
 
     pub(crate) fn durable_writes(&mut self) -> u64 {
-        let now = self.now;
+        let now = self.schedule.now();
         self.unpersisted.as_mut().map_or(0, |unpersisted| {
             unpersisted.settle(now);
             unpersisted.durable()
@@ -189,16 +189,18 @@ impl AuMapDevice {
         self.durable_writes();
         let damage = self.damage();
         let mut dropped = Vec::new();
-        while self.outstanding > 0 && self.next_event().is_some() {
+        while self.commands.outstanding() > 0 && self.next_event().is_some() {
             self.advance(Nanos::MAX, &mut dropped);
         }
-        let at = self.write_out_buffer(self.now).max(self.flash_free);
+        let at = self
+            .write_out_buffer(self.schedule.now())
+            .max(self.flash_free);
         let ready = at.max(self.controller_free) + self.recovery();
         self.reads.clear();
         self.buffer.drain();
         self.counters.power_cycled(false);
         self.controller_free = ready;
-        while self.now < ready {
+        while self.schedule.now() < ready {
             self.advance(ready, &mut dropped);
         }
         if let Some(unpersisted) = &mut self.unpersisted {
@@ -216,11 +218,11 @@ impl AuMapDevice {
             sectors: u64::from(self.map.geometry.page_sectors),
             per_word_line: u64::from(self.profile.nand.cell.bits()),
         };
-        let mut damage = unpersisted.damage(self.now, pages);
+        let mut damage = unpersisted.damage(self.schedule.now(), pages);
         // Those that were refused, or have not left the host.
         for (index, write) in unpersisted.numbers.pending() {
-            let p = &self.pending[index as usize];
-            if p.status != Status::Ok || self.host_queue.contains(&index) {
+            let p = &self.commands[index];
+            if p.status != Status::Ok || self.commands.waiting().any(|waiting| waiting == index) {
                 let from = p.command.lba.0;
                 let to = from + u64::from(p.command.sectors);
                 damage.push(Damage::new(write, from, to, false));

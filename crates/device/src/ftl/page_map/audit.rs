@@ -3,19 +3,19 @@
 //! unit of the flash.
 
 use super::background::{JobFlow, JobState};
-use super::{Discarding, PageMapDevice, SegmentId, buffer_units, read_ahead_units, unit_sectors};
+use super::{
+    Discarding, MapFetches, PageMapDevice, Pending, SegmentId, buffer_units, read_ahead_units,
+    unit_sectors,
+};
 use crate::command::{CommandKind, Status};
 use crate::events::Event;
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
-use crate::invariant::{
-    Checked, InvalidState, check_clock, check_near, check_sum, ensure, places_in_use,
-};
+use crate::invariant::{Checked, InvalidState, check_near, check_sum, ensure};
 use crate::nand::{ArrayTimes, FlashOp, OpClass, Owner};
 use crate::profile;
-use nandscope_units::Nanos;
 use std::collections::BTreeSet;
 
 /// What is under way for one command.
@@ -87,45 +87,46 @@ impl PageMapDevice {
         let (Some(ftl), Some(controller)) = (&self.profile.ftl, &self.profile.controller) else {
             return Err(InvalidState("its profile has no translation layer".into()));
         };
-        check_clock(self.now)?;
+        let now = self.schedule.now();
+        self.schedule.audit()?;
         self.attachment.audit(&self.profile)?;
-        self.meter
-            .audit(&self.profile.power, self.flash_use(), self.now)?;
-        self.thermal
-            .audit(&self.profile.thermal, &self.profile.power)?;
+        self.power.audit(&self.profile, self.flash_use(), now)?;
         self.counters.audit()?;
-        self.random.audit()?;
-        self.log.audit(&self.profile, ftl, self.now)?;
+        self.log.audit(&self.profile, ftl, self.schedule.now())?;
         let g = &self.log.geometry;
-        self.reliability
-            .audit(&self.profile.nand.reliability, g.native.cycles, self.now)?;
+        self.errors.audit(
+            &self.profile.nand.reliability,
+            g.native.cycles,
+            self.schedule.now(),
+        )?;
         ensure!(
             self.controller == *controller
-                && self.map_fetch_time == ftl.map.host_memory_us.map(Nanos::from_micros_f64),
+                && self.map_fetches.host_time() == MapFetches::new(ftl).host_time(),
             "the controller is not that of the profile"
         );
-        for at in [self.link_in, self.link_out, self.awake] {
-            check_near("the end of work", at, self.now)?;
+        for at in self.link.ends().into_iter().chain([self.awake]) {
+            check_near("the end of work", at, self.schedule.now())?;
         }
-        self.events.audit(self.now)?;
         let times = ArrayTimes::new(&self.profile.nand);
         let live = self.array.audit(
             &times,
             (g.channels, g.dies),
             self.clock(),
-            self.now,
-            &self.events,
+            self.schedule.now(),
+            self.schedule.events(),
         )?;
         let census = self.census(&live)?;
         self.audit_commands(&census)?;
-        self.cores.audit(controller, census.arriving, self.now)?;
-        self.decoders.audit(controller.ecc_engines, self.now)?;
+        self.cores
+            .audit(controller, census.arriving, self.schedule.now())?;
+        self.decoders
+            .audit(controller.ecc_engines, self.schedule.now())?;
         self.pace.audit()?;
         ensure!(
-            census.parity_programs == self.parity_programs,
+            census.parity_programs == self.parity.count(),
             "{} programs of parity are under way, {} were counted",
             census.parity_programs,
-            self.parity_programs
+            self.parity.count()
         );
         Discarding::audit(
             self.discarding.as_ref(),
@@ -148,7 +149,9 @@ impl PageMapDevice {
             emptied,
             units,
             sources,
-        } = self.background.audit(ftl, self.now, &census.jobs)?;
+        } = self
+            .background
+            .audit(ftl, self.schedule.now(), &census.jobs)?;
         self.log.audit_sources(&sources)?;
         self.log.audit_emptied(&emptied)?;
         for unit in &units {
@@ -168,17 +171,17 @@ impl PageMapDevice {
     fn census(&self, live: &[FlashOp]) -> Checked<Census> {
         let superblocks = self.log.blocks.len() as usize;
         let mut census = Census {
-            waits: vec![Waits::default(); self.pending.len()],
+            waits: vec![Waits::default(); self.commands.table_len()],
             programs_of: vec![0; superblocks],
             erases_of: vec![0; superblocks],
             ..Census::default()
         };
-        for (_, event) in self.events.iter() {
+        for (_, event) in self.schedule.events().iter() {
             match event {
                 Event::Firmware(index) | Event::Arrived(index) => {
                     census.arriving += u32::from(matches!(event, Event::Arrived(_)));
                     census.of(index)?.firmware += 1;
-                    let kind = self.pending[index as usize].command.kind;
+                    let kind = self.commands[index].request.command.kind;
                     census.writes_in_firmware += u32::from(kind.is_write());
                 }
                 Event::MapFetched(fetch) => census.map_fetches.push(fetch),
@@ -306,70 +309,53 @@ impl PageMapDevice {
 
     /// Every command is free, queued at the host, or waits for something that comes.
     fn audit_commands(&self, census: &Census) -> Checked {
-        let mut used = places_in_use("commands", self.pending.len(), &self.free_pending)?;
-        let changing = (0..self.pending.len())
-            .filter(|i| used[*i] && self.pending[*i].command.kind.changes_data())
-            .count();
+        let depth = self.attachment.chain.queue_depth;
+        let started = self.commands.audit(depth, self.packed.beyond_depth())?;
+        let kinds = || self.commands.iter().map(|(_, p)| p.request.command.kind);
+        let changing = kinds().filter(|kind| kind.changes_data()).count();
         ensure!(
             changing == self.writes.outstanding as usize,
             "{changing} writes and discards are outstanding, {} were counted",
             self.writes.outstanding
         );
-        for index in &self.host_queue {
-            let place = used.get_mut(*index as usize);
-            ensure!(
-                place.is_some_and(|used| std::mem::replace(used, false))
-                    && census.waits[*index as usize] == Waits::default(),
-                "command {index} waits at the host and elsewhere"
-            );
-            self.audit_command(*index as usize)?;
+        for (index, pending) in self.commands.iter() {
+            self.audit_command(index, pending)?;
         }
-        let depth = self.attachment.chain.queue_depth;
-        let started = used.iter().filter(|used| **used).count();
-        ensure!(
-            started == self.outstanding as usize
-                && self.outstanding <= depth + self.packed.beyond_depth()
-                && (self.host_queue.is_empty() || self.outstanding >= depth),
-            "{started} commands are outstanding, {} were counted, {} wait",
-            self.outstanding,
-            self.host_queue.len()
-        );
-        for (index, used) in used.iter().enumerate() {
-            if *used {
-                self.audit_command(index)?;
-                self.audit_waits(index, &census.waits[index])?;
+        for (index, (started, waits)) in (0..).zip(started.iter().zip(&census.waits)) {
+            if *started {
+                self.audit_waits(index, waits)?;
             } else {
                 ensure!(
-                    census.waits[index] == Waits::default(),
-                    "something is under way for command {index}, which is not"
+                    *waits == Waits::default(),
+                    "something is under way for command {index}, which has not started"
                 );
             }
         }
         Ok(())
     }
 
-    fn audit_command(&self, index: usize) -> Checked {
-        let p = &self.pending[index];
-        let (in_range, first, units) = self.range_of(&p.command);
+    fn audit_command(&self, index: u32, p: &Pending) -> Checked {
+        let in_range = p.request.command.is_within(self.capacity().0);
+        let (first, units) = self.units_of(&p.request.command);
         // A discard waits with the units that it covers whole.
         let within = p.first >= first && p.first + p.units <= first + units;
-        let is_discard = p.command.kind == CommandKind::Discard;
+        let is_discard = p.request.command.kind == CommandKind::Discard;
         ensure!(
             ((p.first, p.units) == (first, units) || (is_discard && within))
-                && (in_range || p.status == Status::LbaOutOfRange)
-                && (!in_range || p.status != Status::LbaOutOfRange)
-                && p.submitted <= self.now,
+                && (in_range || p.request.status == Status::LbaOutOfRange)
+                && (!in_range || p.request.status != Status::LbaOutOfRange)
+                && p.request.submitted <= self.schedule.now(),
             "command {index} is not the one that was submitted"
         );
-        check_near("the end of a transfer", p.link_done, self.now)
+        check_near("the end of a transfer", p.link_done, self.schedule.now())
     }
 
-    fn audit_waits(&self, index: usize, waits: &Waits) -> Checked {
-        let p = &self.pending[index];
-        let is_read = matches!(p.command.kind, CommandKind::Read);
-        let is_write = matches!(p.command.kind, CommandKind::Write { .. });
-        let is_discard = matches!(p.command.kind, CommandKind::Discard);
-        let flushes = matches!(p.command.kind, CommandKind::Flush);
+    fn audit_waits(&self, index: u32, waits: &Waits) -> Checked {
+        let p = &self.commands[index];
+        let is_read = matches!(p.request.command.kind, CommandKind::Read);
+        let is_write = matches!(p.request.command.kind, CommandKind::Write { .. });
+        let is_discard = matches!(p.request.command.kind, CommandKind::Discard);
+        let flushes = matches!(p.request.command.kind, CommandKind::Flush);
         let one = Waits {
             firmware: 1,
             ..Waits::default()
@@ -470,7 +456,7 @@ impl PageMapDevice {
             let Some((command, first, units)) = self.writes.arriving(*index) else {
                 continue;
             };
-            let p = &self.pending[command as usize];
+            let p = &self.commands[command];
             let end = first.checked_add(units);
             ensure!(
                 first >= p.first && end.is_some_and(|end| end <= p.first + p.units),

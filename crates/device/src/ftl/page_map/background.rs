@@ -187,7 +187,8 @@ impl PageMapDevice {
         let mut written = std::mem::take(&mut self.scratch.written);
         let mut full = None;
         let log = &mut self.log;
-        let (moved, exhausted) = log.relocate(self.now, &mut sources, &mut written, &mut full);
+        let (moved, exhausted) =
+            log.relocate(self.schedule.now(), &mut sources, &mut written, &mut full);
         let wanted = self.log.take_wanted();
         self.background.jobs[job as usize].grants += u64::from(moved) * gain;
         let mut runs = std::mem::take(&mut self.scratch.runs);
@@ -206,7 +207,8 @@ impl PageMapDevice {
         let fetches = self.fetch_map(wanted, MapWaiter::Job(job), false);
         self.background.jobs[job as usize].reads += fetches;
         // After the fetches, which read the pages where they were.
-        self.log.write_updated_pages(self.now, &mut written);
+        self.log
+            .write_updated_pages(self.schedule.now(), &mut written);
         // Relocation is at work already.
         let _ = self.submit_host_programs(&mut written);
         self.scratch.written = written;
@@ -301,8 +303,8 @@ impl PageMapDevice {
     /// Something that a job waits for has come. The last of it counts as read when all is decoded.
     pub(super) fn on_relocation_read(&mut self, job: u32) {
         let j = &mut self.background.jobs[job as usize];
-        if j.reads == 1 && j.decoded > self.now {
-            return self.events.push(j.decoded, Event::RelocationDecoded(job));
+        if j.reads == 1 && j.decoded > self.schedule.now() {
+            return self.schedule.push(j.decoded, Event::RelocationDecoded(job));
         }
         j.reads -= 1;
         self.program_ready_jobs();

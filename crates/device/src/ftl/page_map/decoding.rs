@@ -63,21 +63,21 @@ impl PageMapDevice {
     #[inline]
     pub(super) fn decode(&mut self, read: PagesRead) -> Nanos {
         let page = self.decode_time();
-        self.decoders.book(read, page, self.now)
+        self.decoders.book(read, page, self.schedule.now())
     }
 
     /// Decodes pages that firmware needs itself; returns when it has them. Any number of engines takes none of its time.
     fn decode_for_firmware(&mut self, read: PagesRead) -> Nanos {
         if self.decoders.are_unlimited() {
-            return self.now;
+            return self.schedule.now();
         }
         self.decode(read)
     }
 
     pub(super) fn decode_map_page(&mut self, fetch: u32, read: PagesRead) {
         let ready = self.decode_for_firmware(read);
-        if ready > self.now {
-            self.events.push(ready, Event::MapFetched(fetch));
+        if ready > self.schedule.now() {
+            self.schedule.push(ready, Event::MapFetched(fetch));
         } else {
             self.on_map_fetched(fetch);
         }
@@ -85,8 +85,8 @@ impl PageMapDevice {
 
     pub(super) fn decode_old_data(&mut self, sequence: u32, read: PagesRead) {
         let ready = self.decode_for_firmware(read);
-        if ready > self.now {
-            self.events.push(ready, Event::MergeDecoded(sequence));
+        if ready > self.schedule.now() {
+            self.schedule.push(ready, Event::MergeDecoded(sequence));
         } else {
             self.on_merge_read(sequence);
         }

@@ -45,22 +45,22 @@ impl Discarding {
 impl PageMapDevice {
     pub(super) fn begin_discard(&mut self, index: u32) {
         if !self.attachment.chain.discard {
-            self.pending[index as usize].status = crate::command::Status::Unsupported;
-            return self.complete_at(index, self.now);
+            self.commands[index].request.status = crate::command::Status::Unsupported;
+            return self.complete_at(index, self.schedule.now());
         }
         if self.log.is_read_only() {
             return self.refuse(index);
         }
-        let p = &self.pending[index as usize];
+        let p = &self.commands[index];
         let unit = self.unit_bytes();
-        let start = p.command.lba.offset().0;
+        let start = p.request.command.lba.offset().0;
         // Units that are covered only in part keep their data.
         let first = Lpn(start.div_ceil(unit).narrow());
-        let end = Lpn(((start + p.command.bytes().0) / unit).narrow());
+        let end = Lpn(((start + p.request.command.bytes().0) / unit).narrow());
         if end <= first {
-            return self.complete_at(index, self.now);
+            return self.complete_at(index, self.schedule.now());
         }
-        let p = &mut self.pending[index as usize];
+        let p = &mut self.commands[index];
         p.first = first;
         p.units = end - first;
         p.to_admit = p.units;
@@ -71,17 +71,17 @@ impl PageMapDevice {
 
     /// A discard has its turn.
     pub(super) fn admit_discard(&mut self, index: u32) {
-        let p = &mut self.pending[index as usize];
+        let p = &mut self.commands[index];
         p.to_admit = 0;
         p.to_arrive = 0;
         let (first, units) = (p.first, p.units);
         self.read_ahead.invalidate(first, units);
         let mut full = std::mem::take(&mut self.scratch.full);
-        self.log.note_discard(self.now, &mut full);
+        self.log.note_discard(self.schedule.now(), &mut full);
         let wants = self.submit_host_programs(&mut full);
         self.run(wants);
         self.scratch.full = full;
-        self.complete_at(index, self.now);
+        self.complete_at(index, self.schedule.now());
         self.continue_discard(Discarding {
             at: first,
             until: first,
@@ -96,9 +96,9 @@ impl PageMapDevice {
         while discarding.waits == 0 && discarding.at < discarding.end {
             let mut full = std::mem::take(&mut self.scratch.full);
             let (at, end) = (discarding.at, discarding.end);
-            discarding.until = self
-                .log
-                .touch_for_discard(at, end, most, self.now, &mut full);
+            discarding.until =
+                self.log
+                    .touch_for_discard(at, end, most, self.schedule.now(), &mut full);
             let wanted = self.log.take_wanted();
             let wants = self.submit_host_programs(&mut full);
             self.run(wants);

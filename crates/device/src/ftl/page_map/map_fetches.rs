@@ -3,6 +3,8 @@
 
 use crate::convert::Narrow;
 use crate::invariant::{Checked, ensure, places_in_use};
+use crate::profile::schema::FtlSection;
+use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// Who waits for a page of the map.
@@ -26,13 +28,28 @@ struct MapFetch {
 }
 
 /// All fetches under way.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct MapFetches {
     fetches: Vec<MapFetch>,
     free: Vec<u32>,
+    /// Time of a fetch from host memory, if the map is there.
+    host_time: Option<Nanos>,
 }
 
 impl MapFetches {
+    pub(crate) fn new(ftl: &FtlSection) -> Self {
+        MapFetches {
+            fetches: Vec::new(),
+            free: Vec::new(),
+            host_time: ftl.map.host_memory_us.map(Nanos::from_micros_f64),
+        }
+    }
+
+    /// Time of a fetch from host memory, if the map is there.
+    pub(crate) fn host_time(&self) -> Option<Nanos> {
+        self.host_time
+    }
+
     /// A fetch of `page` begins; returns its number.
     pub(crate) fn begin(&mut self, page: u32) -> u32 {
         if let Some(fetch) = self.free.pop() {

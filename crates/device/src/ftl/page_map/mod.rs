@@ -38,10 +38,9 @@ mod victims;
 mod writes;
 
 use crate::attachment::Attachment;
-use crate::command::{Command, Completion, Status, SubmitError, hand_over};
+use crate::command::{Command, Completion, SubmitError};
 use crate::convert::Narrow;
 use crate::error::AttachError;
-use crate::events::{EventQueue, horizon};
 use crate::ftl::page_map::geometry::Geometry;
 use crate::ftl::page_map::log::{Log, PageRun, ProgramUnit};
 use crate::ftl::page_map::lpn::Lpn;
@@ -50,14 +49,15 @@ use crate::ftl::page_map::ppn::Ppn;
 pub(crate) use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::page_map::readahead::ReadAhead;
 pub(crate) use crate::ftl::page_map::readahead::SegmentId;
+use crate::host::{Commands, Link, Request};
 use crate::host_counters::HostCounters;
 use crate::nand::{Array, ArrayTimes};
-use crate::power::meter::Meter;
-use crate::power::thermal::Thermal;
+use crate::power::Power;
 use crate::profile::host::HostProfile;
 use crate::profile::schema::{ControllerSection, FtlSection, Profile};
 use crate::random::Random;
-use crate::reliability::Reliability;
+use crate::reliability::Errors;
+use crate::schedule::Schedule;
 use background::Background;
 use cores::Cores;
 use decoding::Decoders;
@@ -65,19 +65,17 @@ use discards::Discarding;
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 use pacing::Pace;
 use packing::PackedWrites;
+use parity::ParityPrograms;
 use read_plan::ReadPlan;
 use recent::RecentTimes;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 use unpersisted::UnpersistedWrites;
 use writes::Writes;
 
 /// A command on its way through the device.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Pending {
-    command: Command,
-    submitted: Nanos,
-    status: Status,
+    request: Request,
     /// First logical unit and number of units.
     first: Lpn,
     units: u32,
@@ -97,36 +95,25 @@ pub(crate) struct PageMapDevice {
     serial: String,
     controller: ControllerSection,
     attachment: Attachment,
-    now: Nanos,
-    events: EventQueue,
+    schedule: Schedule,
     array: Array,
     log: Log,
-    reliability: Reliability,
-    random: Random,
+    errors: Errors,
     read_ahead: ReadAhead,
     map_fetches: MapFetches,
-    /// Time of a fetch from host memory.
-    map_fetch_time: Option<Nanos>,
-    pending: Vec<Pending>,
-    free_pending: Vec<u32>,
-    outstanding: u32,
-    /// Commands beyond the queue depth of the host path.
-    host_queue: VecDeque<u32>,
+    commands: Commands<Pending>,
     packed: PackedWrites,
     cores: Cores,
     decoders: Decoders,
-    link_in: Nanos,
-    link_out: Nanos,
+    link: Link,
     /// End of the last exit from a power state.
     awake: Nanos,
     writes: Writes,
-    /// Programs of parity that are under way.
-    parity_programs: u32,
+    parity: ParityPrograms,
     discarding: Option<Discarding>,
     background: Background,
     pace: Pace,
-    meter: Meter,
-    thermal: Thermal,
+    power: Power,
     counters: HostCounters,
     /// Writes that a power cut would destroy, if they are tracked.
     #[serde(skip)]
@@ -138,8 +125,6 @@ pub(crate) struct PageMapDevice {
     /// Given up before the device is saved.
     #[serde(skip)]
     plan: ReadPlan,
-    #[serde(skip)]
-    done: Vec<Completion>,
 }
 
 /// Buffers that are used again and again, so that the hot path allocates nothing.
@@ -189,50 +174,42 @@ impl PageMapDevice {
         let mut random = Random::new(seed);
         let log = Log::new(profile, ftl, geometry.clone(), &mut random);
         let attachment = Attachment::new(profile, host)?;
+        let cycles = geometry.native.cycles;
         let mut device = PageMapDevice {
             profile: profile.clone(),
             serial: format!("NS{:010X}", random.bits() >> 24),
             controller: controller.clone(),
-            now: Nanos::ZERO,
-            events: EventQueue::default(),
+            schedule: Schedule::default(),
             array: Array::new(
                 ArrayTimes::new(&profile.nand),
                 geometry.channels,
                 geometry.dies,
             ),
-            reliability: Reliability::new(&profile.nand.reliability, geometry.native.cycles),
             read_ahead: ReadAhead::new(
                 read_ahead_units(controller, &geometry),
                 unit_sectors(&geometry),
             ),
-            map_fetches: MapFetches::default(),
-            map_fetch_time: ftl.map.host_memory_us.map(Nanos::from_micros_f64),
-            pending: Vec::new(),
-            free_pending: Vec::new(),
-            outstanding: 0,
-            host_queue: VecDeque::new(),
+            map_fetches: MapFetches::new(ftl),
+            commands: Commands::default(),
             packed: PackedWrites::default(),
             cores: Cores::new(controller),
             decoders: Decoders::new(controller.ecc_engines),
-            link_in: Nanos::ZERO,
-            link_out: Nanos::ZERO,
+            link: Link::default(),
             awake: Nanos::ZERO,
             discarding: None,
-            parity_programs: 0,
+            parity: ParityPrograms::default(),
             writes: Writes::new(buffer_units(controller, &geometry)),
             background: Background::new(ftl),
             pace: Pace::default(),
-            meter: Meter::new(&profile.power),
-            thermal: Thermal::new(&profile.thermal, &profile.power),
+            power: Power::new(profile),
             counters: HostCounters::default(),
             unpersisted: None,
             scratch: Scratch::default(),
             recent: RecentTimes::default(),
             plan: ReadPlan::default(),
-            done: Vec::new(),
+            errors: Errors::new(&profile.nand.reliability, cycles, random),
             attachment,
             log,
-            random,
         };
         device.apply_attachment(profile, host)?;
         Ok(device)
@@ -249,7 +226,7 @@ impl PageMapDevice {
         host: &HostProfile,
     ) -> Result<(), AttachError> {
         let mut dropped = Vec::new();
-        while self.outstanding > 0 && self.next_event().is_some() {
+        while self.commands.outstanding() > 0 && self.next_event().is_some() {
             self.advance(Nanos::MAX, &mut dropped);
         }
         self.flush_for_power_off();
@@ -271,7 +248,7 @@ impl PageMapDevice {
 
     /// Present time of the device.
     pub(crate) fn now(&self) -> Nanos {
-        self.now
+        self.schedule.now()
     }
 
     /// Addressable capacity.
@@ -291,33 +268,28 @@ impl PageMapDevice {
     /// [`SubmitError`] if `at` is before the present or after the next event.
     pub(crate) fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
         if self.plan.is_active() {
-            if at != self.now {
+            if at != self.schedule.now() {
                 self.leave_plan();
             } else if self.submit_planned(&command) {
                 return Ok(());
             }
         }
-        self.events.admit(self.now, at)?;
+        self.schedule.admit(at)?;
         self.pass_time(at);
-        let (in_range, first, units) = self.range_of(&command);
-        let status = if in_range {
-            Status::Ok
-        } else {
-            Status::LbaOutOfRange
-        };
-        let index = self.add_pending(command, at, status, (first, units));
+        let units = self.units_of(&command);
+        let index = self.add_command(command, units);
         self.number(index, command.kind);
         if command.kind.changes_data() {
             self.writes.outstanding += 1;
             self.wake_from_idle();
         }
-        if self.outstanding < self.attachment.chain.queue_depth {
+        if self.commands.outstanding() < self.attachment.chain.queue_depth {
             self.start(index);
         } else {
             if self.plan.is_active() {
                 self.leave_plan();
             }
-            self.host_queue.push_back(index);
+            self.commands.wait(index);
         }
         Ok(())
     }
@@ -327,7 +299,7 @@ impl PageMapDevice {
         if self.plan.is_active() {
             return self.plan.next_time();
         }
-        self.events.next_time()
+        self.schedule.next_time()
     }
 
     /// Begins to fetch the map entry of a command at `lba` from memory.
@@ -346,20 +318,23 @@ impl PageMapDevice {
         if let Some(reached) = self.advance_plan(until, completions) {
             return reached;
         }
-        while let Some((at, event)) = self.events.pop_until(horizon(until, self.now, &self.done)) {
+        while let Some((at, event)) = self
+            .schedule
+            .pop_until(self.commands.horizon(until, self.schedule.now()))
+        {
             self.pass_time(at);
             self.handle(event, until);
         }
-        if self.done.is_empty() && until != Nanos::MAX {
+        if self.commands.nothing_done() && until != Nanos::MAX {
             self.pass_time(until);
         }
-        hand_over(&mut self.done, completions);
-        self.now
+        self.commands.hand_over(completions);
+        self.schedule.now()
     }
 
     /// Share of the full clock that interface and throttling leave.
     fn clock(&self) -> f64 {
-        self.attachment.clock_share * self.thermal.clock()
+        self.power.clock(&self.attachment)
     }
 
     pub(crate) fn unit_bytes(&self) -> u64 {

@@ -53,17 +53,17 @@ impl PageMapDevice {
     pub(super) fn start_waiting(&mut self) {
         let packed = self.writes_to_pack();
         if packed < 2 {
-            if let Some(next) = self.host_queue.pop_front() {
+            if let Some(next) = self.commands.take_waiting() {
                 self.start(next);
             }
             return;
         }
         self.packed.members = packed;
         // The block that lists the writes comes before their data.
-        let sent = self.now + self.attachment.chain.command;
+        let sent = self.schedule.now() + self.attachment.chain.command;
         self.receive(SECTOR_BYTES, sent);
         for _ in 0..packed {
-            if let Some(next) = self.host_queue.pop_front() {
+            if let Some(next) = self.commands.take_waiting() {
                 self.start(next);
             }
         }
@@ -79,11 +79,11 @@ impl PageMapDevice {
             .0
             .saturating_sub(SECTOR_BYTES);
         let fitting = self
-            .host_queue
-            .iter()
+            .commands
+            .waiting()
             .take(most as usize)
             .take_while(|index| {
-                let command = &self.pending[**index as usize].command;
+                let command = &self.commands[*index].request.command;
                 let is_plain = command.kind == CommandKind::Write { fua: false };
                 let fits = is_plain && command.bytes().0 <= room;
                 room = room.saturating_sub(command.bytes().0);

@@ -8,6 +8,26 @@ use super::PageMapDevice;
 use crate::ftl::page_map::log::ProgramUnit;
 use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::Owner;
+use serde::{Deserialize, Serialize};
+
+/// Programs of parity that are under way.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct ParityPrograms(u32);
+
+impl ParityPrograms {
+    fn begin(&mut self) {
+        self.0 += 1;
+    }
+
+    fn end(&mut self) {
+        self.0 -= 1;
+    }
+
+    /// Number of programs that are under way.
+    pub(super) fn count(&self) -> u32 {
+        self.0
+    }
+}
 
 impl PageMapDevice {
     /// Programs the parity of the row that a program of data completes.
@@ -16,7 +36,7 @@ impl PageMapDevice {
         let g = &self.log.geometry;
         for die in g.parity_dies_after(unit.slc, unit.program) {
             self.log.blocks.get_mut(superblock).programs_pending += 1;
-            self.parity_programs += 1;
+            self.parity.begin();
             let parity = ProgramUnit {
                 die,
                 host_units: 0,
@@ -27,7 +47,7 @@ impl PageMapDevice {
     }
 
     pub(super) fn on_parity_programmed(&mut self, superblock: SuperblockId) {
-        self.parity_programs -= 1;
+        self.parity.end();
         self.log.program_done(superblock);
         self.erase_invalid();
     }

@@ -1,50 +1,45 @@
 //! Power and heat of a page-mapped device: input of the power meter, and the effect of throttling.
 
 use super::PageMapDevice;
-use crate::power::idle::{STEPS_BEFORE_SKIP, skip_steps};
+use crate::power::idle::STEPS_BEFORE_SKIP;
 use crate::power::meter::FlashUse;
-use crate::power::thermal::STEP;
 use nandscope_units::Nanos;
 
 impl PageMapDevice {
     /// Sets the clock, and steps power and heat up to it.
     #[inline]
     pub(super) fn pass_time(&mut self, to: Nanos) {
-        debug_assert!(to >= self.now, "time goes back");
-        if self.meter.next_step() <= to {
+        if self.power.next_step() <= to {
             self.step_to(to);
         }
-        self.now = to;
+        self.schedule.set_now(to);
     }
 
     /// Steps power and heat up to a time.
     #[cold]
     fn step_to(&mut self, to: Nanos) {
         let mut taken = 0u32;
-        while self.meter.next_step() <= to {
+        while self.power.meter.next_step() <= to {
             self.step_meter();
             taken = taken.wrapping_add(1);
             if taken.is_multiple_of(STEPS_BEFORE_SKIP) {
                 let flash = self.flash_use();
-                skip_steps(
-                    &mut self.meter,
-                    &mut self.thermal,
-                    flash,
-                    &self.attachment,
-                    to,
-                );
+                self.power.skip_steps(flash, &self.attachment, to);
             }
         }
     }
 
     /// The device has begun or ended to be active.
     pub(super) fn note_busy(&mut self) {
-        let busy =
-            self.outstanding > 0 || self.array.outstanding() > 0 || self.background.working();
+        let busy = self.commands.outstanding() > 0
+            || self.array.outstanding() > 0
+            || self.background.working();
         if busy && !self.attachment.idle_states.is_empty() {
-            self.meter.end_idle(self.now, &self.attachment);
+            self.power
+                .meter
+                .end_idle(self.schedule.now(), &self.attachment);
         }
-        self.meter.note(busy, self.now);
+        self.power.meter.note(busy, self.schedule.now());
     }
 
     /// When the controller attends to a command that arrives at `arrival`: a device in a power state that is not
@@ -53,7 +48,7 @@ impl PageMapDevice {
         if self.attachment.idle_states.is_empty() {
             return arrival;
         }
-        if let Some(idle) = self.meter.idle_time(arrival) {
+        if let Some(idle) = self.power.meter.idle_time(arrival) {
             self.awake = arrival + self.attachment.idle_states.wake_time(idle);
         }
         arrival.max(self.awake)
@@ -61,19 +56,16 @@ impl PageMapDevice {
 
     /// Number of the NVMe power state.
     pub(super) fn power_state(&self) -> u32 {
-        let idle = self.meter.idle_time(self.now);
+        let idle = self.power.meter.idle_time(self.schedule.now());
         let asleep = idle.and_then(|idle| self.attachment.idle_states.after(idle));
         asleep.map_or(self.attachment.power_state, |state| state.number)
     }
 
     fn step_meter(&mut self) {
-        self.count_plan(self.meter.next_step());
-        let watts = self.meter.step(self.flash_use(), &self.attachment);
-        let before = self.thermal.clock();
-        self.thermal.step(watts);
-        let at = self.meter.next_step().saturating_sub(STEP);
-        self.reliability.set_temperature(self.thermal.case_c(), at);
-        if self.thermal.clock() != before {
+        self.count_plan(self.power.meter.next_step());
+        let flash = self.flash_use();
+        let power = &mut self.power;
+        if power.step(flash, &self.attachment, &mut self.errors) {
             self.array.set_clock(self.clock());
         }
     }
@@ -87,9 +79,9 @@ impl PageMapDevice {
                 .energy_j(uncounted.arrays_pj, uncounted.bus_bytes),
             bus_bytes: self.array.bus_bytes() + uncounted.bus_bytes,
         };
-        let mut meter = self.meter.clone();
+        let mut meter = self.power.meter.clone();
         meter.count_link(uncounted.link_bytes);
-        meter.energy_j(self.now, flash, &self.attachment)
+        meter.energy_j(self.schedule.now(), flash, &self.attachment)
     }
 
     pub(super) fn flash_use(&self) -> FlashUse {

@@ -69,13 +69,16 @@ impl PageMapDevice {
         afterwards: Afterwards,
         step: &mut FillStep<'_>,
     ) -> Result<FillProgress, FillError> {
-        if self.outstanding == 0 && self.writes.lingers() {
+        if self.commands.outstanding() == 0 && self.writes.lingers() {
             self.flush_for_power_off();
         }
-        if self.outstanding > 0 || self.array.outstanding() > 0 || self.writes.awaits_old_data() {
+        if self.commands.outstanding() > 0
+            || self.array.outstanding() > 0
+            || self.writes.awaits_old_data()
+        {
             return Err(FillError::Busy);
         }
-        let now = self.now;
+        let now = self.schedule.now();
         self.log.forget_partials();
         let mut full = std::mem::take(&mut self.scratch.full);
         let mut next = Batch::of(&mut units);
@@ -127,7 +130,7 @@ impl PageMapDevice {
 
     /// Writes units without making room for them, until collection would begin.
     fn use_up_free_space(&mut self, mut units: impl Iterator<Item = Lpn>) -> FillProgress {
-        let now = self.now;
+        let now = self.schedule.now();
         let mut full = std::mem::take(&mut self.scratch.full);
         let (mut written, most) = (0, self.log.free_units());
         while written < most && !self.log.needs_relocation() {
@@ -153,7 +156,7 @@ impl PageMapDevice {
 
     /// Returns false where no block is left.
     fn write_batch(&mut self, mut units: &[Lpn], full: &mut Vec<ProgramUnit>) -> bool {
-        let now = self.now;
+        let now = self.schedule.now();
         while let Some(&unit) = units.first() {
             if self.log.is_read_only() {
                 return false;
@@ -275,7 +278,7 @@ mod tests {
 
     /// As [`PageMapDevice::write_instantly`], with the calls that a timed write makes for each unit.
     fn write_one_by_one(device: &mut PageMapDevice, units: &[Lpn]) {
-        let now = device.now;
+        let now = device.now();
         let mut full = Vec::new();
         for unit in units {
             assert_eq!(device.log.write(*unit, 1, now, &mut full), 1);

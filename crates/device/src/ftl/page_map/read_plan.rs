@@ -20,7 +20,7 @@ mod usage;
 
 use super::PageMapDevice;
 use super::readahead::ReadRange;
-use crate::command::{CommandKind, Completion, Status, hand_over};
+use crate::command::{CommandKind, Completion, Status};
 use crate::convert::Narrow;
 use crate::nand::{Die, FlashOp, OpClass, Owner, PlaneSet, Transfer};
 use nandscope_units::Nanos;
@@ -294,9 +294,9 @@ impl PageMapDevice {
     /// nothing but such reads. Otherwise what is planned is given up.
     #[inline]
     pub(super) fn plan_read(&mut self, index: u32, firmware: Nanos) -> bool {
-        let p = &self.pending[index as usize];
-        let is_small = p.units == 1 && p.command.kind == CommandKind::Read;
-        let may = is_small && p.status == Status::Ok && firmware > self.now;
+        let p = &self.commands[index];
+        let is_small = p.units == 1 && p.request.command.kind == CommandKind::Read;
+        let may = is_small && p.request.status == Status::Ok && firmware > self.schedule.now();
         if !self.plan.is_active() {
             if !(may && self.may_plan_reads()) {
                 return false;
@@ -306,7 +306,7 @@ impl PageMapDevice {
             self.leave_plan();
             return false;
         }
-        self.plan.add(index, self.now, firmware);
+        self.plan.add(index, self.schedule.now(), firmware);
         true
     }
 
@@ -316,22 +316,22 @@ impl PageMapDevice {
         if self.plan.refused {
             return false;
         }
-        self.outstanding == 1
-            && self.events.next_time().is_none()
+        self.commands.outstanding() == 1
+            && self.schedule.next_time().is_none()
             && self.array.may_plan_reads()
             && self.log.holds_whole_map()
             && self.decoders.are_unlimited()
             && !self.attachment.chain.half_duplex
             && !self.background.working()
-            && self.host_queue.is_empty()
+            && !self.commands.any_waits()
             && self.log.geometry.shortest_read_ns() > 1
     }
 
     fn begin_plan(&mut self) {
         let dies = self.log.geometry.dies as usize;
         self.plan.dies.resize(dies, IDLE);
-        self.plan.settled = self.now;
-        self.plan.horizon = self.now;
+        self.plan.settled = self.schedule.now();
+        self.plan.horizon = self.schedule.now();
     }
 
     /// As [`PageMapDevice::advance`], while reads are planned. `None` if the plan was given up on the way, at the
@@ -350,15 +350,15 @@ impl PageMapDevice {
                 }
                 if next <= until {
                     self.complete_planned(next);
-                    hand_over(&mut self.done, completions);
+                    self.commands.hand_over(completions);
                 }
-                return Some(self.now);
+                return Some(self.schedule.now());
             }
             let horizon = self.plan.horizon;
-            if horizon > self.now && !self.settle_plan(horizon - Nanos(1)) {
+            if horizon > self.schedule.now() && !self.settle_plan(horizon - Nanos(1)) {
                 return None;
             }
-            if horizon == self.meter.next_step() {
+            if horizon == self.power.meter.next_step() {
                 self.pass_time(horizon);
             }
             self.extend_plan();
@@ -376,26 +376,26 @@ impl PageMapDevice {
             }
             self.plan.firmware.pop_front();
             self.plan.settled = at;
-            self.now = at;
+            self.schedule.set_now(at);
             if !self.dispatch_planned(command) {
                 return false;
             }
         }
         self.plan.settled = to;
-        self.now = to;
+        self.schedule.set_now(to);
         true
     }
 
     /// Firmware has looked at a read. Returns false if the plan was given up.
     #[inline]
     fn dispatch_planned(&mut self, command: u32) -> bool {
-        let p = &self.pending[command as usize];
-        let (first, from) = (p.first, p.command.lba.0);
+        let p = &self.commands[command];
+        let (first, from) = (p.first, p.request.command.lba.0);
         // All of the command is in one unit.
-        let bytes = p.command.bytes().0.narrow();
+        let bytes = p.request.command.bytes().0.narrow();
         let range = ReadRange {
             command,
-            sectors: (from, from + u64::from(p.command.sectors)),
+            sectors: (from, from + u64::from(p.request.command.sectors)),
             first,
             units: 1,
         };
@@ -406,7 +406,7 @@ impl PageMapDevice {
         let owner = Owner::HostRead { command, bytes };
         let (op, _) = self.read_operation(run, true, owner, Some(command));
         self.plan.dispatch(command, op);
-        if self.events.next_time().is_some() {
+        if self.schedule.next_time().is_some() {
             // The read has found a block that must be refreshed.
             let submitted = self.plan.reads[command as usize].submitted;
             self.leave_plan_during(submitted);
@@ -431,7 +431,7 @@ impl PageMapDevice {
     /// that starts now can end, and before the clock may change.
     fn extend_plan(&mut self) {
         let shortest = Nanos(u64::from(self.log.geometry.shortest_read_ns()));
-        let horizon = (self.plan.settled + shortest).min(self.meter.next_step());
+        let horizon = (self.plan.settled + shortest).min(self.power.meter.next_step());
         while let Some((at, command)) = self.plan.arrays.first()
             && at < horizon
         {
@@ -449,12 +449,11 @@ impl PageMapDevice {
                 Owner::HostRead { bytes, .. } => u64::from(bytes),
                 _ => 0,
             };
-            let before = self.link_out;
-            let end = before.max(at + decode) + self.time_on_link(bytes);
-            self.link_out = end;
+            let before = self.link.sent_until();
+            let end = self.link.send(bytes, at + decode, &self.attachment.chain);
             let stops = self
                 .attachment
-                .stops(&self.pending[command as usize].command);
+                .stops(&self.commands[command].request.command);
             let completed = end + stops + self.attachment.chain.completion;
             let read = &mut self.plan.reads[command as usize];
             read.stage = Stage::Link;
@@ -484,15 +483,15 @@ impl PageMapDevice {
     #[inline]
     fn complete_read(&mut self, index: u32) {
         debug_assert!(
-            self.host_queue.is_empty(),
+            !self.commands.any_waits(),
             "commands wait at the host while reads are planned"
         );
-        let p = &self.pending[index as usize];
-        if p.status == Status::Ok {
-            self.counters.count_read(p.command.bytes());
+        let p = &self.commands[index];
+        if p.request.status == Status::Ok {
+            self.counters.count_read(p.request.command.bytes());
         }
         self.hand_back(index, None);
-        if self.outstanding == 0 {
+        if self.commands.outstanding() == 0 {
             self.note_busy();
         }
     }

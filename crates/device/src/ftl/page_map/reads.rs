@@ -21,23 +21,24 @@ const RETRIES_BEFORE_REFRESH: u32 = 2;
 
 impl PageMapDevice {
     pub(super) fn begin_read(&mut self, index: u32) {
-        let p = &self.pending[index as usize];
+        let p = &self.commands[index];
         let (first, units) = (p.first, p.units);
         if units == 0 {
-            return self.complete_at(index, self.now);
+            return self.complete_at(index, self.schedule.now());
         }
         self.count_unmapped(index, first, units);
         if self.log.holds_whole_map() {
             return self.dispatch_read(index);
         }
         let mut full = std::mem::take(&mut self.scratch.full);
-        self.log.touch_for_read(first, units, self.now, &mut full);
+        self.log
+            .touch_for_read(first, units, self.schedule.now(), &mut full);
         let wanted = self.log.take_wanted();
         let wants = self.submit_host_programs(&mut full);
         self.run(wants);
         self.scratch.full = full;
         let waits = self.fetch_map(wanted, MapWaiter::Command(index), true);
-        self.pending[index as usize].waits = waits;
+        self.commands[index].waits = waits;
         if waits == 0 {
             self.dispatch_read(index);
         }
@@ -95,9 +96,10 @@ impl PageMapDevice {
             self.submit_read(run, urgent, Owner::MapRead { fetch }, command);
             fetch
         } else {
-            let time = self.map_fetch_time?;
+            let time = self.map_fetches.host_time()?;
             let fetch = self.map_fetches.begin(page);
-            self.events.push(self.now + time, Event::MapFetched(fetch));
+            self.schedule
+                .push(self.schedule.now() + time, Event::MapFetched(fetch));
             fetch
         };
         self.log.note_map_fetch(page, fetch);
@@ -140,27 +142,27 @@ impl PageMapDevice {
 
     /// The map is loaded: read what read-ahead has not.
     pub(super) fn dispatch_read(&mut self, index: u32) {
-        let p = &self.pending[index as usize];
+        let p = &self.commands[index];
         let (first, units) = (p.first, p.units);
-        let from = p.command.lba.0;
+        let from = p.request.command.lba.0;
         let covered = self.read_ahead.take(&ReadRange {
             command: index,
-            sectors: (from, from + u64::from(p.command.sectors)),
+            sectors: (from, from + u64::from(p.request.command.sectors)),
             first,
             units,
         });
         let mut waits = covered.waits;
         if covered.ready > 0 {
-            self.send_units(index, first, covered.ready, self.now);
+            self.send_units(index, first, covered.ready, self.schedule.now());
         }
         let behind = covered.ready + covered.coming;
         waits += self.read_flash(index, first + behind, units - behind);
         if let Some(stream) = covered.stream {
             self.extend_read_ahead(stream);
         }
-        self.pending[index as usize].waits = waits;
+        self.commands[index].waits = waits;
         if waits == 0 {
-            self.complete_at(index, self.pending[index as usize].link_done);
+            self.complete_at(index, self.commands[index].link_done);
         }
     }
 
@@ -186,7 +188,7 @@ impl PageMapDevice {
     fn read_run(&mut self, index: u32, first: Lpn, units: u32, run: Option<PageRun>) -> u32 {
         let Some(run) = run else {
             // Nothing is stored there, or it is still in the write buffer: no flash read.
-            self.send_units(index, first, units, self.now);
+            self.send_units(index, first, units, self.schedule.now());
             return 0;
         };
         let owner = Owner::HostRead {
@@ -213,7 +215,7 @@ impl PageMapDevice {
     }
 
     fn part_read(&mut self, index: u32, link_end: Nanos) {
-        let p = &mut self.pending[index as usize];
+        let p = &mut self.commands[index];
         p.link_done = p.link_done.max(link_end);
         p.waits -= 1;
         if p.waits == 0 {
@@ -225,7 +227,7 @@ impl PageMapDevice {
     fn send_units(&mut self, index: u32, first: Lpn, units: u32, ready: Nanos) {
         let bytes = self.bytes_in(index, first, units);
         let end = self.send(bytes, ready);
-        let p = &mut self.pending[index as usize];
+        let p = &mut self.commands[index];
         p.link_done = p.link_done.max(end);
     }
 
@@ -348,7 +350,7 @@ impl PageMapDevice {
         command: Option<u32>,
     ) -> bool {
         let (op, readable) = self.read_operation(run, urgent, owner, command);
-        self.array.submit(op, self.now, &mut self.events);
+        self.submit_flash(op);
         readable
     }
 
@@ -368,7 +370,7 @@ impl PageMapDevice {
             .log
             .blocks
             .disturb(run.superblock, first_block, run.planes, due);
-        let page = if self.reliability.has_page_types() {
+        let page = if self.errors.has_page_types() {
             self.log.page_type(&run)
         } else {
             0
@@ -379,9 +381,7 @@ impl PageMapDevice {
             page,
         };
         let block = self.log.blocks.get_mut(run.superblock);
-        let verdict = self
-            .reliability
-            .read(block, read, self.now, &mut self.random);
+        let verdict = self.errors.read(block, read, self.schedule.now());
         let mut array_ns = run.array_ns.saturating_mul(1 + verdict.retries);
         let mut retransfers = 0;
         if verdict.retries > 0 {
@@ -395,7 +395,7 @@ impl PageMapDevice {
         if verdict.uncorrectable {
             self.counters.uncorrectable_reads += 1;
             if let Some(index) = command {
-                self.pending[index as usize].status = Status::UncorrectableRead;
+                self.commands[index].request.status = Status::UncorrectableRead;
             }
         }
         if matches!(owner, Owner::RelocationRead { .. }) {
@@ -426,7 +426,7 @@ impl PageMapDevice {
     #[cold]
     fn ask_refresh(&mut self, superblock: SuperblockId, block: Option<u32>) {
         if self.log.ask_refresh(RefreshTarget { superblock, block }) {
-            self.events.push(self.now, Event::RefreshDue);
+            self.schedule.push(self.schedule.now(), Event::RefreshDue);
         }
     }
 }

@@ -2,7 +2,6 @@
 //! conversion of floating-point numbers for each command costs more than a look whether they did.
 
 use super::PageMapDevice;
-use crate::attachment::RecentLinkTime;
 use crate::convert::{ToF64, Whole};
 use nandscope_units::Nanos;
 
@@ -11,7 +10,6 @@ use nandscope_units::Nanos;
 pub(super) struct RecentTimes {
     /// Clock, and the time to decode a page at it.
     decode: (f64, Nanos),
-    link: RecentLinkTime,
     /// Clock, nanoseconds at the full clock, and the time that takes at this one.
     slowed: (f64, u64, Nanos),
 }
@@ -41,11 +39,5 @@ impl PageMapDevice {
             self.recent.slowed = (clock, full_speed_ns, time);
         }
         self.recent.slowed.2
-    }
-
-    /// Time of so many bytes on the link.
-    #[inline]
-    pub(super) fn time_on_link(&mut self, bytes: u64) -> Nanos {
-        self.recent.link.of(bytes, self.attachment.chain.rate.0)
     }
 }

@@ -10,9 +10,9 @@ use nandscope_units::Bytes;
 
 impl PageMapDevice {
     pub(super) fn count_completion(&mut self, index: u32) {
-        let p = &self.pending[index as usize];
-        if p.status == Status::Ok {
-            self.counters.count(&p.command);
+        let p = &self.commands[index];
+        if p.request.status == Status::Ok {
+            self.counters.count(&p.request.command);
         }
     }
 
@@ -38,8 +38,12 @@ impl PageMapDevice {
                 * 100.0,
             read_only: self.log.is_read_only(),
         };
-        self.counters
-            .health(flash, &self.meter, &self.thermal, self.now)
+        self.counters.health(
+            flash,
+            &self.power.meter,
+            &self.power.thermal,
+            self.schedule.now(),
+        )
     }
 
     /// The registers of a card.
@@ -58,7 +62,7 @@ impl PageMapDevice {
         Telemetry {
             read_only_since: self.log.read_only_since(),
             power_state: self.power_state(),
-            ..Telemetry::of(&self.thermal, self.energy_j(), self.counters())
+            ..Telemetry::of(&self.power.thermal, self.energy_j(), self.counters())
         }
     }
 

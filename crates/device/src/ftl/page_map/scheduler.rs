@@ -4,7 +4,7 @@
 use super::PageMapDevice;
 use crate::command::CommandKind;
 use crate::events::Event;
-use crate::nand::{Owner, Progress};
+use crate::nand::{FlashOp, Owner, Progress};
 use nandscope_units::Nanos;
 
 /// Work that a handler has made possible or necessary.
@@ -30,15 +30,18 @@ impl PageMapDevice {
             Event::Firmware(index) => self.on_firmware(index),
             Event::DataIn(transfer) => self.on_data_in(transfer),
             Event::Array(die) => {
-                let progress = self.array.on_array(die, self.now, &mut self.events);
+                let (now, events) = self.schedule.parts();
+                let progress = self.array.on_array(die, now, events);
                 self.on_progress(progress);
             }
             Event::PlaneRead(op) => {
-                let progress = self.array.on_plane_read(op, self.now, &mut self.events);
+                let (now, events) = self.schedule.parts();
+                let progress = self.array.on_plane_read(op, now, events);
                 self.on_progress(progress);
             }
             Event::Bus(op) => {
-                let progress = self.array.on_bus(op, self.now, &mut self.events);
+                let (now, events) = self.schedule.parts();
+                let progress = self.array.on_bus(op, now, events);
                 self.on_progress(progress);
             }
             Event::MapFetched(fetch) => self.on_map_fetched(fetch),
@@ -108,6 +111,13 @@ impl PageMapDevice {
         }
     }
 
+    /// Puts an operation into the queue of its die.
+    #[inline(always)]
+    pub(super) fn submit_flash(&mut self, op: FlashOp) {
+        let (now, events) = self.schedule.parts();
+        self.array.submit(op, now, events);
+    }
+
     /// Does what a handler wants. Neither relocation nor admission comes back here.
     #[inline]
     pub(super) fn run(&mut self, wants: Wants) {
@@ -154,7 +164,7 @@ impl PageMapDevice {
             if self.discarding.is_some() {
                 break;
             }
-            if self.pending[index as usize].command.kind == CommandKind::Discard {
+            if self.commands[index].request.command.kind == CommandKind::Discard {
                 self.writes.end_first_waiting();
                 self.admit_discard(index);
                 continue;
@@ -192,7 +202,7 @@ impl PageMapDevice {
         self.pace.lend(self.log.cost_of_host_unit());
         self.admit();
         if self.is_stalled() {
-            self.log.end_life(self.now);
+            self.log.end_life(self.schedule.now());
             self.refuse_waiting();
         }
     }

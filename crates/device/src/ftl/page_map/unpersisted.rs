@@ -78,7 +78,7 @@ impl PageMapDevice {
     /// Units of a write have come and were appended to the log.
     pub(super) fn note_arrival(&mut self, index: u32, (first, units): (Lpn, u32)) {
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
-        let command = self.pending[index as usize].command;
+        let command = self.commands[index].request.command;
         let (begin, end) = (command.lba.0, command.lba.0 + u64::from(command.sectors));
         let Some(unpersisted) = &mut self.unpersisted else {
             return;
@@ -109,7 +109,7 @@ impl PageMapDevice {
         let place = self.log.program_of(unit);
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
         let (start, next) = (u64::from(unit) * per_unit, u64::from(unit + 1) * per_unit);
-        let command = self.pending[index as usize].command;
+        let command = self.commands[index].request.command;
         let (begin, end) = (command.lba.0, command.lba.0 + u64::from(command.sectors));
         let Some(unpersisted) = &mut self.unpersisted else {
             return;
@@ -182,17 +182,17 @@ impl PageMapDevice {
     /// The host hears of a completion. Of a flush or FUA, and of any write that is acknowledged only when it
     /// is programmed, it means that what is programmed by now stays, whatever its word lines do.
     pub(super) fn note_completed(&mut self, index: u32) {
-        let p = &self.pending[index as usize];
+        let p = &self.commands[index];
         let Some(unpersisted) = &mut self.unpersisted else {
             return;
         };
         unpersisted.numbers.completed(index);
-        let flushed = match p.command.kind {
+        let flushed = match p.request.command.kind {
             CommandKind::Flush | CommandKind::Write { fua: true } => true,
             CommandKind::Write { .. } => self.attachment.acknowledge == Acknowledge::Programmed,
             _ => false,
         };
-        if flushed && p.status == Status::Ok {
+        if flushed && p.request.status == Status::Ok {
             unpersisted
                 .pieces
                 .retain(|p| !p.program.is_some_and(|program| program.done));
@@ -211,15 +211,15 @@ impl PageMapDevice {
         let damage = self.damage();
         let recovery = self.recovery();
         let mut dropped = Vec::new();
-        while self.outstanding > 0 && self.next_event().is_some() {
+        while self.commands.outstanding() > 0 && self.next_event().is_some() {
             self.advance(Nanos::MAX, &mut dropped);
         }
         self.flush_for_power_off();
         self.read_ahead.drop_all();
         self.counters.power_cycled(false);
         let boot = Nanos::from_micros_f64(self.controller.boot_ms * 1e3);
-        let ready = self.now + boot + recovery;
-        while self.now < ready {
+        let ready = self.schedule.now() + boot + recovery;
+        while self.schedule.now() < ready {
             self.advance(ready, &mut dropped);
         }
         if let Some(unpersisted) = &mut self.unpersisted {
@@ -239,14 +239,14 @@ impl PageMapDevice {
         }
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
         for (index, write) in unpersisted.numbers.pending() {
-            let p = &self.pending[index as usize];
+            let p = &self.commands[index];
             let (begin, end) = (
-                p.command.lba.0,
-                p.command.lba.0 + u64::from(p.command.sectors),
+                p.request.command.lba.0,
+                p.request.command.lba.0 + u64::from(p.request.command.sectors),
             );
             // What has not come over the link, or was refused.
             let arrived = p.units - p.to_arrive.min(p.units);
-            let from = if p.status == Status::Ok {
+            let from = if p.request.status == Status::Ok {
                 (u64::from(p.first + arrived) * per_unit).max(begin)
             } else {
                 begin

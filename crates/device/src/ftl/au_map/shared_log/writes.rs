@@ -146,9 +146,9 @@ mod tests {
     fn write(d: &mut AuMapDevice, au: u32, page: u32, pages: u32) {
         let (size, au_size) = (d.map.geometry.page_sectors, d.map.geometry.au_sectors);
         let mut context = MapContext {
-            reliability: &d.reliability,
-            random: &mut d.random,
-            now: d.now,
+            reliability: &d.errors.model,
+            random: &mut d.errors.random,
+            now: d.schedule.now(),
         };
         let first = u64::from(au) * u64::from(au_size) + u64::from(page * size);
         let ops = &mut OpCounts::default();

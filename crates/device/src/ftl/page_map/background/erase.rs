@@ -37,7 +37,7 @@ impl PageMapDevice {
                     planes: PlaneSet::NONE,
                     owner: Owner::Erase { superblock },
                 };
-                self.array.submit(op, self.now, &mut self.events);
+                self.submit_flash(op);
             }
         }
     }
@@ -57,10 +57,10 @@ impl PageMapDevice {
             return Wants::Nothing;
         }
         let blocks = self.log.geometry.dies * self.log.geometry.planes;
-        let failed =
-            self.reliability
-                .erase_fails(self.log.blocks.get(superblock), blocks, &mut self.random);
-        self.log.erased(superblock, failed, self.now);
+        let failed = self
+            .errors
+            .erase_fails(self.log.blocks.get(superblock), blocks);
+        self.log.erased(superblock, failed, self.schedule.now());
         if self.background.wear_spread > 0
             && self
                 .log

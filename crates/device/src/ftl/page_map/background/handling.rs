@@ -2,7 +2,7 @@
 //! host in between.
 
 use crate::convert::{Narrow, Whole};
-use crate::events::{Event, horizon};
+use crate::events::Event;
 use crate::ftl::page_map::PageMapDevice;
 use crate::nand::Owner;
 use nandscope_units::Nanos;
@@ -19,7 +19,7 @@ impl PageMapDevice {
         }
         self.background.jobs[job as usize].unhandled = self.log.geometry.native.program_units;
         let done = self.book_some_units(job, self.units_between_polls(), 1);
-        self.events.push(done, Event::Relocated(job));
+        self.schedule.push(done, Event::Relocated(job));
     }
 
     /// Books a core for as many units as the firmware handles until it has looked for commands so many
@@ -29,7 +29,7 @@ impl PageMapDevice {
         let units = most.min(*unhandled);
         *unhandled -= units * looks;
         let time = (per_unit_ns * f64::from(units)).floor_u64() * u64::from(looks);
-        self.cores.book(self.now, Nanos(time))
+        self.cores.book(self.schedule.now(), Nanos(time))
     }
 
     /// Nanoseconds that firmware takes for a moved unit at the present clock, and how many it handles
@@ -48,7 +48,7 @@ impl PageMapDevice {
             let looks = self.undisturbed_looks(job, between_looks, until);
             let done = self.book_some_units(job, between_looks, looks);
             if !self.is_undisturbed(done, until) {
-                return self.events.push(done, Event::Relocated(job));
+                return self.schedule.push(done, Event::Relocated(job));
             }
             self.pass_time(done);
             if self.clock() != clock {
@@ -62,14 +62,16 @@ impl PageMapDevice {
     /// How often firmware is going to look for commands before anything else happens on the way to
     /// `until`, if that is known at once: where units are handled one after another on one core. At least 1.
     fn undisturbed_looks(&self, job: u32, (per_unit_ns, most): (f64, u32), until: Nanos) -> u32 {
-        if !self.cores.is_one_and_free(self.now) {
+        if !self.cores.is_one_and_free(self.schedule.now()) {
             return 1;
         }
-        let next = self.events.next_time().unwrap_or(Nanos::MAX);
-        let before = next.min(self.meter.next_step()).saturating_sub(Nanos(1));
+        let next = self.schedule.next_time().unwrap_or(Nanos::MAX);
+        let before = next
+            .min(self.power.meter.next_step())
+            .saturating_sub(Nanos(1));
         let rest = before
-            .min(horizon(until, self.now, &self.done))
-            .saturating_sub(self.now);
+            .min(self.commands.horizon(until, self.schedule.now()))
+            .saturating_sub(self.schedule.now());
         let time = (per_unit_ns * f64::from(most)).floor_u64();
         let whole = self.background.jobs[job as usize].unhandled / most;
         let looks = rest.0.checked_div(time).unwrap_or(1);
@@ -78,8 +80,8 @@ impl PageMapDevice {
 
     /// Whether an event at `at` would be the next one that is handled on the way to `until`.
     fn is_undisturbed(&self, at: Nanos, until: Nanos) -> bool {
-        at <= horizon(until, self.now, &self.done)
-            && self.events.next_time().is_none_or(|next| at < next)
+        at <= self.commands.horizon(until, self.schedule.now())
+            && self.schedule.next_time().is_none_or(|next| at < next)
     }
 
     fn on_relocation_handled(&mut self, job: u32) {

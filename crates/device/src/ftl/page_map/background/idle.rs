@@ -8,15 +8,15 @@ use nandscope_units::Nanos;
 impl PageMapDevice {
     /// The last outstanding write is done.
     pub(in crate::ftl::page_map) fn plan_idle(&mut self) {
-        self.background.idle_since = Some(self.now);
+        self.background.idle_since = Some(self.schedule.now());
         if !self.background.timer_pending {
-            self.start_idle_timer(self.now + self.background.idle_delay);
+            self.start_idle_timer(self.schedule.now() + self.background.idle_delay);
         }
     }
 
     fn start_idle_timer(&mut self, at: Nanos) {
         self.background.timer_pending = true;
-        self.events.push(at, Event::Idle);
+        self.schedule.push(at, Event::Idle);
     }
 
     /// The host writes again.
@@ -33,7 +33,7 @@ impl PageMapDevice {
             return Wants::Nothing;
         };
         let due = since + self.background.idle_delay;
-        if self.now < due {
+        if self.schedule.now() < due {
             self.start_idle_timer(due);
             return Wants::Nothing;
         }

@@ -84,7 +84,7 @@ impl PageMapDevice {
         }
         events.sort_by_key(|e| (e.at, e.planned_at, e.kind, e.order));
         for planned in events {
-            self.events.push(planned.at, planned.event);
+            self.schedule.push(planned.at, planned.event);
         }
     }
 
@@ -93,7 +93,7 @@ impl PageMapDevice {
         reads.sort_by_key(|(_, read)| (read.transfer.end, read.rank));
         for (_, read) in reads.iter().rev().filter(|r| r.1.stage == Stage::Link) {
             if !settled.has_happened(read.transfer.end, read.array_end) {
-                self.link_out = read.link_before;
+                self.link.take_back_to(read.link_before);
             }
         }
         reads.sort_by_key(|(_, read)| read.rank);
@@ -113,7 +113,7 @@ impl PageMapDevice {
             read.stage >= Stage::Transfer && settled.has_happened(read.array_end, read.array_start);
         let is_reading = read.stage >= Stage::Array
             && settled.has_happened(read.array_start, read.trigger.planned_at);
-        self.pending[command as usize].waits = u32::from(!is_sent);
+        self.commands[command].waits = u32::from(!is_sent);
         let up_to = match (is_sent, is_transferring, is_reading) {
             (true, ..) => Stage::Link,
             (_, true, _) => Stage::Transfer,
@@ -123,7 +123,7 @@ impl PageMapDevice {
         self.count_read(read, up_to);
         match up_to {
             Stage::Link => {
-                self.pending[command as usize].link_done = read.link_end;
+                self.commands[command].link_done = read.link_end;
                 Some(Planned {
                     at: read.completed,
                     planned_at: read.transfer.end,

@@ -2,7 +2,7 @@
 //! what such a read cannot need.
 
 use super::MOST;
-use crate::command::{Command, CommandKind, Status};
+use crate::command::{Command, CommandKind};
 use crate::ftl::page_map::PageMapDevice;
 use nandscope_units::Nanos;
 
@@ -11,28 +11,32 @@ impl PageMapDevice {
     /// with nothing changed, if it is not.
     #[inline]
     pub(in crate::ftl::page_map) fn submit_planned(&mut self, command: &Command) -> bool {
-        let (in_range, first, units) = self.range_of(command);
+        // Of a read out of range, no unit is touched.
+        let (first, units) = self.units_of(command);
         let chain = &self.attachment.chain;
         let may = command.kind == CommandKind::Read
-            && in_range
             && units == 1
-            && self.outstanding < chain.queue_depth
+            && self.commands.outstanding() < chain.queue_depth
             && self.plan.active < MOST
             && command.bytes().0 <= chain.max_transfer.0;
         // Reads are under way, so that no power state is left.
-        let arrival = (self.now + chain.command).max(self.awake);
-        if !may || !self.cores.may_book(self.now, arrival, Nanos::ZERO) {
+        let arrival = (self.schedule.now() + chain.command).max(self.awake);
+        if !may
+            || !self
+                .cores
+                .may_book(self.schedule.now(), arrival, Nanos::ZERO)
+        {
             return false;
         }
         let time = self.firmware_time(CommandKind::Read, 1);
         let firmware = self.cores.end_of(arrival, time);
-        if firmware <= self.now || firmware < self.plan.last_firmware {
+        if firmware <= self.schedule.now() || firmware < self.plan.last_firmware {
             return false;
         }
         self.cores.book(arrival, time);
-        let index = self.add_pending(*command, self.now, Status::Ok, (first, units));
-        self.outstanding += 1;
-        self.plan.add(index, self.now, firmware);
+        let index = self.add_command(*command, (first, units));
+        self.commands.start();
+        self.plan.add(index, self.schedule.now(), firmware);
         true
     }
 }

@@ -47,7 +47,7 @@ impl PageMapDevice {
             read.counted = up_to;
             self.array.count_array_read(&read.op);
             self.array.count_transfer(&read.op);
-            return self.meter.count_link(read.bytes());
+            return self.power.meter.count_link(read.bytes());
         }
         let read = *read;
         self.plan.reads[command as usize].counted = up_to.max(read.counted);
@@ -65,7 +65,7 @@ impl PageMapDevice {
             self.array.count_transfer(&read.op);
         }
         if is_new(Stage::Link) {
-            self.meter.count_link(read.bytes());
+            self.power.meter.count_link(read.bytes());
         }
     }
 
@@ -87,7 +87,7 @@ impl PageMapDevice {
             return sum;
         }
         for (_, read) in self.plan.under_way() {
-            let reached = read.reached(self.now + Nanos(1));
+            let reached = read.reached(self.schedule.now() + Nanos(1));
             let is_new = |stage: Stage| read.counted < stage && stage <= reached;
             if is_new(Stage::Array) {
                 sum.page_reads += 1;

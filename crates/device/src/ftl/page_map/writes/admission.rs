@@ -14,12 +14,12 @@ use nandscope_units::SECTOR_BYTES;
 
 impl PageMapDevice {
     pub(in crate::ftl::page_map) fn begin_write(&mut self, index: u32) {
-        let p = &mut self.pending[index as usize];
+        let p = &mut self.commands[index];
         p.to_admit = p.units;
         p.to_arrive = p.units;
         let (first, units) = (p.first, p.units);
         if units == 0 {
-            return self.complete_at(index, self.now);
+            return self.complete_at(index, self.schedule.now());
         }
         if self.log.is_read_only() {
             return self.refuse(index);
@@ -32,7 +32,7 @@ impl PageMapDevice {
     /// Reserves places in the buffer for the next units of a write; returns how many, 0 if there is no room or no credit.
     pub(in crate::ftl::page_map) fn reserve_room(&mut self, index: u32) -> u32 {
         let room = self.writes.room().min(self.host_allowance());
-        let waiting = self.pending[index as usize].to_admit;
+        let waiting = self.commands[index].to_admit;
         let chunk = waiting.min(room).min(self.log.geometry.stripe_units);
         if chunk > 0 {
             self.writes.used += chunk;
@@ -48,33 +48,33 @@ impl PageMapDevice {
 
     /// Begins the transfer of the next units of the write that waits first.
     pub(in crate::ftl::page_map) fn begin_transfer(&mut self, index: u32, units: u32) {
-        let p = &mut self.pending[index as usize];
+        let p = &mut self.commands[index];
         let first = p.first + (p.units - p.to_admit);
         p.to_admit -= units;
         if p.to_admit == 0 {
             self.writes.end_first_waiting();
         }
         let bytes = self.bytes_in(index, first, units);
-        let end = self.receive(bytes, self.now);
+        let end = self.receive(bytes, self.schedule.now());
         let transfer = self.writes.transfer(Transfer {
             command: index,
             first,
             units,
         });
-        self.events.push(end, Event::DataIn(transfer));
+        self.schedule.push(end, Event::DataIn(transfer));
     }
 
     /// The device is read-only: nothing of the command was done.
     pub(in crate::ftl::page_map) fn refuse(&mut self, index: u32) {
-        self.pending[index as usize].status = Status::ReadOnly;
-        self.complete_at(index, self.now);
+        self.commands[index].request.status = Status::ReadOnly;
+        self.complete_at(index, self.schedule.now());
     }
 
     /// The device is read-only: room for what still waits will never come.
     pub(in crate::ftl::page_map) fn refuse_waiting(&mut self) {
         while let Some(index) = self.writes.admission.pop_front() {
-            let p = &mut self.pending[index as usize];
-            p.status = Status::ReadOnly;
+            let p = &mut self.commands[index];
+            p.request.status = Status::ReadOnly;
             p.to_arrive -= std::mem::take(&mut p.to_admit);
             self.write_may_complete(index);
         }
@@ -104,7 +104,7 @@ impl PageMapDevice {
         }
         self.run(Wants::Relocation);
         self.erase_invalid();
-        self.pending[command as usize].to_arrive -= units;
+        self.commands[command].to_arrive -= units;
         self.write_may_complete(command);
         self.close_awaited_unit();
     }
@@ -116,7 +116,7 @@ impl PageMapDevice {
 
     /// Sectors of a unit that a command covers, from the first to the one after the last.
     pub(super) fn sectors_in_unit(&self, index: u32, unit: Lpn) -> (u32, u32) {
-        let command = &self.pending[index as usize].command;
+        let command = &self.commands[index].request.command;
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
         let start = u64::from(unit) * per_unit;
         let end = command.lba.0 + u64::from(command.sectors);
@@ -148,17 +148,17 @@ impl PageMapDevice {
         };
         let old = rest.and_then(|run| self.place_of(run)).map(|run| run.first);
         let mut full = std::mem::take(&mut self.scratch.full);
-        let appended = self.log.write(first, units, self.now, &mut full);
+        let appended = self.log.write(first, units, self.schedule.now(), &mut full);
         if partial && appended > 0 {
             self.log.note_partial(first, old, from, to);
         }
         let sequence = self.sequence_of_last(&full);
         self.log
-            .note_map_change(first, appended, self.now, &mut full);
+            .note_map_change(first, appended, self.schedule.now(), &mut full);
         let wanted = self.log.take_wanted();
         self.note_arrival(command, (first, appended));
         if appended < units {
-            self.pending[command as usize].status = Status::ReadOnly;
+            self.commands[command].request.status = Status::ReadOnly;
             self.writes.give_back(units - appended);
         }
         let wants = self.submit_host_programs(&mut full);
@@ -198,19 +198,19 @@ impl PageMapDevice {
 
     /// All data has come and nothing is waited for: acknowledge, now or when it is programmed.
     pub(in crate::ftl::page_map) fn write_may_complete(&mut self, index: u32) {
-        let p = &self.pending[index as usize];
+        let p = &self.commands[index];
         if p.to_arrive > 0 {
             return;
         }
-        if p.command.kind == CommandKind::Discard {
-            return self.complete_at(index, self.now);
+        if p.request.command.kind == CommandKind::Discard {
+            return self.complete_at(index, self.schedule.now());
         }
-        let fua = matches!(p.command.kind, CommandKind::Write { fua: true });
+        let fua = matches!(p.request.command.kind, CommandKind::Write { fua: true });
         if fua && !self.controller.power_fail_hold_up {
             return self.complete_when_persisted(index);
         }
         match self.attachment.acknowledge {
-            Acknowledge::Buffered => self.complete_at(index, self.now),
+            Acknowledge::Buffered => self.complete_at(index, self.schedule.now()),
             Acknowledge::Programmed => self.complete_when_programmed(index),
         }
     }

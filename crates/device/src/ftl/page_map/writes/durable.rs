@@ -5,7 +5,7 @@ use crate::ftl::page_map::PageMapDevice;
 impl PageMapDevice {
     pub(in crate::ftl::page_map) fn begin_flush(&mut self, index: u32) {
         if self.controller.power_fail_hold_up {
-            return self.complete_at(index, self.now);
+            return self.complete_at(index, self.schedule.now());
         }
         self.complete_when_persisted(index);
     }
@@ -14,7 +14,7 @@ impl PageMapDevice {
     /// where `ftl.journal_on_flush` says so.
     pub(super) fn complete_when_persisted(&mut self, index: u32) {
         let mut full = std::mem::take(&mut self.scratch.full);
-        self.log.flush_journal(self.now, &mut full);
+        self.log.flush_journal(self.schedule.now(), &mut full);
         let wants = self.submit_host_programs(&mut full);
         self.run(wants);
         self.scratch.full = full;
@@ -69,7 +69,7 @@ impl PageMapDevice {
         self.end_linger(true);
         let sequence = self.writes.next_sequence();
         if self.writes.programmed == sequence {
-            return self.complete_at(index, self.now);
+            return self.complete_at(index, self.schedule.now());
         }
         self.writes.durable_waiters.push_back((sequence, index));
     }
@@ -81,8 +81,8 @@ impl PageMapDevice {
         let mut none = Vec::new();
         while (!self.writes.in_flight.is_empty()
             || !self.writes.map_programs.is_empty()
-            || self.parity_programs > 0)
-            && let Some(next) = self.events.next_time()
+            || self.parity.count() > 0)
+            && let Some(next) = self.schedule.next_time()
         {
             self.advance(next, &mut none);
         }

@@ -164,7 +164,7 @@ impl PageMapDevice {
             planes: PlaneSet::NONE,
             owner,
         };
-        self.array.submit(op, self.now, &mut self.events);
+        self.submit_flash(op);
     }
 
     pub(in crate::ftl::page_map) fn on_host_transferred(
@@ -208,7 +208,7 @@ impl PageMapDevice {
                 break;
             }
             self.writes.durable_waiters.pop_front();
-            self.complete_at(index, self.now);
+            self.complete_at(index, self.schedule.now());
         }
         self.erase_invalid();
         let wants = if self.controller.buffer_release == BufferRelease::Programmed {

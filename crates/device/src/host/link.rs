@@ -1,0 +1,60 @@
+//! [`Link`], the transfers between host and device.
+
+use crate::attachment::RecentLinkTime;
+use crate::profile::host::Chain;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// When the link is free, in each direction. A half-duplex link is free in both at the same time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Link {
+    inbound: Nanos,
+    outbound: Nanos,
+    #[serde(skip)]
+    recent: RecentLinkTime,
+}
+
+impl Link {
+    /// Books a transfer of `bytes` to the host, not before `ready`; returns its end.
+    #[inline]
+    pub(crate) fn send(&mut self, bytes: u64, ready: Nanos, chain: &Chain) -> Nanos {
+        let end = self.outbound.max(ready) + self.time_of(bytes, chain);
+        self.outbound = end;
+        if chain.half_duplex {
+            self.inbound = end;
+        }
+        end
+    }
+
+    /// Books a transfer of `bytes` from the host, not before `ready`; returns its end.
+    #[inline]
+    pub(crate) fn receive(&mut self, bytes: u64, ready: Nanos, chain: &Chain) -> Nanos {
+        let end = self.inbound.max(ready) + self.time_of(bytes, chain);
+        self.inbound = end;
+        if chain.half_duplex {
+            self.outbound = end;
+        }
+        end
+    }
+
+    /// When the last transfer to the host ends.
+    #[inline]
+    pub(crate) fn sent_until(&self) -> Nanos {
+        self.outbound
+    }
+
+    /// Takes the transfers to the host back that were booked after one that ends at `end`.
+    pub(crate) fn take_back_to(&mut self, end: Nanos) {
+        self.outbound = end;
+    }
+
+    /// Ends of the last transfers.
+    pub(crate) fn ends(&self) -> [Nanos; 2] {
+        [self.inbound, self.outbound]
+    }
+
+    #[inline]
+    fn time_of(&mut self, bytes: u64, chain: &Chain) -> Nanos {
+        self.recent.of(bytes, chain.rate.0)
+    }
+}
