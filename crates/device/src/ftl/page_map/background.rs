@@ -189,7 +189,7 @@ impl PageMapDevice {
         let log = &mut self.log;
         let (moved, exhausted) =
             log.relocate(self.schedule.now(), &mut sources, &mut written, &mut full);
-        let wanted = self.log.take_wanted();
+        let wanted = self.log.window.take_wanted();
         self.background.jobs[job as usize].grants += u64::from(moved) * gain;
         let mut runs = std::mem::take(&mut self.scratch.runs);
         self.log.join_reads(&sources, superblock, |run| {

@@ -99,7 +99,7 @@ impl PageMapDevice {
             discarding.until =
                 self.log
                     .touch_for_discard(at, end, most, self.schedule.now(), &mut full);
-            let wanted = self.log.take_wanted();
+            let wanted = self.log.window.take_wanted();
             let wants = self.submit_host_programs(&mut full);
             self.run(wants);
             self.scratch.full = full;

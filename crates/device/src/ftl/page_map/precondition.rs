@@ -83,7 +83,7 @@ impl PageMapDevice {
         let mut full = std::mem::take(&mut self.scratch.full);
         let mut next = Batch::of(&mut units);
         let (mut written, mut stops) = (0, false);
-        let before = self.log.programmed.total();
+        let before = self.log.accounts.programmed().total();
         while next.count > 0 && !stops {
             let batch = std::mem::replace(&mut next, Batch::of(&mut units));
             // These come from memory while the batch before is written.
@@ -124,7 +124,7 @@ impl PageMapDevice {
     fn progress_since(&self, programmed: u64, written: u64) -> FillProgress {
         FillProgress {
             written,
-            programmed: self.log.programmed.total() - programmed,
+            programmed: self.log.accounts.programmed().total() - programmed,
         }
     }
 
@@ -139,7 +139,7 @@ impl PageMapDevice {
                 break;
             }
             self.log.note_map_change(unit, 1, now, &mut full);
-            self.log.forget_wanted();
+            self.log.window.forget_wanted();
             for unit in full.drain(..) {
                 self.log.program_done(unit.superblock);
             }
@@ -168,7 +168,7 @@ impl PageMapDevice {
                     return false;
                 }
                 self.log.note_map_change(unit, 1, now, full);
-                self.log.forget_wanted();
+                self.log.window.forget_wanted();
             }
             units = &units[written..];
             if !full.is_empty() {

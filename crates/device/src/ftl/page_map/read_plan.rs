@@ -319,7 +319,7 @@ impl PageMapDevice {
         self.commands.outstanding() == 1
             && self.schedule.next_time().is_none()
             && self.array.may_plan_reads()
-            && self.log.holds_whole_map()
+            && self.log.window.is_whole_map()
             && self.decoders.are_unlimited()
             && !self.attachment.chain.half_duplex
             && !self.background.working()

@@ -27,13 +27,13 @@ impl PageMapDevice {
             return self.complete_at(index, self.schedule.now());
         }
         self.count_unmapped(index, first, units);
-        if self.log.holds_whole_map() {
+        if self.log.window.is_whole_map() {
             return self.dispatch_read(index);
         }
         let mut full = std::mem::take(&mut self.scratch.full);
         self.log
             .touch_for_read(first, units, self.schedule.now(), &mut full);
-        let wanted = self.log.take_wanted();
+        let wanted = self.log.window.take_wanted();
         let wants = self.submit_host_programs(&mut full);
         self.run(wants);
         self.scratch.full = full;
@@ -54,7 +54,7 @@ impl PageMapDevice {
         urgent: bool,
     ) -> u32 {
         if wanted.is_empty() {
-            self.log.return_wanted(wanted);
+            self.log.window.return_wanted(wanted);
             return 0;
         }
         self.fetch_map_pages(wanted, waiter, urgent)
@@ -64,7 +64,7 @@ impl PageMapDevice {
         let mut waits = 0;
         for page in &wanted {
             self.counters.map_misses += u64::from(page.absent);
-            let under_way = self.log.map_fetch_of(page.page);
+            let under_way = self.log.window.fetch_of(page.page);
             let Some(fetch) = under_way.or_else(|| self.begin_map_fetch(*page, waiter, urgent))
             else {
                 continue;
@@ -72,7 +72,7 @@ impl PageMapDevice {
             self.map_fetches.join(fetch, waiter);
             waits += 1;
         }
-        self.log.return_wanted(wanted);
+        self.log.window.return_wanted(wanted);
         waits
     }
 
@@ -102,7 +102,7 @@ impl PageMapDevice {
                 .push(self.schedule.now() + time, Event::MapFetched(fetch));
             fetch
         };
-        self.log.note_map_fetch(page, fetch);
+        self.log.window.note_fetch(page, fetch);
         Some(fetch)
     }
 
@@ -110,7 +110,7 @@ impl PageMapDevice {
     pub(super) fn on_map_fetched(&mut self, fetch: u32) {
         let mut waiters = std::mem::take(&mut self.scratch.map_waiters);
         let page = self.map_fetches.end(fetch, &mut waiters);
-        self.log.note_map_fetched(page, fetch);
+        self.log.window.note_fetched(page, fetch);
         for waiter in waiters.drain(..) {
             match waiter {
                 MapWaiter::Command(index) => self.on_wait_over(index),

@@ -70,7 +70,7 @@ impl PageMapDevice {
     pub(crate) fn counters(&self) -> Counters {
         let unit = self.unit_bytes();
         let of = |units: u64| Bytes(units * unit);
-        let p = &self.log.programmed;
+        let p = self.log.accounts.programmed();
         Counters {
             host_read: Bytes(self.counters.read_bytes),
             host_written: Bytes(self.counters.written_bytes),

@@ -30,11 +30,11 @@ impl Log {
                 break;
             }
             self.count_write(at, appended);
-            self.programmed.host += u64::from(appended);
+            self.accounts.count_host(appended);
             at += appended;
         }
-        self.gc_writes_since_host = 0;
-        debug_assert!(at.0 <= self.layout.map_base.0, "the host writes to the map");
+        self.collection.host_wrote();
+        debug_assert!(at.0 <= self.layout.map.base.0, "the host writes to the map");
         at - first
     }
 
@@ -65,15 +65,15 @@ impl Log {
             self.invalidated(self.geometry.superblock_of(*old), 1);
         }
         self.lost = lost;
-        self.programmed.host += u64::from(count);
-        self.gc_writes_since_host = 0;
+        self.accounts.count_host(count);
+        self.collection.host_wrote();
         self.close_if_full(to);
         self.note_journal_entries(count, now, full);
-        if self.map_cache.is_some() {
+        if !self.window.is_whole_map() {
             for unit in units {
                 self.touch_map(self.map_page_of(*unit), true, now, full);
             }
-            self.forget_wanted();
+            self.window.forget_wanted();
         }
         units.len()
     }

@@ -2,7 +2,8 @@
 //! agree, every count is what a recount gives, and every superblock is in exactly the lists
 //! that its state requires. It looks at the whole device and is slow.
 
-use super::{Layout, Log, MapCache, Pool, ProgramUnit, Stream, Victim};
+use super::open::Writer;
+use super::{Layout, Log, Pool, ProgramUnit, Stream, Victim};
 use crate::convert::Widen;
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::geometry::Geometry;
@@ -41,7 +42,8 @@ impl Log {
             .map_or(Ok(()), |heat| heat.audit(self.geometry.user_units))?;
         self.audit_partials()?;
         self.audit_map()?;
-        self.victim
+        self.moving
+            .victim
             .map_or(Ok(()), |victim| self.audit_victim(&victim))?;
         self.audit_states()?;
         self.audit_lists()?;
@@ -49,33 +51,15 @@ impl Log {
     }
 
     fn audit_numbers(&self, now: Nanos) -> Checked {
-        let p = &self.programmed;
-        for units in [
-            p.host,
-            p.gc_writes,
-            p.folded,
-            p.refreshed,
-            p.metadata,
-            p.padding,
-            p.parity,
-        ] {
-            check_sum("bytes programmed", units.saturating_mul(1 << 20))?;
-        }
         check_sum("closed superblocks", self.closings)?;
-        check_sum("units collected", self.gc_writes_since_host)?;
+        self.collection.audit()?;
         if let Some(since) = self.read_only_since {
             check_near("the end of life", since, now)?;
         }
         let l = &self.layout;
-        ensure!(
-            self.journal_next < l.journal_units.max(1)
-                && self.entries_pending < l.journal_entries.max(1),
-            "the journal is at {} with {} entries",
-            self.journal_next,
-            self.entries_pending
-        );
+        self.journal.audit(&l.journal)?;
         if let Some(checkpoint) = &self.checkpoint {
-            checkpoint.audit(l.map_pages, l.journal_units)?;
+            checkpoint.audit(l.map.pages, l.journal.units)?;
         }
         for (superblock, block) in self.blocks.iter() {
             ensure!(
@@ -94,13 +78,14 @@ impl Log {
         let blocks = self.geometry.blocks_per_superblock();
         let free: Vec<SuperblockId> = self.blocks.free_list().map(|(_, s)| s).collect();
         let named = self
-            .streams()
+            .streams
+            .iter()
             .map(|s| s.superblock)
-            .chain(self.victim.map(|v| v.superblock))
-            .chain(self.slc_closed.iter().copied())
-            .chain(self.refresh_queue.iter().map(|target| target.superblock))
+            .chain(self.moving.victim.map(|v| v.superblock))
+            .chain(self.slc.iter())
+            .chain(self.moving.refreshes().map(|target| target.superblock))
             .chain(self.to_erase.iter().copied())
-            .chain(self.map_closed.iter().copied())
+            .chain(self.map_blocks.iter())
             .chain(free);
         for superblock in named {
             ensure!(
@@ -109,53 +94,33 @@ impl Log {
             );
         }
         ensure!(
-            self.refresh_queue
-                .iter()
+            self.moving
+                .refreshes()
                 .all(|t| t.block.is_none_or(|b| b < blocks))
-                && self.refresh_queue.len() <= superblocks as usize * (blocks as usize + 1),
+                && self.moving.refreshes().len() <= superblocks as usize * (blocks as usize + 1),
             "{} superblocks wait for a refresh",
-            self.refresh_queue.len()
+            self.moving.refreshes().len()
         );
         let units = self.geometry.native.superblock_units;
         self.victims.audit(superblocks, units)?;
-        for (map_cache, slots) in [
-            (&self.map_cache, self.layout.map_cache_slots),
-            (&self.near_map, self.layout.near_map_slots),
-        ] {
-            ensure!(
-                map_cache.is_some() == slots.is_some(),
-                "the map cache does not match the profile"
-            );
-            if let (Some(map_cache), Some(slots)) = (map_cache, slots) {
-                map_cache.audit(slots, self.layout.map_pages)?;
-            }
-        }
-        self.audit_updates()?;
-        let mut coming = self.near_map.iter().flat_map(MapCache::coming);
-        ensure!(
-            coming.next().is_none(),
-            "a page waits for its fetch into the controller's own memory"
-        );
-        Ok(())
-    }
-
-    fn streams(&self) -> impl Iterator<Item = &Stream> {
-        self.host.iter().chain(&self.relocation).flatten()
+        self.window.audit(&self.layout.map)?;
+        self.updates.audit(&self.layout.map)
     }
 
     fn audit_streams(&self) -> Checked {
-        for stream in self.streams() {
+        for stream in self.streams.iter() {
             self.audit_stream(stream)?;
         }
-        let hot = self.host[Pool::Hot as usize].is_some()
-            || self.relocation[Pool::Hot as usize].is_some();
-        let map = self.host[Pool::Map as usize].is_some()
-            || self.relocation[Pool::Map as usize].is_some();
+        let is_open = |pool: Pool| {
+            self.streams.get(Writer::Host(pool)).is_some()
+                || self.streams.get(Writer::Relocation(pool)).is_some()
+        };
+        let (hot, map) = (is_open(Pool::Hot), is_open(Pool::Map));
         ensure!(
-            (self.is_separated() || !hot) && (self.map_cache.is_some() || !map),
+            (self.is_separated() || !hot) && (!self.window.is_whole_map() || !map),
             "data is kept apart that the profile does not separate"
         );
-        for stream in self.relocation.iter().flatten() {
+        for stream in self.streams.of_relocation() {
             ensure!(
                 !stream.slc && stream.host_units == 0,
                 "relocation writes to SLC, or data of the host"
@@ -196,7 +161,7 @@ impl Log {
                 && match victim.pool {
                     Pool::Cold => true,
                     Pool::Hot => self.is_separated(),
-                    Pool::Map => self.map_cache.is_some(),
+                    Pool::Map => !self.window.is_whole_map(),
                 }
                 && victim.yield_per_move <= u64::from(units) * CREDIT_PER_UNIT,
             "superblock {} is collected from {} to {}",
@@ -209,19 +174,19 @@ impl Log {
 
     /// Checks that pages of the map wait for fetches of them only; returns the number of all pages.
     pub(crate) fn audit_coming(&self, page_of: impl Fn(u32) -> Option<u32>) -> Checked<u32> {
-        for (page, fetch) in self.map_cache.iter().flat_map(MapCache::coming) {
+        for (page, fetch) in self.window.coming() {
             ensure!(
                 page_of(fetch) == Some(page),
                 "page {page} of the map waits for fetch {fetch}, which is of {:?}",
                 page_of(fetch)
             );
         }
-        Ok(self.layout.map_pages)
+        Ok(self.layout.map.pages)
     }
 
     /// Units of host data that are gathered for the next program.
     pub(crate) fn gathered_host_units(&self) -> u32 {
-        self.host.iter().flatten().map(|s| s.host_units).sum()
+        self.streams.of_host().map(|s| s.host_units).sum()
     }
 
     /// Whether a superblock waits for its erasure.
@@ -283,9 +248,9 @@ impl Log {
         let known: BTreeSet<SuperblockId> = emptied
             .iter()
             .copied()
-            .chain(self.victim.map(|v| v.superblock))
+            .chain(self.moving.victim.map(|v| v.superblock))
             .collect();
-        let named = emptied.len() + usize::from(self.victim.is_some());
+        let named = emptied.len() + usize::from(self.moving.victim.is_some());
         ensure!(
             known.len() == named && collecting.collect::<BTreeSet<SuperblockId>>() == known,
             "{known:?} are being collected, named {named} times"
@@ -319,7 +284,7 @@ impl Log {
 
     /// Units of a superblock that have been written since its erasure.
     fn written_units(&self, superblock: SuperblockId) -> u32 {
-        let open = self.streams().find(|s| s.superblock == superblock);
+        let open = self.streams.iter().find(|s| s.superblock == superblock);
         let block = self.blocks.get(superblock);
         match (open, block.state) {
             (Some(stream), _) => stream.next,
@@ -329,7 +294,7 @@ impl Log {
     }
 
     fn audit_states(&self) -> Checked {
-        let open: BTreeSet<SuperblockId> = self.streams().map(|s| s.superblock).collect();
+        let open: BTreeSet<SuperblockId> = self.streams.iter().map(|s| s.superblock).collect();
         let mut in_slc_mode = 0;
         for (superblock, block) in self.blocks.iter() {
             let state = block.state;
@@ -359,9 +324,9 @@ impl Log {
             );
         }
         ensure!(
-            in_slc_mode == self.slc_count,
+            in_slc_mode == self.slc.count(),
             "{in_slc_mode} superblocks are in SLC mode, {} were counted",
-            self.slc_count
+            self.slc.count()
         );
         Ok(())
     }
@@ -386,13 +351,13 @@ impl Log {
             );
         }
         let native: BTreeSet<SuperblockId> = self.victims.iter().collect();
-        let cached: BTreeSet<SuperblockId> = self.slc_closed.iter().copied().collect();
+        let cached: BTreeSet<SuperblockId> = self.slc.iter().collect();
         ensure!(
-            cached.len() == self.slc_closed.len(),
+            cached.len() == self.slc.iter().len(),
             "a cached superblock is listed twice: {:?}",
-            self.slc_closed
+            self.slc
         );
-        let of_map: BTreeSet<SuperblockId> = self.map_closed.iter().copied().collect();
+        let of_map: BTreeSet<SuperblockId> = self.map_blocks.iter().collect();
         for superblock in in_state(State::Closed) {
             let slc = self.blocks.get(superblock).slc;
             let map = self.holds_map_pages(superblock);
@@ -405,9 +370,9 @@ impl Log {
         }
         let closed = in_state(State::Closed).count();
         ensure!(
-            native.len() + cached.len() + self.map_closed.len() == closed,
+            native.len() + cached.len() + self.map_blocks.iter().len() == closed,
             "{closed} superblocks are closed, {} are listed",
-            native.len() + cached.len() + self.map_closed.len()
+            native.len() + cached.len() + self.map_blocks.iter().len()
         );
         for superblock in &native {
             let (listed, valid) = (
@@ -439,32 +404,7 @@ impl Log {
             u64::from(data) + u64::from(self.geometry.parity_units(slc, programs))
         };
         let written: u64 = superblocks.map(programmed).sum();
-        ensure!(
-            self.erased_units.checked_add(written) == Some(self.appended),
-            "{} units were programmed, {} erased, and {written} are there",
-            self.appended,
-            self.erased_units
-        );
-        let p = &self.programmed;
-        let causes = [
-            p.host,
-            p.gc_writes,
-            p.folded,
-            p.refreshed,
-            p.metadata,
-            p.padding,
-            p.parity,
-        ];
-        let sum = causes
-            .iter()
-            .try_fold(self.uncounted, |sum, n| sum.checked_add(*n));
-        ensure!(
-            sum == Some(self.appended),
-            "{} units were programmed, {} before counting began, and their causes are {p:?}",
-            self.appended,
-            self.uncounted
-        );
-        check_sum("programmed units", self.appended)
+        self.accounts.audit(written)
     }
 
     fn audit_wear(&self) -> Checked {

@@ -7,7 +7,9 @@ use crate::ftl::blocks::{NATIVE_CYCLE, State};
 use crate::ftl::page_map::geometry::OPEN_SUPERBLOCKS;
 use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
 use crate::ftl::superblock_id::SuperblockId;
+use crate::invariant::{Checked, check_sum};
 use crate::profile::schema::VictimPolicy;
+use serde::{Deserialize, Serialize};
 
 /// Collections after which a refresh that waits gets its turn: it makes no room, but deferred for
 /// ever it would be no refresh.
@@ -16,11 +18,58 @@ const COLLECTIONS_BEFORE_REFRESH: u32 = 16;
 /// Victims over which the mean yield decays.
 const VICTIMS_IN_MEAN: u64 = 8;
 
+/// History of garbage collection, which decides about refreshes, credit and the end of life.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Collection {
+    /// Units that were moved since the host wrote or discarded something.
+    moved_since_host: u64,
+    /// Victims since a superblock was relocated for another cause.
+    victims_in_row: u32,
+    /// Mean credit per moved unit of the last victims.
+    mean_yield: u64,
+}
+
+impl Collection {
+    /// The host has written or discarded something.
+    #[inline]
+    pub(super) fn host_wrote(&mut self) {
+        self.moved_since_host = 0;
+    }
+
+    /// Units were moved by garbage collection.
+    pub(super) fn count_moved(&mut self, units: u32) {
+        self.moved_since_host += u64::from(units);
+    }
+
+    /// Whether more than `all` units were moved and the host could write nothing.
+    pub(super) fn is_futile(&self, all: u64) -> bool {
+        self.moved_since_host > all
+    }
+
+    fn count_victim(&mut self, cause: Cause) {
+        self.victims_in_row = match cause {
+            Cause::Collect => self.victims_in_row.saturating_add(1),
+            Cause::Fold | Cause::Refresh => 0,
+        };
+    }
+
+    fn add_yield(&mut self, yield_per_move: u64) {
+        self.mean_yield = match self.mean_yield {
+            0 => yield_per_move,
+            mean => mean - mean / VICTIMS_IN_MEAN + yield_per_move / VICTIMS_IN_MEAN,
+        };
+    }
+
+    pub(super) fn audit(&self) -> Checked {
+        check_sum("units collected", self.moved_since_host)
+    }
+}
+
 impl Log {
     /// Free superblocks at which collection starts: blocks that the static SLC cache does not use
     /// now are kept free for it.
     pub(super) fn gc_low_watermark(&self) -> u32 {
-        self.layout.gc_start + self.layout.slc.fixed.saturating_sub(self.slc_count)
+        self.layout.gc.start + self.layout.slc.fixed.saturating_sub(self.slc.count())
     }
 
     /// Space must be made while the host writes.
@@ -33,7 +82,7 @@ impl Log {
     pub(crate) fn collects_in_idle_time(&self) -> bool {
         let free = self.blocks.free_count() + self.to_erase.len().narrow();
         let least = || self.victims.least().map(|s| self.blocks.get(s).valid);
-        free < self.layout.idle_free
+        free < self.layout.gc.idle_free
             && least().is_some_and(|valid| valid <= self.geometry.native.superblock_units / 2)
     }
 
@@ -44,7 +93,7 @@ impl Log {
 
     /// What a host unit takes from the free space, in native units.
     pub(crate) fn cost_of_host_unit(&self) -> u64 {
-        let slc = self.host_streams().any(|s| s.slc);
+        let slc = self.streams.of_data().any(|s| s.slc);
         let data = u64::from(if slc {
             self.geometry.native.superblock_units / self.geometry.slc.superblock_units
         } else {
@@ -67,21 +116,17 @@ impl Log {
             State::Collecting => target.block.is_some(),
             _ => false,
         };
-        let new = possible && !self.refresh_queue.contains(&target);
-        if new {
-            self.refresh_queue.push_back(target);
-        }
-        new
+        possible && self.moving.queue_refresh(target)
     }
 
     /// Whether a rewrite for refresh or wear levelling waits.
     pub(crate) fn has_refresh(&self) -> bool {
-        !self.refresh_queue.is_empty()
+        self.moving.has_refresh()
     }
 
     /// A refresh or wear levelling has begun with a superblock.
     pub(crate) fn is_refreshing(&self) -> bool {
-        self.victim.is_some_and(|v| v.cause == Cause::Refresh)
+        self.moving.is_refreshing()
     }
 
     /// Wear levelling: the least worn closed superblock, where it lags the mean by `spread` cycles.
@@ -106,22 +151,22 @@ impl Log {
     /// The superblock that is being relocated, or a new one: in the foreground what makes room, in
     /// idle time (`idle`) also what folding can move.
     pub(crate) fn current_victim(&mut self, idle: bool) -> Option<&Victim> {
-        if self.victim.is_none() {
-            self.victim = self.choose_victim(idle);
+        if self.moving.victim.is_none() {
+            self.moving.victim = self.choose_victim(idle);
         }
-        self.victim.as_ref()
+        self.moving.victim.as_ref()
     }
 
     /// Whether a victim is under way.
     pub(crate) fn relocating(&self) -> bool {
-        self.victim.is_some()
+        self.moving.victim.is_some()
     }
 
     fn choose_victim(&mut self, idle: bool) -> Option<Victim> {
         let (superblock, cause, only) = if let Some(superblock) = self.map_victim() {
             (superblock, Cause::Collect, None)
         } else if self.must_fold() || (idle && !self.needs_relocation() && self.has_slc_data()) {
-            (self.slc_closed.pop_front()?, Cause::Fold, None)
+            (self.slc.take_oldest()?, Cause::Fold, None)
         } else if self.needs_relocation() && !self.refresh_is_due() {
             let (superblock, cause) = self.gc_victim()?;
             (superblock, cause, None)
@@ -135,14 +180,10 @@ impl Log {
         } else {
             return None;
         };
-        self.gc_victims_in_row = if cause == Cause::Collect {
-            self.gc_victims_in_row.saturating_add(1)
-        } else {
-            0
-        };
+        self.collection.count_victim(cause);
         let pool = self.pool_of_victim(superblock);
         self.victims.remove(superblock);
-        self.map_closed.retain(|s| *s != superblock);
+        self.map_blocks.remove(superblock);
         let block = self.blocks.get_mut(superblock);
         block.state = State::Collecting;
         let valid = u64::from(block.valid);
@@ -150,10 +191,7 @@ impl Log {
         let gained = u64::from(self.geometry.native.superblock_units).saturating_sub(valid);
         let yield_per_move = (gained * CREDIT_PER_UNIT).checked_div(valid).unwrap_or(0);
         if cause == Cause::Collect && pool != Pool::Map {
-            self.mean_yield = match self.mean_yield {
-                0 => yield_per_move,
-                mean => mean - mean / VICTIMS_IN_MEAN + yield_per_move / VICTIMS_IN_MEAN,
-            };
+            self.collection.add_yield(yield_per_move);
         }
         Some(Victim {
             superblock,
@@ -177,12 +215,11 @@ impl Log {
         let native = u64::from(self.geometry.native.superblock_units);
         let free = self.blocks.free_count() + self.to_erase.len().narrow();
         let left = |stream: &Stream| {
-            let mode = self.geometry.mode(stream.slc);
-            u64::from(mode.superblock_units - stream.next) * native
-                / u64::from(mode.superblock_units)
+            let units = self.geometry.mode(stream.slc).superblock_units;
+            u64::from(stream.units_left(&self.geometry)) * native / u64::from(units)
         };
-        let open = self.host.iter().chain(&self.relocation).flatten().map(left);
-        let victim = self.victim.filter(|v| v.only.is_none());
+        let open = self.streams.iter().map(left);
+        let victim = self.moving.victim.filter(|v| v.only.is_none());
         let given_up = victim.map_or(0, |v| native - u64::from(v.end - v.cursor));
         u64::from(free) * native + open.sum::<u64>() + given_up
     }
@@ -191,25 +228,25 @@ impl Log {
     /// free superblocks that collection can do without.
     fn loan_per_move(&self) -> u64 {
         let native = u64::from(self.geometry.native.superblock_units);
-        let kept = OPEN_SUPERBLOCKS + self.map_streams() + self.layout.checkpoint_burst;
+        let kept = OPEN_SUPERBLOCKS + self.map_streams() + self.layout.gc.checkpoint_burst;
         let least = u64::from(kept) * native;
         let start = u64::from(self.gc_low_watermark()) * native;
         let lent = self.free_room().min(start).saturating_sub(least);
-        self.mean_yield / start.saturating_sub(least).max(1) * lent
+        self.collection.mean_yield / start.saturating_sub(least).max(1) * lent
     }
 
     /// The room at which garbage collection begins, and that of the last superblocks, which are for relocation and
     /// checkpoints.
     pub(crate) fn room_at_gc(&self) -> (u64, u64) {
         let native = u64::from(self.geometry.native.superblock_units);
-        let last = u64::from(1 + self.map_streams() + self.layout.checkpoint_burst);
+        let last = u64::from(1 + self.map_streams() + self.layout.gc.checkpoint_burst);
         (u64::from(self.gc_low_watermark()) * native, last * native)
     }
 
     /// A refresh has waited long enough, and there is room for a superblock that gains none.
     fn refresh_is_due(&self) -> bool {
         self.has_refresh()
-            && self.gc_victims_in_row >= COLLECTIONS_BEFORE_REFRESH
+            && self.collection.victims_in_row >= COLLECTIONS_BEFORE_REFRESH
             && self.blocks.free_count() > 1
     }
 
@@ -217,18 +254,18 @@ impl Log {
     /// another of its blocks is being refreshed; what is erased by now is forgotten.
     pub(super) fn refresh_victim(&mut self) -> Option<RefreshTarget> {
         let mut at = 0;
-        while let Some(&target) = self.refresh_queue.get(at) {
+        while let Some(target) = self.moving.refresh_at(at) {
             let block = self.blocks.get(target.superblock);
             let other_data = block.slc && target.block.is_some();
             match block.state {
                 State::Closed if !other_data => {
-                    self.refresh_queue.remove(at);
-                    self.slc_closed.retain(|s| *s != target.superblock);
+                    self.moving.remove_refresh_at(at);
+                    self.slc.remove(target.superblock);
                     return Some(target);
                 }
                 State::Collecting => at += 1,
                 _ => {
-                    self.refresh_queue.remove(at);
+                    self.moving.remove_refresh_at(at);
                 }
             }
         }
@@ -237,12 +274,12 @@ impl Log {
 
     /// SLC data goes first: folding three or four SLC superblocks frees more than it takes.
     fn gc_victim(&mut self) -> Option<(SuperblockId, Cause)> {
-        if self.slc_count > self.layout.slc.fixed
-            && let Some(superblock) = self.slc_closed.pop_front()
+        if self.slc.count() > self.layout.slc.fixed
+            && let Some(superblock) = self.slc.take_oldest()
         {
             return Some((superblock, Cause::Fold));
         }
-        let victim = match self.layout.policy {
+        let victim = match self.layout.gc.policy {
             VictimPolicy::Greedy => self.victims.least(),
             VictimPolicy::Fifo => self
                 .victims
@@ -252,7 +289,7 @@ impl Log {
         };
         match victim {
             Some(superblock) => Some((superblock, Cause::Collect)),
-            None => self.slc_closed.pop_front().map(|s| (s, Cause::Fold)),
+            None => self.slc.take_oldest().map(|s| (s, Cause::Fold)),
         }
     }
 

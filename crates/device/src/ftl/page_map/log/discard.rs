@@ -9,7 +9,7 @@ use nandscope_units::Nanos;
 impl Log {
     /// The discard of a range is recorded in the journal: one entry, whatever its length.
     pub(crate) fn note_discard(&mut self, now: Nanos, full: &mut Vec<ProgramUnit>) {
-        self.gc_writes_since_host = 0;
+        self.collection.host_wrote();
         self.note_journal_entries(1, now, full);
     }
 
@@ -24,11 +24,11 @@ impl Log {
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
     ) -> Lpn {
-        if self.map_cache.is_none() {
+        if self.window.is_whole_map() {
             return end;
         }
         let mut at = first;
-        while at < end && self.wanted.len() < most {
+        while at < end && self.window.wanted() < most {
             let page = self.map_page_of(at);
             let until = self.end_of_map_page(page).min(end);
             let is_mapped = |unit| self.map.lookup(unit) != Ppn::UNMAPPED;
@@ -52,7 +52,7 @@ impl Log {
         if first < end {
             self.note_changed_pages(first, end - first);
         }
-        if self.map_cache.is_none() || first == end {
+        if self.window.is_whole_map() || first == end {
             return;
         }
         for page in self.map_pages(first, end - first) {
@@ -61,13 +61,11 @@ impl Log {
                 self.end_of_map_page(page).min(end),
             );
             if self.covers_map_page(page, from, until) {
-                if let Some(map_cache) = &mut self.map_cache {
-                    map_cache.forget(page);
-                }
-                if let Some(updates) = &mut self.map_updates {
+                self.window.forget(page);
+                if let Some(updates) = self.updates.waiting_mut() {
                     updates.take(page);
                 }
-                self.forget(self.layout.map_base + page);
+                self.forget(self.layout.map.base + page);
             }
         }
     }
@@ -82,9 +80,9 @@ impl Log {
     /// A page that is going to be forgotten is read once more where it is absent, for the places that
     /// become invalid, and takes no slot.
     fn want_for_last_time(&mut self, page: u32) {
-        let present = self.map_cache.as_ref().is_some_and(|c| c.holds(page));
-        if !present || self.layout.map_is_remote {
-            self.wanted.push(WantedPage {
+        let present = self.window.holds(page);
+        if !present || self.layout.map.is_remote {
+            self.window.want(WantedPage {
                 page,
                 absent: !present,
             });

@@ -240,7 +240,10 @@ mod tests {
             }
         }
         assert!(moved_to.iter().all(|units| *units > 1_000), "{moved_to:?}");
-        assert_eq!(moved_to.iter().sum::<u64>(), log.programmed.gc_writes);
+        assert_eq!(
+            moved_to.iter().sum::<u64>(),
+            log.accounts.programmed().gc_writes
+        );
     }
 
     /// Unit by unit, through the map of the other direction.

@@ -2,10 +2,59 @@
 //! Without `ftl.journal_pages`, what a checkpoint of a map in DRAM writes is not modelled.
 
 use super::checkpoint::Checkpoint;
+use super::layout::JournalLayout;
 use super::{Log, Pool, ProgramUnit, Stream};
 use crate::convert::Narrow;
 use crate::ftl::page_map::lpn::Lpn;
+use crate::invariant::{Checked, ensure};
 use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// The end of the journal.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Journal {
+    /// Number of the next page; the pages are written in turn.
+    next: u32,
+    /// Entries that no page has yet.
+    entries_pending: u32,
+}
+
+impl Journal {
+    fn add(&mut self, entries: u32) {
+        self.entries_pending += entries;
+    }
+
+    /// Takes the entries of a page out, if there are so many.
+    fn fills_page(&mut self, entries: u32) -> bool {
+        let fills = self.entries_pending >= entries;
+        if fills {
+            self.entries_pending -= entries;
+        }
+        fills
+    }
+
+    /// Takes all entries out; returns whether there were any.
+    fn flush(&mut self) -> bool {
+        std::mem::take(&mut self.entries_pending) > 0
+    }
+
+    /// Number of the page that is written next, of so many.
+    fn take_page(&mut self, pages: u32) -> u32 {
+        let page = self.next;
+        self.next = (page + 1) % pages;
+        page
+    }
+
+    pub(super) fn audit(&self, layout: &JournalLayout) -> Checked {
+        ensure!(
+            self.next < layout.units.max(1) && self.entries_pending < layout.entries.max(1),
+            "the journal is at {} with {} entries",
+            self.next,
+            self.entries_pending
+        );
+        Ok(())
+    }
+}
 
 impl Log {
     /// Writes the pages that entries of the journal fill.
@@ -15,36 +64,33 @@ impl Log {
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
     ) {
-        if self.layout.journal_entries == 0 {
+        if self.layout.journal.entries == 0 {
             return;
         }
-        self.entries_pending += count;
-        while self.entries_pending >= self.layout.journal_entries {
-            self.entries_pending -= self.layout.journal_entries;
+        self.journal.add(count);
+        while self.journal.fills_page(self.layout.journal.entries) {
             self.write_journal_page(now, full);
         }
     }
 
     /// Entries that fill the page of the journal.
     pub(super) fn entries_to_journal_page(&self) -> u32 {
-        match self.layout.journal_entries {
+        match self.layout.journal.entries {
             0 => u32::MAX,
-            entries => entries - self.entries_pending,
+            entries => entries - self.journal.entries_pending,
         }
     }
 
     /// Writes the page of the journal that is being filled, if flushes do so and it holds anything.
     pub(crate) fn flush_journal(&mut self, now: Nanos, full: &mut Vec<ProgramUnit>) {
-        if self.layout.journal_on_flush && self.entries_pending > 0 {
-            self.entries_pending = 0;
+        if self.layout.journal.on_flush && self.journal.flush() {
             self.write_journal_page(now, full);
         }
     }
 
     fn write_journal_page(&mut self, now: Nanos, full: &mut Vec<ProgramUnit>) {
-        let page = self.journal_next;
-        let unit = self.layout.journal_base + page;
-        self.journal_next = (self.journal_next + 1) % self.layout.journal_units;
+        let page = self.journal.take_page(self.layout.journal.units);
+        let unit = self.layout.journal.base + page;
         self.write_metadata((Pool::Cold, unit), now, full);
         self.checkpoint_with(page, now, full);
     }
@@ -69,13 +115,13 @@ impl Log {
         let Some(checkpoint) = &self.checkpoint else {
             return room;
         };
-        let entries = u64::from(self.layout.journal_entries);
+        let entries = u64::from(self.layout.journal.entries);
         room * entries / (entries + 1 + u64::from(checkpoint.due_max()))
     }
 
     /// The same as native units for each host unit, rounded down.
     pub(super) fn checkpoint_cost(&self) -> u64 {
-        let entries = u64::from(self.layout.journal_entries.max(1));
+        let entries = u64::from(self.layout.journal.entries.max(1));
         let due = |checkpoint: &Checkpoint| (1 + u64::from(checkpoint.due_max())) / entries;
         self.checkpoint.as_ref().map_or(0, due)
     }
@@ -85,7 +131,7 @@ impl Log {
         let due = |checkpoint: &Checkpoint| checkpoint.due(journal_page);
         let mut left = self.checkpoint.as_ref().map_or(0, due);
         while let Some(page) = self.checkpoint.as_mut().and_then(|c| c.pass(&mut left)) {
-            let unit = self.layout.map_base + page;
+            let unit = self.layout.map.base + page;
             self.write_metadata((Pool::Cold, unit), now, full);
         }
     }
@@ -94,24 +140,23 @@ impl Log {
     /// units it does not name yet; without a journal, all that is programmed of the open superblocks.
     pub(crate) fn pages_to_replay(&self) -> u64 {
         let stripe = u64::from(self.geometry.stripe_units);
-        if self.layout.journal_entries > 0 {
-            let unnamed = u64::from(self.entries_pending).div_ceil(stripe);
+        if self.layout.journal.entries > 0 {
+            let unnamed = u64::from(self.journal.entries_pending).div_ceil(stripe);
             // A checkpoint that rolls has passed each page of the map within the last round.
             let written = match self.checkpoint {
                 Some(_) => self.journal_pages_written(),
-                None => self.journal_next,
+                None => self.journal.next,
             };
             return u64::from(written) + unnamed;
         }
         let programmed = |stream: &Stream| u64::from(stream.next - stream.filling).div_ceil(stripe);
-        let open = self.host.iter().chain(&self.relocation);
-        open.flatten().map(programmed).sum()
+        self.streams.iter().map(programmed).sum()
     }
 
     /// Pages of the journal that hold something.
     fn journal_pages_written(&self) -> u32 {
-        let base = self.layout.journal_base;
-        let pages = base.and_next(self.layout.journal_units);
+        let base = self.layout.journal.base;
+        let pages = base.and_next(self.layout.journal.units);
         pages.filter(|page| self.is_mapped(*page)).count().narrow()
     }
 }

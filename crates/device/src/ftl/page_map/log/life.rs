@@ -1,9 +1,9 @@
 //! The life of a superblock after it is closed: units become invalid, it is buried, erased and free
 //! again; and the same done at once, for starting states.
 
-use super::{Log, Pool, Programmed, Stream};
+use super::open::Writer;
+use super::{Log, Pool, Stream};
 use crate::ftl::blocks::State;
-use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
 use nandscope_units::Nanos;
 
@@ -46,7 +46,7 @@ impl Log {
         block.state = State::Closed;
         let valid = block.valid;
         if self.holds_map_pages(superblock) {
-            self.map_closed.push(superblock);
+            self.map_blocks.closed(superblock);
         } else {
             self.victims.insert(superblock, valid);
         }
@@ -56,9 +56,9 @@ impl Log {
         self.victims.remove(superblock);
         let slc = self.blocks.get(superblock).slc;
         if slc {
-            self.slc_closed.retain(|s| *s != superblock);
+            self.slc.remove(superblock);
         }
-        self.map_closed.retain(|s| *s != superblock);
+        self.map_blocks.remove(superblock);
         let block = self.blocks.get_mut(superblock);
         debug_assert_eq!(block.valid, 0, "valid data would be erased");
         debug_assert_ne!(block.state, State::Erasing, "a superblock is erased twice");
@@ -88,54 +88,38 @@ impl Log {
     pub(crate) fn erased(&mut self, superblock: SuperblockId, block_failed: bool, now: Nanos) {
         let slc = self.blocks.get(superblock).slc;
         if slc {
-            self.slc_count -= 1;
+            self.slc.erased();
         }
         debug_assert_eq!(self.blocks.get(superblock).valid, 0, "valid data is erased");
         let mode = self.geometry.mode(slc);
         let parity = self.geometry.parity_units(slc, mode.programs);
-        self.erased_units += u64::from(mode.superblock_units) + u64::from(parity);
+        self.accounts.count_erased(mode.superblock_units + parity);
         self.blocks.erased(superblock, block_failed);
-        self.refresh_queue
-            .retain(|target| target.superblock != superblock);
+        self.moving.forget_refreshes_of(superblock);
         self.note_retired(now);
-    }
-
-    /// The program unit is still being filled with data of the host, which is in the write buffer.
-    pub(crate) fn is_filling(&self, superblock: SuperblockId, program: ProgramId) -> bool {
-        let fills = |s| self.fills(s, superblock, program);
-        self.host.iter().flatten().any(fills)
-    }
-
-    /// The program unit is still being filled with data that is moved.
-    pub(crate) fn is_moving_into(&self, superblock: SuperblockId, program: ProgramId) -> bool {
-        let fills = |s| self.fills(s, superblock, program);
-        self.relocation.iter().flatten().any(fills)
-    }
-
-    fn fills(&self, stream: &Stream, superblock: SuperblockId, program: ProgramId) -> bool {
-        stream.superblock == superblock
-            && stream.filling > 0
-            && ProgramId(stream.next / self.geometry.mode(stream.slc).program_units) == program
     }
 
     /// Data is being gathered for the next program of a stream of the host.
     pub(crate) fn is_gathering(&self) -> bool {
-        self.host_streams().any(|s| s.filling > 0)
+        self.streams.is_gathering()
     }
 
     /// Units that the host can write before an erase must end: the last free superblock is kept
     /// for relocation, those before it for what a checkpoint writes at once.
     pub(crate) fn host_space_units(&self) -> u64 {
         let mode = |slc: bool| self.geometry.mode(slc).superblock_units;
-        let left = |s: &Option<Stream>| s.map_or(0, |s| mode(s.slc) - s.next);
-        let kept = 1 + self.layout.checkpoint_burst + self.map_streams();
+        let left = |pool: Pool| {
+            let stream = self.streams.get(Writer::Host(pool));
+            stream.map_or(0, |s| s.units_left(&self.geometry))
+        };
+        let kept = 1 + self.layout.gc.checkpoint_burst + self.map_streams();
         let mut fresh = self.blocks.free_count().saturating_sub(kept);
-        let mut open = left(&self.host[Pool::Cold as usize]);
+        let mut open = left(Pool::Cold);
         if self.is_separated() {
             // Each stream of relocation may need one, and all that comes may go to one stream of the host or end
             // both superblocks.
             fresh = fresh.saturating_sub(2);
-            open = open.min(left(&self.host[Pool::Hot as usize]));
+            open = open.min(left(Pool::Hot));
         }
         let room = u64::from(open) + u64::from(fresh) * u64::from(mode(self.slc_may_grow()));
         self.beside_checkpoints(room)
@@ -143,8 +127,8 @@ impl Log {
 
     /// Native units that can be written without any relocation.
     pub(crate) fn free_units(&self) -> u64 {
-        let left = |s: &Stream| self.geometry.mode(s.slc).superblock_units - s.next;
-        let open = self.host_streams().map(left).sum::<u32>();
+        let left = |s: &Stream| s.units_left(&self.geometry);
+        let open = self.streams.of_data().map(left).sum::<u32>();
         u64::from(self.blocks.free_count()) * u64::from(self.geometry.native.superblock_units)
             + u64::from(open)
     }
@@ -168,9 +152,9 @@ impl Log {
     /// Ends the device's life where fewer blocks are left to collect with than the check of a
     /// profile asks for.
     pub(super) fn note_retired(&mut self, now: Nanos) {
-        let least = self.layout.gc_start
+        let least = self.layout.gc.start
             + self.layout.open
-            + self.layout.map_reserve
+            + self.layout.map.reserve
             + self.layout.slc.fixed;
         if self.blocks.retired() + least > self.layout.spare {
             self.end_life(now);
@@ -181,13 +165,12 @@ impl Log {
     /// meanwhile: going on makes no room.
     pub(crate) fn gc_is_futile(&self) -> bool {
         let all = u64::from(self.blocks.len()) * u64::from(self.geometry.native.superblock_units);
-        self.gc_writes_since_host > all
+        self.collection.is_futile(all)
     }
 
-    /// What has been programmed so far was nobody's doing: counters begin at zero.
+    /// No host caused the programs so far: counting by cause begins again at zero.
     pub(crate) fn restart_counters(&mut self) {
-        self.programmed = Programmed::default();
-        self.uncounted = self.appended;
+        self.accounts.restart();
     }
 
     /// Does everything that relocation and erasure must do, at once and without time: for starting
@@ -203,7 +186,7 @@ impl Log {
         for _ in 0..SETTLE_STEP {
             self.erase_invalid_instantly(now);
             let wanted =
-                self.makes_room() || idle && (self.has_slc_data() || self.victim.is_some());
+                self.makes_room() || idle && (self.has_slc_data() || self.moving.victim.is_some());
             if !wanted || self.is_read_only() || self.gc_is_futile() {
                 return false;
             }
@@ -215,7 +198,7 @@ impl Log {
             let mut full = None;
             let (moved, exhausted) = self.relocate(now, &mut sources, &mut written, &mut full);
             self.prefetch_moves(moved);
-            self.wanted.clear();
+            self.window.forget_wanted();
             self.write_updated_pages(now, &mut written);
             for unit in written.drain(..).chain(full) {
                 self.program_done(unit.superblock);

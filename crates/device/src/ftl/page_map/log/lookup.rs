@@ -1,9 +1,8 @@
 //! Looking up: which array reads a logical range needs, which parts of the map are not loaded, and
 //! what changes of the map cost in write-back.
 
-use super::{Log, PageRun, Pool, ProgramUnit, WantedPage};
+use super::{Log, PageRun, Pool, ProgramUnit};
 use crate::ftl::page_map::lpn::Lpn;
-use crate::ftl::page_map::map_cache::Lookup;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::program_id::ProgramId;
 use crate::ftl::superblock_id::SuperblockId;
@@ -25,7 +24,7 @@ impl Log {
         }
         self.note_changed_pages(first, count);
         self.note_journal_entries(count, now, full);
-        if self.map_cache.is_some() {
+        if !self.window.is_whole_map() {
             for page in self.map_pages(first, count) {
                 self.touch_map(page, true, now, full);
             }
@@ -39,7 +38,7 @@ impl Log {
         full: &mut Vec<ProgramUnit>,
     ) {
         let units = self.append_host(pool, (logical, 1), false, now, full);
-        self.programmed.metadata += u64::from(units);
+        self.accounts.count_metadata(units);
     }
 
     /// Page of the map that has the entry of a unit. It holds a power of two of them, as a unit does of bytes.
@@ -54,12 +53,6 @@ impl Log {
         self.map_page_of(first)..=self.map_page_of(first + (count - 1))
     }
 
-    /// Whether no look-up ever waits for a page of the map.
-    #[inline]
-    pub(crate) fn holds_whole_map(&self) -> bool {
-        self.map_cache.is_none()
-    }
-
     /// Looks up the map pages of a range for reading.
     pub(crate) fn touch_for_read(
         &mut self,
@@ -68,7 +61,7 @@ impl Log {
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
     ) {
-        if self.map_cache.is_none() {
+        if self.window.is_whole_map() {
             return;
         }
         for page in self.map_pages(first, count) {
@@ -88,19 +81,19 @@ impl Log {
         if self.checkpoint.is_some() {
             for i in 0..count {
                 let logical = self.map.owner(to + i);
-                if logical < self.layout.map_base {
+                if logical < self.layout.map.base {
                     self.note_changed_pages(logical, 1);
                 }
             }
         }
-        if self.map_cache.is_none() {
+        if self.window.is_whole_map() {
             return;
         }
         let mut last = None;
         for i in 0..count {
             let logical = self.map.owner(to + i);
             let page = self.map_page_of(logical);
-            if logical >= self.layout.map_base || self.collect_update(page) {
+            if logical >= self.layout.map.base || self.collect_update(page) {
                 continue;
             }
             if last != Some(page) {
@@ -119,50 +112,19 @@ impl Log {
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
     ) {
-        let Some(map_cache) = self.map_cache.as_mut() else {
-            return;
-        };
-        let lookup = map_cache.touch(page, change);
-        if change && let Some(updates) = &mut self.map_updates {
+        if change && let Some(updates) = self.updates.waiting_mut() {
             // They are entered in the page while it is loaded.
             updates.take(page);
         }
-        let absent = matches!(lookup, Lookup::Miss { .. });
-        // What has left host memory counts as absent here, too.
-        let near = self.near_map.as_mut();
-        let is_near = near.is_some_and(|near| near.touch(page, false) == Lookup::Hit);
-        if lookup != Lookup::Hit || (self.layout.map_is_remote && !is_near) {
-            self.wanted.push(WantedPage { page, absent });
-        }
-        if let Lookup::Miss {
-            write_back: Some(old),
-        } = lookup
-        {
+        let is_remote = self.layout.map.is_remote;
+        if let Some(old) = self.window.touch(page, change, is_remote) {
             self.write_map_page(old, now, full);
-        }
-    }
-
-    /// Takes the map pages that the look-ups since the last call wait for.
-    pub(crate) fn take_wanted(&mut self) -> Vec<WantedPage> {
-        std::mem::take(&mut self.wanted)
-    }
-
-    /// Nothing waits for the look-ups since the last call: starting states take no time.
-    pub(crate) fn forget_wanted(&mut self) {
-        self.wanted.clear();
-    }
-
-    /// Gives the list of [`Log::take_wanted`] back, so that its memory is used again.
-    pub(crate) fn return_wanted(&mut self, mut wanted: Vec<WantedPage>) {
-        wanted.clear();
-        if self.wanted.is_empty() {
-            self.wanted = wanted;
         }
     }
 
     /// The array read that fetches a map page; `None` if it was never written to flash.
     pub(crate) fn map_page_run(&self, page: u32) -> Option<PageRun> {
-        self.run_of(self.layout.map_base + page)
+        self.run_of(self.layout.map.base + page)
     }
 
     /// The array read of one logical unit as [`Log::runs`] finds it; `None` if nothing is mapped.
@@ -177,25 +139,6 @@ impl Log {
         debug_assert!(self.is_mapped(logical), "unit {logical} is nowhere");
         let run = self.unit_run(self.map.lookup(logical));
         (run.superblock, run.program)
-    }
-
-    /// The fetch of a map page that is on its way.
-    pub(crate) fn map_fetch_of(&self, page: u32) -> Option<u32> {
-        self.map_cache.as_ref()?.fetch_of(page)
-    }
-
-    /// A map page is being fetched.
-    pub(crate) fn note_map_fetch(&mut self, page: u32, fetch: u32) {
-        if let Some(map_cache) = &mut self.map_cache {
-            map_cache.note_fetch(page, fetch);
-        }
-    }
-
-    /// The fetch of a map page is over.
-    pub(crate) fn note_map_fetched(&mut self, page: u32, fetch: u32) {
-        if let Some(map_cache) = &mut self.map_cache {
-            map_cache.note_fetched(page, fetch);
-        }
     }
 
     /// Whether a unit holds data, in flash or on its way there.

@@ -8,33 +8,51 @@
 //!
 //! [`Geometry::map_superblocks`]: crate::ftl::page_map::geometry::Geometry::map_superblocks
 
-use super::{Cause, Log, Pool, ProgramUnit, Stream};
+use super::{Cause, Log, Pool, ProgramUnit};
 use crate::ftl::superblock_id::SuperblockId;
 use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
 
 /// Streams of map pages: new ones, and those that collection moves.
 const MAP_STREAMS: u32 = 2;
 
-impl Log {
-    /// Streams of the host's data and the journal.
-    #[inline]
-    pub(super) fn host_streams(&self) -> impl Iterator<Item = &Stream> {
-        self.host[..Pool::Map as usize].iter().flatten()
+/// Closed superblocks of map pages, which are not among the victims.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct MapBlocks {
+    closed: Vec<SuperblockId>,
+}
+
+impl MapBlocks {
+    /// A superblock of map pages was closed.
+    pub(super) fn closed(&mut self, superblock: SuperblockId) {
+        self.closed.push(superblock);
     }
 
+    /// Takes a superblock out, if it is there.
+    pub(super) fn remove(&mut self, superblock: SuperblockId) {
+        self.closed.retain(|s| *s != superblock);
+    }
+
+    /// Closed superblocks, in order of closing.
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = SuperblockId> {
+        self.closed.iter().copied()
+    }
+}
+
+impl Log {
     /// Streams of map pages, each of which may open a superblock before it gives one back.
     #[inline]
     pub(super) fn map_streams(&self) -> u32 {
-        if self.map_cache.is_some() {
-            MAP_STREAMS
-        } else {
+        if self.window.is_whole_map() {
             0
+        } else {
+            MAP_STREAMS
         }
     }
 
     /// Whether the valid units of a superblock are pages of the map, which no other data is among.
     pub(super) fn holds_map_pages(&self, superblock: SuperblockId) -> bool {
-        if self.map_cache.is_none() {
+        if self.window.is_whole_map() {
             return false;
         }
         let start = self.geometry.ppn(superblock, 0);
@@ -42,7 +60,7 @@ impl Log {
         let first = self.map.next_valid(start, end);
         first.is_some_and(|ppn| {
             let owner = self.map.owner(ppn);
-            (self.layout.map_base..self.layout.journal_base).contains(&owner)
+            (self.layout.map.base..self.layout.journal.base).contains(&owner)
         })
     }
 
@@ -54,24 +72,24 @@ impl Log {
     /// A superblock of map pages is being collected, or must be.
     fn collects_map(&self) -> bool {
         let begun = |v: &super::Victim| v.pool == Pool::Map && v.cause == Cause::Collect;
-        self.map_is_full() || self.victim.as_ref().is_some_and(begun)
+        self.map_is_full() || self.moving.victim.as_ref().is_some_and(begun)
     }
 
     #[inline]
     fn map_is_full(&self) -> bool {
-        self.map_closed.len() > self.layout.map_superblocks as usize
+        self.map_blocks.iter().len() > self.layout.map.superblocks as usize
     }
 
     /// The superblock of map pages that is collected next, where they take more room than they get.
     pub(super) fn map_victim(&self) -> Option<SuperblockId> {
         let valid = |superblock: &SuperblockId| self.blocks.get(*superblock).valid;
-        let emptiest = self.map_closed.iter().copied().min_by_key(valid);
+        let emptiest = self.map_blocks.iter().min_by_key(valid);
         emptiest.filter(|_| self.map_is_full())
     }
 
     /// Writes a page of the map to its superblocks.
     pub(super) fn write_map_page(&mut self, page: u32, now: Nanos, full: &mut Vec<ProgramUnit>) {
-        let unit = self.layout.map_base + page;
+        let unit = self.layout.map.base + page;
         self.write_metadata((Pool::Map, unit), now, full);
     }
 }

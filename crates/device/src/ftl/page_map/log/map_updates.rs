@@ -6,6 +6,7 @@
 //!
 //! A unit that is moved twice takes two entries. A power cut loses none: the tags beside moved units repeat them.
 
+use super::layout::MapLayout;
 use super::{Log, ProgramUnit, WantedPage};
 use crate::invariant::{Checked, ensure};
 use nandscope_units::Nanos;
@@ -166,14 +167,50 @@ impl MapUpdates {
     }
 }
 
+/// The changed entries that wait, if there is RAM for any.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct PendingUpdates {
+    waiting: Option<MapUpdates>,
+    /// Pages of the map that are written with their entries in the present step.
+    #[serde(skip)]
+    chosen: Vec<u32>,
+}
+
+impl PendingUpdates {
+    pub(super) fn new(map: &MapLayout) -> Self {
+        let updates = |entries: u32| MapUpdates::new(entries, map.pages);
+        PendingUpdates {
+            waiting: map.update_entries.map(updates),
+            chosen: Vec::new(),
+        }
+    }
+
+    /// The entries, if there is RAM for any.
+    pub(super) fn waiting_mut(&mut self) -> Option<&mut MapUpdates> {
+        self.waiting.as_mut()
+    }
+
+    /// Checks the entries against the RAM that the profile says.
+    pub(super) fn audit(&self, map: &MapLayout) -> Checked {
+        ensure!(
+            self.waiting.is_some() == map.update_entries.is_some(),
+            "changed entries of the map are collected otherwise than the profile says"
+        );
+        match (&self.waiting, map.update_entries) {
+            (Some(updates), Some(most)) => updates.audit(most, map.pages),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Log {
     /// Keeps the changed entry of a moved unit in RAM, if there is any for it and the page is not loaded; returns whether
     /// it did.
     pub(super) fn collect_update(&mut self, page: u32) -> bool {
-        let (Some(updates), Some(map_cache)) = (&mut self.map_updates, &self.map_cache) else {
+        let Some(updates) = self.updates.waiting_mut() else {
             return false;
         };
-        let absent = !map_cache.holds(page);
+        let absent = !self.window.is_whole_map() && !self.window.holds(page);
         if absent {
             updates.add(page);
         }
@@ -183,38 +220,24 @@ impl Log {
     /// Chooses the pages that must be updated now. Those that are not loaded are wanted; [`Log::write_updated_pages`]
     /// must follow when their fetch has begun.
     pub(super) fn choose_updates(&mut self, now: Nanos, full: &mut Vec<ProgramUnit>) {
-        let next = |log: &mut Log| log.map_updates.as_mut()?.take_fullest_beyond_ram();
+        let next = |log: &mut Log| log.updates.waiting_mut()?.take_fullest_beyond_ram();
         while let Some(page) = next(self) {
-            let is_loaded = |log: &Log| log.map_cache.as_ref().is_some_and(|c| c.holds(page));
-            if is_loaded(self) {
+            if self.window.holds(page) {
                 self.touch_map(page, true, now, full);
             } else {
-                self.wanted.push(WantedPage { page, absent: true });
-                self.updated.push(page);
+                self.window.want(WantedPage { page, absent: true });
+                self.updates.chosen.push(page);
             }
         }
     }
 
     /// Writes the pages of the map that [`Log::relocate`] has updated.
     pub(crate) fn write_updated_pages(&mut self, now: Nanos, full: &mut Vec<ProgramUnit>) {
-        let mut updated = std::mem::take(&mut self.updated);
+        let mut updated = std::mem::take(&mut self.updates.chosen);
         for page in updated.drain(..) {
             self.write_map_page(page, now, full);
         }
-        self.updated = updated;
-    }
-
-    /// Checks the changed entries that wait in RAM.
-    pub(super) fn audit_updates(&self) -> Checked {
-        let l = &self.layout;
-        ensure!(
-            self.map_updates.is_some() == l.update_entries.is_some(),
-            "changed entries of the map are collected otherwise than the profile says"
-        );
-        match (&self.map_updates, l.update_entries) {
-            (Some(updates), Some(most)) => updates.audit(most, l.map_pages),
-            _ => Ok(()),
-        }
+        self.updates.chosen = updated;
     }
 }
 

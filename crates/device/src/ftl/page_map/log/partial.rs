@@ -10,17 +10,23 @@ use serde::{Deserialize, Serialize};
 
 /// A unit of the write buffer of which only a part has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Partial {
+struct Partial {
     logical: Lpn,
-    /// Where it will be programmed.
+    /// Place where it will be programmed.
     ppn: Ppn,
-    /// Where its old data is, unless there is none or the buffer has it.
+    /// Place of its old data; `None` if there is none or the buffer has it.
     old: Option<Ppn>,
     /// Sectors of the unit that have come: one range, which grows at its ends.
     from: u32,
     to: u32,
     /// The old data has been read.
     read: bool,
+}
+
+/// The units of the write buffer of which only a part has come.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Partials {
+    units: Vec<Partial>,
 }
 
 impl Log {
@@ -31,17 +37,17 @@ impl Log {
         if ppn == Ppn::UNMAPPED {
             return false;
         }
-        let gathered = self.host.iter().flatten().any(|stream| {
+        let gathered = self.streams.of_host().any(|stream| {
             let end = self.geometry.ppn(stream.superblock, stream.next);
             ppn < end && end - ppn <= stream.filling
         });
-        gathered || self.partials.iter().any(|p| p.ppn == ppn && !p.read)
+        gathered || self.partials.units.iter().any(|p| p.ppn == ppn && !p.read)
     }
 
     /// Sectors `from..to` of a unit have come, which was appended just now, as a part of it: the rest
     /// is at `old`.
     pub(crate) fn note_partial(&mut self, logical: Lpn, old: Option<Ppn>, from: u32, to: u32) {
-        self.partials.push(Partial {
+        self.partials.units.push(Partial {
             logical,
             ppn: self.map.lookup(logical),
             old,
@@ -55,16 +61,16 @@ impl Log {
     pub(crate) fn merge_partial(&mut self, logical: Lpn, from: u32, to: u32) {
         let sectors = self.geometry.unit_bytes / 512;
         let ppn = self.map.lookup(logical);
-        let Some(index) = self.partials.iter().position(|p| p.ppn == ppn) else {
+        let Some(index) = self.partials.units.iter().position(|p| p.ppn == ppn) else {
             return;
         };
-        let partial = &mut self.partials[index];
+        let partial = &mut self.partials.units[index];
         if from <= partial.to && to >= partial.from {
             partial.from = partial.from.min(from);
             partial.to = partial.to.max(to);
         }
         if (partial.from, partial.to) == (0, sectors) {
-            self.partials.swap_remove(index);
+            self.partials.units.swap_remove(index);
         }
     }
 
@@ -75,7 +81,7 @@ impl Log {
             .geometry
             .ppn(unit.superblock, unit.program.0 * units + units - 1);
         let rest = |p: &Partial| p.ppn == last && p.from == 0 && !p.read;
-        self.partials.iter().any(rest)
+        self.partials.units.iter().any(rest)
     }
 
     /// A program unit is full: gives the reads of old data that it must wait for, and forgets what
@@ -84,14 +90,14 @@ impl Log {
         let units = self.geometry.mode(unit.slc).program_units;
         let start = self.geometry.ppn(unit.superblock, unit.program.0 * units);
         let mut index = 0;
-        while index < self.partials.len() {
-            let partial = self.partials[index];
+        while index < self.partials.units.len() {
+            let partial = self.partials.units[index];
             if partial.ppn < start || partial.ppn - start >= units {
                 index += 1;
                 continue;
             }
-            self.partials.swap_remove(index);
-            // What has been overwritten or discarded since is not merged.
+            self.partials.units.swap_remove(index);
+            // A unit that was overwritten or discarded since then is not merged.
             if let Some(old) = partial.old
                 && !partial.read
                 && self.map.lookup(partial.logical) == partial.ppn
@@ -107,13 +113,13 @@ impl Log {
         superblock: SuperblockId,
         reads: &mut Vec<PageRun>,
     ) {
-        for index in 0..self.partials.len() {
-            let partial = self.partials[index];
+        for index in 0..self.partials.units.len() {
+            let partial = self.partials.units[index];
             if let Some(old) = partial.old
                 && !partial.read
                 && self.geometry.superblock_of(old) == superblock
             {
-                self.partials[index].read = true;
+                self.partials.units[index].read = true;
                 reads.push(self.run_at(old));
             }
         }
@@ -121,7 +127,7 @@ impl Log {
 
     /// Units of which only a part has come are programmed as they are: for starting states.
     pub(crate) fn forget_partials(&mut self) {
-        self.partials.clear();
+        self.partials.units.clear();
     }
 
     fn run_at(&self, ppn: Ppn) -> PageRun {
@@ -132,7 +138,7 @@ impl Log {
     pub(super) fn audit_partials(&self) -> Checked {
         let sectors = self.geometry.unit_bytes / 512;
         let physical = self.blocks.len() * self.geometry.native.superblock_units;
-        for partial in &self.partials {
+        for partial in &self.partials.units {
             ensure!(
                 partial.ppn.0 < physical
                     && partial.old.is_none_or(|old| old.0 < physical)
@@ -145,9 +151,9 @@ impl Log {
         let units = self.geometry.native.program_units;
         let most = units.max(self.geometry.slc.program_units) as usize;
         ensure!(
-            self.partials.len() <= 3 * most,
+            self.partials.units.len() <= 3 * most,
             "{} units came in parts",
-            self.partials.len()
+            self.partials.units.len()
         );
         Ok(())
     }

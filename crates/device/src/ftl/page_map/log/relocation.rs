@@ -1,7 +1,8 @@
 //! Moving valid units out of a victim into the relocation stream.
 
+use super::moving::Fetched;
 use super::open::Writer;
-use super::{Cause, Fetched, Log, PageRun, Pool, ProgramUnit, Victim};
+use super::{Cause, Log, PageRun, Pool, ProgramUnit, Victim};
 use crate::convert::Narrow;
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::ppn::Ppn;
@@ -27,7 +28,7 @@ impl Log {
         written: &mut Vec<ProgramUnit>,
         full: &mut Option<ProgramUnit>,
     ) -> (u32, bool) {
-        let Some(victim) = &self.victim else {
+        let Some(victim) = &self.moving.victim else {
             return (0, true);
         };
         let (superblock, cause, pool) = (victim.superblock, victim.cause, victim.pool);
@@ -38,7 +39,7 @@ impl Log {
             let before = sources.len();
             self.take_units(self.room(stream), sources);
             moved = (sources.len() - before).narrow();
-            self.fetched.ahead = self.fetched.ahead.saturating_sub(moved);
+            self.moving.fetched.ahead = self.moving.fetched.ahead.saturating_sub(moved);
             let (fitting, unit) = self.fill(stream, moved, false);
             debug_assert_eq!(fitting, moved, "a program unit overflows");
             *full = unit;
@@ -48,9 +49,9 @@ impl Log {
         }
         self.count_moved(cause, moved);
         let left = |victim: &Victim| self.next_to_move(victim);
-        let exhausted = self.victim.as_ref().and_then(left).is_none();
+        let exhausted = self.moving.victim.as_ref().and_then(left).is_none();
         if exhausted {
-            self.victim = None;
+            self.moving.victim = None;
         }
         (moved, exhausted)
     }
@@ -73,9 +74,9 @@ impl Log {
     /// fetches of a whole program unit at once would wait for one another.
     #[inline]
     pub(crate) fn prefetch_moves(&mut self, units: u32) {
-        let most = FETCHED_AHEAD.saturating_sub(self.fetched.ahead);
+        let most = FETCHED_AHEAD.saturating_sub(self.moving.fetched.ahead);
         if most > 0
-            && let Some(victim) = &self.victim
+            && let Some(victim) = &self.moving.victim
         {
             let (from, end) = (victim.cursor, victim.end);
             self.prefetch_moves_in(from, end, most.min(FETCHED_PER_WRITE * units));
@@ -83,17 +84,17 @@ impl Log {
     }
 
     fn prefetch_moves_in(&mut self, from: Ppn, end: Ppn, most: u32) {
-        if !(from..=end).contains(&self.fetched.to) {
-            self.fetched = Fetched { to: from, ahead: 0 };
+        if !(from..=end).contains(&self.moving.fetched.to) {
+            self.moving.fetched = Fetched { to: from, ahead: 0 };
         }
-        let (to, fetched) = self.map.prefetch_owners(self.fetched.to, end, most);
-        self.fetched.to = to;
-        self.fetched.ahead += fetched;
+        let (to, fetched) = self.map.prefetch_owners(self.moving.fetched.to, end, most);
+        self.moving.fetched.to = to;
+        self.moving.fetched.ahead += fetched;
     }
 
     /// Takes the next valid units out of the victim, of its one block where it is limited to that.
     fn take_units(&mut self, most: u32, taken: &mut Vec<Ppn>) {
-        let Some(victim) = &mut self.victim else {
+        let Some(victim) = &mut self.moving.victim else {
             return;
         };
         let before = taken.len();
@@ -205,7 +206,7 @@ impl Log {
 
     /// Places of the units that the program unit of relocation into a pool has.
     pub(crate) fn gathered_by_relocation(&self, pool: Pool) -> impl Iterator<Item = Ppn> + use<> {
-        let gathered = self.relocation[pool as usize].map(|stream| {
+        let gathered = self.streams.get(Writer::Relocation(pool)).map(|stream| {
             let end = self.geometry.ppn(stream.superblock, stream.next);
             end.0 - stream.filling..end.0
         });
@@ -218,15 +219,10 @@ impl Log {
     }
 
     pub(super) fn count_moved(&mut self, cause: Cause, units: u32) {
-        let count = match cause {
-            Cause::Fold => &mut self.programmed.folded,
-            Cause::Collect => {
-                self.gc_writes_since_host += u64::from(units);
-                &mut self.programmed.gc_writes
-            }
-            Cause::Refresh => &mut self.programmed.refreshed,
-        };
-        *count += u64::from(units);
+        if cause == Cause::Collect {
+            self.collection.count_moved(units);
+        }
+        self.accounts.count_moved(cause, units);
     }
 }
 
@@ -261,7 +257,7 @@ mod tests {
         }
         log.victims.remove(SuperblockId(0));
         log.blocks.get_mut(SuperblockId(0)).state = State::Collecting;
-        log.victim = Some(Victim {
+        log.moving.victim = Some(Victim {
             superblock: SuperblockId(0),
             cause: Cause::Collect,
             cursor: geometry.ppn(SuperblockId(0), 0),

@@ -155,7 +155,7 @@ impl PageMapDevice {
         let sequence = self.sequence_of_last(&full);
         self.log
             .note_map_change(first, appended, self.schedule.now(), &mut full);
-        let wanted = self.log.take_wanted();
+        let wanted = self.log.window.take_wanted();
         self.note_arrival(command, (first, appended));
         if appended < units {
             self.commands[command].request.status = Status::ReadOnly;

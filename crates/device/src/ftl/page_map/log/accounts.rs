@@ -1,0 +1,132 @@
+//! [`Accounts`], the mapping units that were programmed, by cause.
+
+use super::Cause;
+use crate::invariant::{Checked, check_sum, ensure};
+use serde::{Deserialize, Serialize};
+
+/// Programmed mapping units by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Programmed {
+    pub(crate) host: u64,
+    pub(crate) gc_writes: u64,
+    pub(crate) folded: u64,
+    pub(crate) refreshed: u64,
+    pub(crate) metadata: u64,
+    pub(crate) padding: u64,
+    pub(crate) parity: u64,
+}
+
+impl Programmed {
+    /// Units of all causes.
+    pub(crate) fn total(&self) -> u64 {
+        self.causes().iter().sum()
+    }
+
+    fn causes(&self) -> [u64; 7] {
+        [
+            self.host,
+            self.gc_writes,
+            self.folded,
+            self.refreshed,
+            self.metadata,
+            self.padding,
+            self.parity,
+        ]
+    }
+}
+
+/// Programmed mapping units. Every one has a cause, and is in a superblock or was erased with one.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Accounts {
+    programmed: Programmed,
+    /// Units that were put into superblocks since the device was made.
+    appended: u64,
+    /// Units that were erased with their superblocks.
+    erased: u64,
+    /// Units that were put into superblocks before counting by cause began.
+    uncounted: u64,
+}
+
+impl Accounts {
+    /// Programmed units by cause.
+    pub(crate) fn programmed(&self) -> &Programmed {
+        &self.programmed
+    }
+
+    /// Units of data, or of the map, were put into a superblock.
+    #[inline]
+    pub(super) fn count_appended(&mut self, units: u32) {
+        self.appended += u64::from(units);
+    }
+
+    /// Of the units put into superblocks, `units` were the host's data.
+    #[inline]
+    pub(super) fn count_host(&mut self, units: u32) {
+        self.programmed.host += u64::from(units);
+    }
+
+    /// Of the units put into superblocks, `units` were pages of the map or its journal.
+    pub(super) fn count_metadata(&mut self, units: u32) {
+        self.programmed.metadata += u64::from(units);
+    }
+
+    /// Of the units put into superblocks, `units` were moved for a cause.
+    pub(super) fn count_moved(&mut self, cause: Cause, units: u32) {
+        let count = match cause {
+            Cause::Fold => &mut self.programmed.folded,
+            Cause::Collect => &mut self.programmed.gc_writes,
+            Cause::Refresh => &mut self.programmed.refreshed,
+        };
+        *count += u64::from(units);
+    }
+
+    /// Units of padding were put into a superblock.
+    pub(super) fn count_padding(&mut self, padding: u32) {
+        self.programmed.padding += u64::from(padding);
+        self.appended += u64::from(padding);
+    }
+
+    /// Units of parity were put into a superblock.
+    pub(super) fn count_parity(&mut self, units: u32) {
+        if units > 0 {
+            self.programmed.parity += u64::from(units);
+            self.appended += u64::from(units);
+        }
+    }
+
+    /// A superblock with so many `units`, full or padded, was erased.
+    pub(super) fn count_erased(&mut self, units: u32) {
+        self.erased += u64::from(units);
+    }
+
+    /// Counting by cause begins again at zero.
+    pub(super) fn restart(&mut self) {
+        self.programmed = Programmed::default();
+        self.uncounted = self.appended;
+    }
+
+    /// Checks that every unit has its cause, and is among the `written` ones in superblocks or was erased.
+    pub(super) fn audit(&self, written: u64) -> Checked {
+        ensure!(
+            self.erased.checked_add(written) == Some(self.appended),
+            "{} units were programmed, {} erased, and {written} are there",
+            self.appended,
+            self.erased
+        );
+        let causes = self.programmed.causes();
+        for units in causes {
+            check_sum("bytes programmed", units.saturating_mul(1 << 20))?;
+        }
+        let sum = causes
+            .iter()
+            .try_fold(self.uncounted, |sum, n| sum.checked_add(*n));
+        ensure!(
+            sum == Some(self.appended),
+            "{} units were programmed, {} before counting began, and their causes are {:?}",
+            self.appended,
+            self.uncounted,
+            self.programmed
+        );
+        check_sum("programmed units", self.appended)
+    }
+}
