@@ -160,7 +160,7 @@ impl PageMapDevice {
                 "relocation programs {unit:?}"
             );
         }
-        for (unit, sources) in self.background.moves() {
+        for (unit, sources) in self.background.jobs.moves() {
             self.log.audit_move(&unit, sources)?;
         }
         self.audit_blocks(&census, units.iter().map(|u| u.superblock))?;
@@ -190,11 +190,11 @@ impl PageMapDevice {
                 Event::Complete(index) => census.of(index)?.completion += 1,
                 Event::DataIn(transfer) => {
                     census.transfers.push(transfer);
-                    let Some((command, _, units)) = self.writes.arriving(transfer) else {
+                    let Some(transfer) = self.writes.transfers.get(transfer) else {
                         continue;
                     };
-                    let waits = census.of(command)?;
-                    waits.arriving = waits.arriving.saturating_add(units);
+                    let waits = census.of(transfer.command)?;
+                    waits.arriving = waits.arriving.saturating_add(transfer.units);
                 }
                 Event::Relocated(job) => census.jobs.handled.push(job),
                 Event::Idle => census.jobs.idle_timers += 1,
@@ -204,7 +204,7 @@ impl PageMapDevice {
         for op in live {
             self.count_operation(op, &mut census)?;
         }
-        for unit in self.writes.staged() {
+        for unit in self.writes.programs.staged() {
             census.programmed_units += u64::from(unit.host_units);
             count(&mut census.programs_of, unit.superblock)?;
         }
@@ -443,19 +443,23 @@ impl PageMapDevice {
         let g = &self.log.geometry;
         let gathered = u64::from(self.log.gathered_host_units());
         let jobs = u64::from(self.background.buffer_units(g.native.program_units));
-        let least = gathered + u64::from(self.writes.in_transit) + jobs + self.writes.held();
+        let least = gathered
+            + u64::from(self.writes.buffer.in_transit())
+            + jobs
+            + self.writes.programs.held();
         // Those of programs under way may have been given back at their transfer.
         let most = least + census.programmed_units;
         check_sum("units in the write buffer", most)?;
         ensure!(
-            (least..=most).contains(&u64::from(self.writes.used)),
+            (least..=most).contains(&u64::from(self.writes.buffer.used())),
             "{} places of the write buffer are taken, and {least} to {most} units are in it",
-            self.writes.used
+            self.writes.buffer.used()
         );
         for index in &census.transfers {
-            let Some((command, first, units)) = self.writes.arriving(*index) else {
+            let Some(transfer) = self.writes.transfers.get(*index) else {
                 continue;
             };
+            let (command, first, units) = (transfer.command, transfer.first, transfer.units);
             let p = &self.commands[command];
             let end = first.checked_add(units);
             ensure!(

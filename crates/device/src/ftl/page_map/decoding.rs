@@ -94,7 +94,7 @@ impl PageMapDevice {
 
     pub(super) fn decode_for_relocation(&mut self, job: u32, read: PagesRead) {
         let ready = self.decode_for_firmware(read);
-        self.background.note_decoded(job, ready);
+        self.background.jobs.note_decoded(job, ready);
         self.on_relocation_read(job);
     }
 }

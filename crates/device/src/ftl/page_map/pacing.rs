@@ -4,7 +4,7 @@
 //! collection gains on the host. Rate limiters of real translation layers are governed by the
 //! number of free blocks as well (Bjørling, González and Bonnet, "LightNVM", FAST 2017).
 
-use super::PageMapDevice;
+use super::log::Log;
 use crate::convert::Narrow;
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
@@ -60,31 +60,14 @@ impl Pace {
         self.credit = price(units);
     }
 
-    pub(super) fn audit(&self) -> Checked {
-        ensure!(
-            self.credit.unsigned_abs() <= MOST_CREDIT,
-            "the host has a credit of {}",
-            self.credit
-        );
-        Ok(())
-    }
-}
-
-impl PageMapDevice {
-    /// Units that may be admitted for the host now.
-    pub(super) fn host_allowance(&self) -> u32 {
-        let is_paced = self.pace.active;
-        if is_paced && self.background.keeps_host_waiting() {
-            return 0;
-        }
+    /// Units that may be admitted for the host now, with `in_transit` units on the link.
+    pub(super) fn allowance(&self, log: &Log, in_transit: u32) -> u32 {
         // Superblocks that wait for their erasure need no relocation, and are no room yet.
-        let space = self
-            .log
-            .host_space_units()
-            .saturating_sub(u64::from(self.writes.in_transit));
+        let space = log.host_space_units().saturating_sub(u64::from(in_transit));
+        let is_paced = self.active;
         let affordable = if is_paced {
-            let units = self.pace.native_units();
-            match self.log.cost_of_host_unit() {
+            let units = self.native_units();
+            match log.cost_of_host_unit() {
                 1 => units,
                 cost => units / cost,
             }
@@ -94,28 +77,39 @@ impl PageMapDevice {
         affordable.min(space).clamp_u32()
     }
 
-    /// The host has been given places for `units`.
-    pub(super) fn spend_credit(&mut self, units: u32) {
-        if self.pace.active {
-            self.pace.credit -= i64::from(units) * price(self.log.cost_of_host_unit());
+    /// The host has been given places for `units`, or `units` were written with its data.
+    #[inline]
+    pub(super) fn spend(&mut self, units: u32, log: &Log) {
+        if self.active {
+            self.credit -= i64::from(units) * price(log.cost_of_host_unit());
         }
     }
 
     /// Relocation is done that is worth `grants`.
-    pub(super) fn grant(&mut self, grants: u64) {
-        let (start, last) = self.log.room_at_gc();
-        let room = self.log.free_room().clamp(last, start);
-        // Not rounded before the end: what a victim with hardly any invalid data yields is less than a unit per job.
+    pub(super) fn grant(&mut self, grants: u64, log: &Log) {
+        let (start, last) = log.room_at_gc();
+        let room = log.free_room().clamp(last, start);
+        // Rounded at the end only: a victim with hardly any invalid data yields less than a unit per job.
         let worth =
             u128::from(grants) * u128::from(room - last) / u128::from((start - last).max(1));
-        let most = price(u64::from(self.log.geometry.native.superblock_units));
+        let most = price(u64::from(log.geometry.native.superblock_units));
         let worth = i64::try_from(worth).unwrap_or(i64::MAX);
-        self.pace.credit = self.pace.credit.saturating_add(worth).min(most);
+        self.credit = self.credit.saturating_add(worth).min(most);
     }
 
-    /// The host may write at least one unit. What is left of credit below that (a unit in SLC mode
+    /// The host may write at least one unit. Credit for less than that (a unit in SLC mode
     /// costs several) must not keep relocation from its turn, or both would wait for ever.
-    pub(super) fn host_has_credit(&self) -> bool {
-        self.pace.credit >= price(self.log.cost_of_host_unit())
+    #[inline]
+    pub(super) fn has_credit(&self, log: &Log) -> bool {
+        self.credit >= price(log.cost_of_host_unit())
+    }
+
+    pub(super) fn audit(&self) -> Checked {
+        ensure!(
+            self.credit.unsigned_abs() <= MOST_CREDIT,
+            "the host has a credit of {}",
+            self.credit
+        );
+        Ok(())
     }
 }

@@ -69,12 +69,12 @@ impl PageMapDevice {
         afterwards: Afterwards,
         step: &mut FillStep<'_>,
     ) -> Result<FillProgress, FillError> {
-        if self.commands.outstanding() == 0 && self.writes.lingers() {
+        if self.commands.outstanding() == 0 && self.writes.programs.lingers() {
             self.flush_for_power_off();
         }
         if self.commands.outstanding() > 0
             || self.array.outstanding() > 0
-            || self.writes.awaits_old_data()
+            || self.writes.programs.await_old_data()
         {
             return Err(FillError::Busy);
         }

@@ -316,21 +316,21 @@ impl PageMapDevice {
     fn unit_place(&self, ppn: Ppn) -> Option<Ppn> {
         let mut at = ppn;
         // A source may be the target of a move that is not over either; no more of them than jobs.
-        for _ in 0..self.background.jobs() {
+        for _ in 0..self.background.jobs.len() {
             let run = self.log.unit_run(at);
             let (superblock, program) = (run.superblock, run.program);
             if self.is_settled(&run) {
                 return Some(at);
             }
             if self.log.is_filling(superblock, program)
-                || self.writes.is_in_flight(superblock, program)
+                || self.writes.programs.is_in_flight(superblock, program)
             {
                 return None;
             }
             let sources = if self.log.is_moving_into(superblock, program) {
-                self.background.filling_sources()
+                self.background.jobs.filling_sources()
             } else {
-                self.background.sources(superblock, program)
+                self.background.jobs.sources(superblock, program)
             };
             let Some(sources) = sources else {
                 return Some(at);

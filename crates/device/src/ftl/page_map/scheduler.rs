@@ -136,7 +136,7 @@ impl PageMapDevice {
     /// Relocates if the host has spent its credit.
     #[inline]
     fn relocate_for_credit(&mut self) {
-        if self.pace.is_active() && !self.host_has_credit() {
+        if self.pace.is_active() && !self.pace.has_credit(&self.log) {
             self.relocate();
         }
     }
@@ -145,7 +145,7 @@ impl PageMapDevice {
     #[inline]
     fn relocate(&mut self) {
         // Called after nearly every event; mostly there is nothing to relocate.
-        if self.background.is_filling() || self.may_relocate() {
+        if self.background.jobs.filling().is_some() || self.may_relocate() {
             self.start_jobs();
         }
     }
@@ -212,7 +212,7 @@ impl PageMapDevice {
             && self.array.outstanding() == 0
             && !self.background.working()
             && !self.map_fetches.under_way()
-            && !self.writes.awaits_old_data()
-            && self.writes.in_transit == 0
+            && !self.writes.programs.await_old_data()
+            && self.writes.buffer.in_transit() == 0
     }
 }

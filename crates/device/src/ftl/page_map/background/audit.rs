@@ -49,7 +49,7 @@ impl Background {
         flow: &JobFlow,
     ) -> Checked<JobState> {
         ensure!(
-            flow.idle_timers == u32::from(self.timer_pending),
+            flow.idle_timers == u32::from(self.idle.pending),
             "{} idle timers are pending",
             flow.idle_timers
         );
@@ -60,21 +60,21 @@ impl Background {
                     self.most,
                     self.shares_buffer,
                     self.takes_turns,
-                    self.idle_delay
+                    self.idle.delay
                 ) == (
                     fresh.most,
                     fresh.shares_buffer,
                     fresh.takes_turns,
-                    fresh.idle_delay
+                    fresh.idle.delay
                 )
                 && (self.refresh_reads, self.wear_spread)
                     == (fresh.refresh_reads, fresh.wear_spread)
-                && self.idle_since.is_none_or(|since| since <= now),
+                && self.idle.since.is_none_or(|since| since <= now),
             "the background work is not that of the profile"
         );
         let mut places = vec![0u32; self.jobs.len()];
         let mut reads = vec![0u32; self.jobs.len()];
-        let named = self.order.iter().chain(&flow.handled).chain(&flow.programs);
+        let named = self.jobs.order().chain(&flow.handled).chain(&flow.programs);
         for (list, job) in named
             .map(|j| (false, j))
             .chain(flow.reads.iter().map(|j| (true, j)))
@@ -106,16 +106,16 @@ impl Background {
             units.extend(job.unit);
             sources.extend(&job.sources);
         }
-        let waits = |job: &u32| self.jobs[*job as usize].reads > 0;
+        let waits = |job: &u32| self.jobs[*job].reads > 0;
         let mut later = flow.handled.iter().chain(&flow.programs);
         ensure!(
-            active == self.active
+            active == self.jobs.active()
                 && active <= self.most
-                && self.filling.is_none()
-                && self.order.front().is_none_or(waits)
+                && self.jobs.filling().is_none()
+                && self.jobs.order().next().is_none_or(waits)
                 && !later.any(waits),
             "{active} relocation jobs are under way, {} were counted",
-            self.active
+            self.jobs.active()
         );
         Ok(JobState {
             emptied,

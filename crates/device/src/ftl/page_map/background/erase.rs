@@ -45,9 +45,9 @@ impl PageMapDevice {
     /// The data of jobs is safe only when it is programmed, in whatever order their programs end.
     fn take_erasable(&mut self) -> Option<SuperblockId> {
         let units = self.log.geometry.native.superblock_units;
-        let background = &self.background;
+        let jobs = &self.background.jobs;
         self.log
-            .take_erasable(|superblock| background.moves_from(Ppn(superblock.0 * units), units))
+            .take_erasable(|superblock| jobs.moves_from(Ppn(superblock.0 * units), units))
     }
 
     pub(in crate::ftl::page_map) fn on_erase(&mut self, superblock: SuperblockId) -> Wants {

@@ -17,7 +17,7 @@ impl PageMapDevice {
         if self.controller.relocate_unit_us == 0.0 {
             return self.on_relocation_handled(job);
         }
-        self.background.jobs[job as usize].unhandled = self.log.geometry.native.program_units;
+        self.background.jobs[job].unhandled = self.log.geometry.native.program_units;
         let done = self.book_some_units(job, self.units_between_polls(), 1);
         self.schedule.push(done, Event::Relocated(job));
     }
@@ -25,7 +25,7 @@ impl PageMapDevice {
     /// Books a core for as many units as the firmware handles until it has looked for commands so many
     /// times; returns the end.
     fn book_some_units(&mut self, job: u32, (per_unit_ns, most): (f64, u32), looks: u32) -> Nanos {
-        let unhandled = &mut self.background.jobs[job as usize].unhandled;
+        let unhandled = &mut self.background.jobs[job].unhandled;
         let units = most.min(*unhandled);
         *unhandled -= units * looks;
         let time = (per_unit_ns * f64::from(units)).floor_u64() * u64::from(looks);
@@ -44,7 +44,7 @@ impl PageMapDevice {
     pub(in crate::ftl::page_map) fn on_units_handled(&mut self, job: u32, until: Nanos) {
         let mut clock = self.clock();
         let mut between_looks = self.units_between_polls();
-        while self.background.jobs[job as usize].unhandled > 0 {
+        while self.background.jobs[job].unhandled > 0 {
             let looks = self.undisturbed_looks(job, between_looks, until);
             let done = self.book_some_units(job, between_looks, looks);
             if !self.is_undisturbed(done, until) {
@@ -73,7 +73,7 @@ impl PageMapDevice {
             .min(self.commands.horizon(until, self.schedule.now()))
             .saturating_sub(self.schedule.now());
         let time = (per_unit_ns * f64::from(most)).floor_u64();
-        let whole = self.background.jobs[job as usize].unhandled / most;
+        let whole = self.background.jobs[job].unhandled / most;
         let looks = rest.0.checked_div(time).unwrap_or(1);
         looks.min(u64::from(whole)).max(1).narrow()
     }
@@ -85,7 +85,7 @@ impl PageMapDevice {
     }
 
     fn on_relocation_handled(&mut self, job: u32) {
-        if let Some(unit) = self.background.jobs[job as usize].unit {
+        if let Some(unit) = self.background.jobs[job].unit {
             self.submit_program(unit, Owner::RelocationProgram { job });
             self.program_parity(&unit);
         }

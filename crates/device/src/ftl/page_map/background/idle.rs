@@ -4,41 +4,87 @@ use crate::events::Event;
 use crate::ftl::page_map::PageMapDevice;
 use crate::ftl::page_map::scheduler::Wants;
 use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// The time since the last write, and the timer that ends it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::ftl::page_map) struct IdleTimer {
+    /// Time after the last write at which idle time begins.
+    pub(super) delay: Nanos,
+    /// End of the last write, if none is outstanding.
+    pub(super) since: Option<Nanos>,
+    /// A timer event is pending; there is never more than one.
+    pub(super) pending: bool,
+    is_idle: bool,
+}
+
+impl IdleTimer {
+    pub(super) fn new(delay: Nanos) -> Self {
+        IdleTimer {
+            delay,
+            since: None,
+            pending: false,
+            is_idle: false,
+        }
+    }
+
+    /// Whether idle time has begun.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_idle
+    }
+
+    /// The last outstanding write ends now. Returns when the timer must run out, unless it is pending.
+    fn start(&mut self, now: Nanos) -> Option<Nanos> {
+        self.since = Some(now);
+        if !self.pending {
+            self.pending = true;
+            return Some(now + self.delay);
+        }
+        None
+    }
+
+    /// The host writes again.
+    fn stop(&mut self) {
+        self.since = None;
+        self.is_idle = false;
+    }
+
+    /// The timer has run out. Idle time begins unless the host has written since it was started: then the time is
+    /// returned at which it must run out again, if no write is outstanding.
+    fn expire(&mut self, now: Nanos) -> Option<Nanos> {
+        self.pending = false;
+        let due = self.since? + self.delay;
+        if now < due {
+            self.pending = true;
+            return Some(due);
+        }
+        self.is_idle = true;
+        None
+    }
+}
 
 impl PageMapDevice {
     /// The last outstanding write is done.
     pub(in crate::ftl::page_map) fn plan_idle(&mut self) {
-        self.background.idle_since = Some(self.schedule.now());
-        if !self.background.timer_pending {
-            self.start_idle_timer(self.schedule.now() + self.background.idle_delay);
+        if let Some(at) = self.background.idle.start(self.schedule.now()) {
+            self.schedule.push(at, Event::Idle);
         }
-    }
-
-    fn start_idle_timer(&mut self, at: Nanos) {
-        self.background.timer_pending = true;
-        self.schedule.push(at, Event::Idle);
     }
 
     /// The host writes again.
     pub(in crate::ftl::page_map) fn wake_from_idle(&mut self) {
-        self.background.idle_since = None;
-        self.background.idle = false;
+        self.background.idle.stop();
     }
 
-    /// The idle timer has run out. Where the host wrote meanwhile, it runs again from the end of the
-    /// last write; where the host is still writing, the end of that write starts it.
     pub(in crate::ftl::page_map) fn on_idle(&mut self) -> Wants {
-        self.background.timer_pending = false;
-        let Some(since) = self.background.idle_since else {
-            return Wants::Nothing;
-        };
-        let due = since + self.background.idle_delay;
-        if self.schedule.now() < due {
-            self.start_idle_timer(due);
+        if let Some(at) = self.background.idle.expire(self.schedule.now()) {
+            self.schedule.push(at, Event::Idle);
+        }
+        if !self.background.idle.is_idle() {
             return Wants::Nothing;
         }
         self.end_linger(true);
-        self.background.idle = true;
         Wants::Relocation
     }
 }

@@ -1,6 +1,6 @@
 //! Admission to the write buffer, the link, and gathering units into program units.
 
-use super::Transfer;
+use super::buffer::Transfer;
 use crate::command::{CommandKind, Status};
 use crate::convert::Narrow;
 use crate::events::Event;
@@ -31,17 +31,18 @@ impl PageMapDevice {
 
     /// Reserves places in the buffer for the next units of a write; returns how many, 0 if there is no room or no credit.
     pub(in crate::ftl::page_map) fn reserve_room(&mut self, index: u32) -> u32 {
-        let room = self.writes.room().min(self.host_allowance());
+        let in_transit = self.writes.buffer.in_transit();
+        let allowance = if self.pace.is_active() && self.background.keeps_host_waiting() {
+            0
+        } else {
+            self.pace.allowance(&self.log, in_transit)
+        };
+        let room = self.writes.buffer.room().min(allowance);
         let waiting = self.commands[index].to_admit;
         let chunk = waiting.min(room).min(self.log.geometry.stripe_units);
         if chunk > 0 {
-            self.writes.used += chunk;
-            self.writes.in_transit += chunk;
-            debug_assert!(
-                self.writes.used <= self.writes.capacity,
-                "the write buffer overflows"
-            );
-            self.spend_credit(chunk);
+            self.writes.buffer.reserve_for_transfer(chunk);
+            self.pace.spend(chunk, &self.log);
         }
         chunk
     }
@@ -56,7 +57,7 @@ impl PageMapDevice {
         }
         let bytes = self.bytes_in(index, first, units);
         let end = self.receive(bytes, self.schedule.now());
-        let transfer = self.writes.transfer(Transfer {
+        let transfer = self.writes.transfers.begin(Transfer {
             command: index,
             first,
             units,
@@ -85,9 +86,8 @@ impl PageMapDevice {
             command,
             first,
             units,
-        } = self.writes.transfers[transfer as usize];
-        self.writes.free_transfers.push(transfer);
-        self.writes.in_transit -= units;
+        } = self.writes.transfers.end(transfer);
+        self.writes.buffer.note_arrival(units);
         self.log.prefetch_moves(units);
         // A write may begin and end within a unit.
         let last = first + (units - 1);
@@ -159,7 +159,7 @@ impl PageMapDevice {
         self.note_arrival(command, (first, appended));
         if appended < units {
             self.commands[command].request.status = Status::ReadOnly;
-            self.writes.give_back(units - appended);
+            self.writes.buffer.give_back(units - appended);
         }
         let wants = self.submit_host_programs(&mut full);
         self.run(wants);
@@ -167,7 +167,7 @@ impl PageMapDevice {
         // The program that takes the last units keeps its places in the buffer until the pages of the map
         // have come that they are entered in: until then, reads find the data in the buffer only.
         let waits = self.fetch_map(wanted, MapWaiter::Program(sequence), true);
-        *self.writes.map_waits_of(sequence) += waits;
+        self.writes.programs.add_map_waits(sequence, waits);
     }
 
     /// Sequence number of the program that takes the units appended last: of the full ones, or the
@@ -175,6 +175,7 @@ impl PageMapDevice {
     pub(super) fn sequence_of_last(&self, full: &[ProgramUnit]) -> u32 {
         let after = self
             .writes
+            .programs
             .next_sequence()
             .wrapping_add(full.len().narrow());
         if self.log.is_gathering() {
@@ -186,9 +187,7 @@ impl PageMapDevice {
 
     /// A page of the map has come that units of a program are entered in.
     pub(in crate::ftl::page_map) fn on_map_updated(&mut self, sequence: u32) -> Wants {
-        *self.writes.map_waits_of(sequence) -= 1;
-        let held = self.writes.take_held(sequence);
-        self.writes.drop_finished();
+        let held = self.writes.programs.end_map_wait(sequence);
         if held > 0 {
             self.release(held)
         } else {

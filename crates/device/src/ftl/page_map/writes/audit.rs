@@ -1,10 +1,10 @@
 //! Checks of a restored state of the write path.
 
-use super::{InFlight, Writes};
-use crate::convert::Narrow;
+use super::Writes;
+use super::in_flight::{InFlight, Programs};
 use crate::ftl::page_map::audit::Census;
 use crate::ftl::superblock_id::SuperblockId;
-use crate::invariant::{Checked, ensure, places_in_use};
+use crate::invariant::{Checked, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Writes {
@@ -17,27 +17,31 @@ impl Writes {
         gathers: bool,
         superblocks: u32,
     ) -> Checked {
+        let in_transit = self.transfers.audit(&queued.transfers)?;
+        self.buffer.audit(capacity, in_transit)?;
+        self.programs.audit(queued, superblocks)?;
+        // The unit that is being filled is closed when nothing more is on its way.
+        let filling = u32::from(gathers && self.is_data_coming());
+        let programs = &self.programs;
+        let most = programs
+            .next_sequence()
+            .wrapping_sub(programs.programmed)
+            .saturating_add(filling);
+        let until = |(sequence, _): &(u32, u32)| sequence.wrapping_sub(programs.programmed);
         ensure!(
-            self.capacity == capacity,
-            "a write buffer of {} units",
-            self.capacity
+            self.durable_waiters
+                .iter()
+                .all(|w| (1..=most).contains(&until(w)))
+                && self.durable_waiters.iter().is_sorted_by_key(until),
+            "commands wait for programs that are not under way"
         );
-        let mut waited_for =
-            places_in_use("transfers", self.transfers.len(), &self.free_transfers)?;
-        let mut in_transit = 0u64;
-        for index in &queued.transfers {
-            let place = waited_for.get_mut(*index as usize);
-            ensure!(
-                place.is_some_and(|used| std::mem::replace(used, false)),
-                "transfer {index} arrives twice or does not exist"
-            );
-            in_transit += u64::from(self.transfers[*index as usize].units);
-        }
-        ensure!(
-            !waited_for.contains(&true) && in_transit == u64::from(self.in_transit),
-            "{in_transit} units are on the link, {} were counted",
-            self.in_transit
-        );
+        Ok(())
+    }
+}
+
+impl Programs {
+    /// Checks the programs against those that the array has.
+    fn audit(&self, queued: &Census, superblocks: u32) -> Checked {
         let mut under_way: BTreeMap<u32, SuperblockId> = BTreeMap::new();
         for (sequence, superblock) in &queued.programs {
             let twice = under_way.insert(sequence.wrapping_sub(self.base), *superblock);
@@ -68,9 +72,8 @@ impl Writes {
             "programs of the host are under way that nobody waits for"
         );
         ensure!(
-            self.map_programs.iter().collect::<BTreeSet<_>>()
-                == queued.map_programs.iter().collect()
-                && self.map_programs.len() == queued.map_programs.len(),
+            self.of_map.iter().collect::<BTreeSet<_>>() == queued.map_programs.iter().collect()
+                && self.of_map.len() == queued.map_programs.len(),
             "programs of the map are lost, or done twice"
         );
         self.audit_waits(
@@ -97,17 +100,6 @@ impl Writes {
                     .iter()
                     .all(|p| p.held == 0 || p.map_waits > 0),
             "a program of the host never begins, or keeps places that are free"
-        );
-        // The unit that is being filled is closed when nothing more is on its way.
-        let filling = u32::from(gathers && self.is_data_coming());
-        let most = self.in_flight.len().narrow() - first + filling;
-        let until = |(sequence, _): &(u32, u32)| sequence.wrapping_sub(self.programmed);
-        ensure!(
-            self.durable_waiters
-                .iter()
-                .all(|w| (1..=most).contains(&until(w)))
-                && self.durable_waiters.iter().is_sorted_by_key(until),
-            "commands wait for programs that are not under way"
         );
         Ok(())
     }

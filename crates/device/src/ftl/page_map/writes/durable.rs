@@ -45,15 +45,15 @@ impl PageMapDevice {
         if !stays_open || self.log.gathered_host_units() == 0 {
             return self.complete_when_durable(index);
         }
-        let filling = self.writes.next_sequence();
-        let waiter = (filling.wrapping_add(1), index);
-        self.writes.durable_waiters.push_back(waiter);
+        let filling = self.writes.programs.next_sequence();
+        self.writes
+            .wait_for_programs(filling.wrapping_add(1), index);
     }
 
     /// Closes the program unit that is being filled if a command waits for it and no data is on its way.
     /// What waits for room in the buffer is not: that room may be what the unit takes.
     pub(in crate::ftl::page_map) fn close_awaited_unit(&mut self) {
-        let next = self.writes.next_sequence();
+        let next = self.writes.programs.next_sequence();
         let last = self.writes.durable_waiters.back();
         let awaited = last.is_some_and(|(until, _)| *until == next.wrapping_add(1));
         let last_waits = last.is_some();
@@ -67,11 +67,11 @@ impl PageMapDevice {
 
     pub(super) fn complete_after_programs(&mut self, index: u32) {
         self.end_linger(true);
-        let sequence = self.writes.next_sequence();
-        if self.writes.programmed == sequence {
+        if self.writes.programs.are_all_done() {
             return self.complete_at(index, self.schedule.now());
         }
-        self.writes.durable_waiters.push_back((sequence, index));
+        let sequence = self.writes.programs.next_sequence();
+        self.writes.wait_for_programs(sequence, index);
     }
 
     /// Orderly power-off: everything buffered is programmed.
@@ -79,9 +79,7 @@ impl PageMapDevice {
         self.close_host_units();
         self.end_linger(true);
         let mut none = Vec::new();
-        while (!self.writes.in_flight.is_empty()
-            || !self.writes.map_programs.is_empty()
-            || self.parity.count() > 0)
+        while (!self.writes.programs.is_empty() || self.parity.count() > 0)
             && let Some(next) = self.schedule.next_time()
         {
             self.advance(next, &mut none);

@@ -1,7 +1,6 @@
 //! Program units of the host on their way into the array, with the old data that partial units need, and the room that they
 //! give back.
 
-use super::InFlight;
 use crate::convert::Narrow;
 use crate::ftl::page_map::PageMapDevice;
 use crate::ftl::page_map::log::{Pool, ProgramUnit};
@@ -34,20 +33,11 @@ impl PageMapDevice {
     pub(super) fn submit_host_program(&mut self, unit: ProgramUnit) {
         // Host data was paid for at its admission; metadata and padding take free space too.
         let units = self.log.geometry.mode(unit.slc).program_units;
-        self.spend_credit(units - unit.host_units);
+        self.pace.spend(units - unit.host_units, &self.log);
         self.end_linger(true);
-        let sequence = self.writes.next_sequence();
+        let sequence = self.writes.programs.next_sequence();
         self.note_program(&unit, sequence);
-        self.writes.in_flight.push_back(InFlight {
-            superblock: unit.superblock,
-            program: unit.program,
-            done: false,
-            merges: std::mem::take(&mut self.writes.gathering_merges),
-            map_waits: std::mem::take(&mut self.writes.gathering_map_waits),
-            held: 0,
-        });
-        self.writes.staged.push_back(unit);
-        self.writes.lingers = true;
+        self.writes.programs.add(unit);
         self.end_linger(false);
     }
 
@@ -55,7 +45,7 @@ impl PageMapDevice {
     /// data repeat what they say. The host pays no credit for them, as their superblocks have room of their own.
     fn submit_map_program(&mut self, unit: ProgramUnit) {
         let (superblock, program) = (unit.superblock, unit.program);
-        self.writes.map_programs.push((superblock, program));
+        self.writes.programs.add_of_map(superblock, program);
         self.submit_program(
             unit,
             Owner::MapProgram {
@@ -71,9 +61,7 @@ impl PageMapDevice {
         superblock: SuperblockId,
         program: ProgramId,
     ) {
-        self.writes
-            .map_programs
-            .retain(|under_way| *under_way != (superblock, program));
+        self.writes.programs.end_of_map(superblock, program);
         self.log.program_done(superblock);
         self.erase_invalid();
     }
@@ -81,18 +69,15 @@ impl PageMapDevice {
     /// The last program unit waits no longer for the rest of its last unit, which a sequential stream of
     /// small writes brings next: the buffer's place or the data is needed (`at_once`), or it has come.
     pub(in crate::ftl::page_map) fn end_linger(&mut self, at_once: bool) {
-        let Some(&unit) = self.writes.staged.back().filter(|_| self.writes.lingers) else {
+        let Some(unit) = self.writes.programs.lingering() else {
             return;
         };
         if !at_once && self.log.awaits_rest(&unit) {
             return;
         }
-        self.writes.lingers = false;
-        let sequence = self.writes.next_sequence().wrapping_sub(1);
+        let sequence = self.writes.programs.last_sequence();
         let merges = self.begin_merges(&unit, sequence);
-        if let Some(program) = self.writes.program(sequence) {
-            program.merges += merges;
-        }
+        self.writes.programs.end_linger(merges);
         self.program_staged();
     }
 
@@ -113,8 +98,8 @@ impl PageMapDevice {
     pub(in crate::ftl::page_map) fn merge_before_erase(&mut self, superblock: SuperblockId) {
         let mut reads = std::mem::take(&mut self.scratch.merges);
         self.log.merges_before_erase(superblock, &mut reads);
-        self.writes.gathering_merges += reads.len().narrow();
-        let sequence = self.writes.next_sequence();
+        self.writes.programs.add_merges(reads.len().narrow());
+        let sequence = self.writes.programs.next_sequence();
         for run in reads.drain(..) {
             self.submit_read(run, true, Owner::MergeRead { sequence }, None);
         }
@@ -123,23 +108,13 @@ impl PageMapDevice {
 
     /// Old data has come for a program that takes units written in part.
     pub(in crate::ftl::page_map) fn on_merge_read(&mut self, sequence: u32) {
-        match self.writes.program(sequence) {
-            Some(program) => program.merges -= 1,
-            None => self.writes.gathering_merges -= 1,
-        }
+        self.writes.programs.end_merge(sequence);
         self.program_staged();
     }
 
     /// Hands programs over to the array, in order, as far as their data is complete.
     pub(super) fn program_staged(&mut self) {
-        while let Some(&unit) = self.writes.staged.front() {
-            let first = self.writes.staged.len().narrow();
-            let sequence = self.writes.next_sequence().wrapping_sub(first);
-            let waits = self.writes.program(sequence).is_some_and(|p| p.merges > 0);
-            if waits || (first == 1 && self.writes.lingers) {
-                break;
-            }
-            self.writes.staged.pop_front();
+        while let Some((sequence, unit)) = self.writes.programs.take_complete() {
             let owner = Owner::HostProgram {
                 sequence,
                 superblock: unit.superblock,
@@ -181,12 +156,10 @@ impl PageMapDevice {
 
     /// Gives the places of a program back, now or when its units are entered in the map.
     pub(super) fn release_or_hold(&mut self, sequence: u32, host_units: u32) -> Wants {
-        match self.writes.program(sequence) {
-            Some(program) if program.map_waits > 0 => {
-                program.held = host_units;
-                Wants::Nothing
-            }
-            _ => self.release(host_units),
+        if self.writes.programs.give_up_places(sequence, host_units) {
+            self.release(host_units)
+        } else {
+            Wants::Nothing
         }
     }
 
@@ -198,16 +171,8 @@ impl PageMapDevice {
     ) -> Wants {
         self.log.program_done(superblock);
         self.note_programmed(sequence);
-        if let Some(program) = self.writes.program(sequence) {
-            program.done = true;
-        }
-        self.writes.note_programmed();
-        while let Some(&(until, index)) = self.writes.durable_waiters.front() {
-            let left = until.wrapping_sub(self.writes.programmed);
-            if left != 0 && left < u32::MAX / 2 {
-                break;
-            }
-            self.writes.durable_waiters.pop_front();
+        self.writes.programs.end(sequence);
+        while let Some(index) = self.writes.take_durable() {
             self.complete_at(index, self.schedule.now());
         }
         self.erase_invalid();
@@ -216,13 +181,13 @@ impl PageMapDevice {
         } else {
             Wants::Nothing
         };
-        self.writes.drop_finished();
+        self.writes.programs.drop_finished();
         wants
     }
 
     /// Places in the buffer are free again.
     pub(in crate::ftl::page_map) fn release(&mut self, units: u32) -> Wants {
-        self.writes.give_back(units);
+        self.writes.buffer.give_back(units);
         Wants::Room
     }
 }
