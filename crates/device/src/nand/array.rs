@@ -97,14 +97,23 @@ struct DieState {
     /// Program or erase next in turn: taken from its queue, its data on the way or in the die.
     staged: u32,
     staged_ready: bool,
-    suspended: u32,
-    suspended_left: Nanos,
-    suspends: u32,
+    suspended: Suspended,
     overtakes: u32,
     waits_for_power: bool,
     /// Reads at work in planes of their own, and when they may begin after a program was suspended.
     reading: u32,
     reads_from: Nanos,
+}
+
+/// The suspended program or erase of a die.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Suspended {
+    /// The operation, or [`NONE`].
+    op: u32,
+    /// Time that its array still needs.
+    left: Nanos,
+    /// Times that the present operation was suspended.
+    count: u32,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -155,9 +164,11 @@ impl Array {
             bus_until: Nanos::ZERO,
             staged: NONE,
             staged_ready: false,
-            suspended: NONE,
-            suspended_left: Nanos::ZERO,
-            suspends: 0,
+            suspended: Suspended {
+                op: NONE,
+                left: Nanos::ZERO,
+                count: 0,
+            },
             overtakes: 0,
             waits_for_power: false,
             reading: 0,
@@ -279,7 +290,7 @@ impl Array {
             }
             OpClass::Program | OpClass::Erase => {
                 self.release_power(now, events);
-                self.dies[d].suspends = 0;
+                self.dies[d].suspended.count = 0;
                 let finished = self.finish(index);
                 // Where it had queued for power as well, it has begun already.
                 if self.is_idle(d) {
@@ -337,7 +348,7 @@ impl Array {
             && d.urgent.head == NONE
             && d.normal.head == NONE
             && d.staged == NONE
-            && d.suspended == NONE
+            && d.suspended.op == NONE
     }
 
     fn start_next(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
@@ -347,7 +358,7 @@ impl Array {
         }
         let d = &mut self.dies[die];
         let reads_wait = d.urgent.head != NONE;
-        let work_waits = d.normal.head != NONE || d.staged != NONE || d.suspended != NONE;
+        let work_waits = d.normal.head != NONE || d.staged != NONE || d.suspended.op != NONE;
         if reads_wait && d.overtakes < OVERTAKES_MAX {
             d.overtakes += u32::from(work_waits);
             return self.start_urgent_read(die, Nanos::ZERO, now, events);
@@ -360,7 +371,7 @@ impl Array {
 
     /// Starts one of the operations that host reads overtake. Returns whether the array is at work.
     fn start_work(&mut self, die: Die, now: Nanos, events: &mut EventQueue) -> bool {
-        if self.dies[die].suspended != NONE {
+        if self.dies[die].suspended.op != NONE {
             self.resume(die, now, events);
             return true;
         }

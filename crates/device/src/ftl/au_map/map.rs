@@ -54,6 +54,68 @@ struct DeferredMerge {
     at_once: u32,
 }
 
+/// AUs whose state is in RAM.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct StatesInRam {
+    /// The AU used last comes first.
+    aus: VecDeque<u32>,
+    most: usize,
+}
+
+impl StatesInRam {
+    /// An AU is used. Returns whether another state had to leave RAM for its own.
+    fn use_state(&mut self, au: u32) -> bool {
+        if self.aus.front() == Some(&au) {
+            return false;
+        }
+        let mut leaves = false;
+        match self.aus.iter().position(|s| *s == au) {
+            Some(i) => {
+                self.aus.remove(i);
+            }
+            None => {
+                leaves = self.aus.len() >= self.most;
+                self.aus.truncate(self.most.saturating_sub(1));
+            }
+        }
+        self.aus.push_front(au);
+        leaves
+    }
+}
+
+/// Merges that are done later, in order.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct DeferredMerges {
+    merges: VecDeque<DeferredMerge>,
+    most: u32,
+}
+
+/// Small writes, whose clusters are rewritten in an AU of their own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Clusters {
+    /// Sectors up to which a write is small; 0 if none is.
+    up_to: u32,
+    /// Pages of a cluster.
+    pages: u32,
+    /// AU to which clusters are written one after another.
+    au: Option<u32>,
+    /// Pages of this AU that are used.
+    used: u32,
+}
+
+/// Wear levelling and refresh.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct WearLevelling {
+    /// Cycles by which the least worn AU may lag the most worn; 0 for any number.
+    spread: u32,
+    /// AUs that are levelled together.
+    batch: u32,
+    /// Reads of a block after which its AU is rewritten; 0 if never.
+    pub(super) refresh_reads: u32,
+    /// Cycles of the most worn AU at the last levelling.
+    levelled_at: u32,
+}
+
 /// The map of a card.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Map {
@@ -65,21 +127,10 @@ pub(super) struct Map {
     pub(super) data_open_most: u32,
     fat: Option<Fat>,
     open: Vec<(OpenAu, u32)>,
-    /// AUs whose state is in RAM, the last one used first.
-    states: VecDeque<u32>,
-    states_most: usize,
-    deferred: VecDeque<DeferredMerge>,
-    deferred_max: u32,
-    small_up_to: u32,
-    cluster_pages: u32,
-    /// AU to which clusters go one after another, and how many of its pages are used.
-    cluster_au: Option<u32>,
-    cluster_au_used: u32,
-    wear_spread: u32,
-    wear_batch: u32,
-    pub(super) refresh_reads: u32,
-    /// Cycles of the most worn AU when wear was looked at last.
-    levelled_at: u32,
+    states: StatesInRam,
+    deferred: DeferredMerges,
+    clusters: Clusters,
+    pub(super) wear: WearLevelling,
     pub(super) uses: u64,
     /// Log for data AUs that find no open AU free.
     pub(super) shared_log: Option<SharedLog>,
@@ -131,18 +182,26 @@ impl Map {
             data_open_most: card.open_aus - fat.as_ref().map_or(0, |f| f.open_most),
             fat,
             open: Vec::new(),
-            states: VecDeque::new(),
-            states_most: card.states_in_ram as usize,
-            deferred: VecDeque::new(),
-            deferred_max: card.deferred_merges,
-            small_up_to: small.map_or(0, |s| s.up_to_kib * 2),
-            cluster_pages: small.map_or(0, |s| (s.cluster_kib * 2).div_ceil(geometry.page_sectors)),
-            cluster_au: None,
-            cluster_au_used: 0,
-            wear_spread: card.wear_spread_cycles,
-            wear_batch: card.wear_batch_aus,
-            refresh_reads: card.refresh_reads,
-            levelled_at: 0,
+            states: StatesInRam {
+                aus: VecDeque::new(),
+                most: card.states_in_ram as usize,
+            },
+            deferred: DeferredMerges {
+                merges: VecDeque::new(),
+                most: card.deferred_merges,
+            },
+            clusters: Clusters {
+                up_to: small.map_or(0, |s| s.up_to_kib * 2),
+                pages: small.map_or(0, |s| (s.cluster_kib * 2).div_ceil(geometry.page_sectors)),
+                au: None,
+                used: 0,
+            },
+            wear: WearLevelling {
+                spread: card.wear_spread_cycles,
+                batch: card.wear_batch_aus,
+                refresh_reads: card.refresh_reads,
+                levelled_at: 0,
+            },
             uses: 0,
             shared_log: SharedLog::new(card, &geometry),
             geometry,
@@ -167,7 +226,7 @@ impl Map {
             let au = (at / size).narrow();
             let from = (at % size).narrow();
             let to = (end - u64::from(au) * size).min(size).narrow();
-            if !continues && sectors <= self.small_up_to && self.is_mapped(au) {
+            if !continues && sectors <= self.clusters.up_to && self.is_mapped(au) {
                 self.write_cluster(context, ops)?;
             } else {
                 self.write_to_au(au, from, to, context, ops)?;
@@ -184,21 +243,21 @@ impl Map {
         context: &mut MapContext,
         ops: &mut OpCounts,
     ) -> Result<(), NoSpare> {
-        let mut left = self.cluster_pages;
+        let mut left = self.clusters.pages;
         while left > 0 {
-            let room = self.geometry.au_pages - self.cluster_au_used;
-            if self.cluster_au.is_none() || room == 0 {
-                if let Some(full) = self.cluster_au.take() {
+            let room = self.geometry.au_pages - self.clusters.used;
+            if self.clusters.au.is_none() || room == 0 {
+                if let Some(full) = self.clusters.au.take() {
                     self.physical.release(full);
                 }
                 let fresh = self.take_erased(WearChoice::LeastWorn, false, context, ops)?;
-                self.cluster_au = Some(fresh);
-                self.cluster_au_used = 0;
+                self.clusters.au = Some(fresh);
+                self.clusters.used = 0;
                 continue;
             }
             let pages = left.min(room);
             ops.clusters += pages;
-            self.cluster_au_used += pages;
+            self.clusters.used += pages;
             left -= pages;
         }
         Ok(())
@@ -264,8 +323,8 @@ impl Map {
         if let Some(slot) = self.open.iter().position(|(o, _)| o.au == au) {
             return Ok(slot);
         }
-        if let Some(i) = self.deferred.iter().position(|d| d.au == au)
-            && let Some(merge) = self.deferred.remove(i)
+        if let Some(i) = self.deferred.merges.iter().position(|d| d.au == au)
+            && let Some(merge) = self.deferred.merges.remove(i)
         {
             ops.add(merge.ops);
         }
@@ -321,7 +380,7 @@ impl Map {
     }
 
     pub(super) fn forget_deferred_merge(&mut self, au: u32) {
-        self.deferred.retain(|merge| merge.au != au);
+        self.deferred.merges.retain(|merge| merge.au != au);
     }
 
     /// Defers a merge; if too many are deferred, does them all.
@@ -330,9 +389,9 @@ impl Map {
             return;
         }
         ops.add(merge.ops.split_merged(merge.at_once));
-        self.deferred.push_back(merge);
-        if self.deferred.len() > self.deferred_max as usize {
-            for merge in self.deferred.drain(..) {
+        self.deferred.merges.push_back(merge);
+        if self.deferred.merges.len() > self.deferred.most as usize {
+            for merge in self.deferred.merges.drain(..) {
                 ops.add(merge.ops);
             }
         }
@@ -340,27 +399,15 @@ impl Map {
 
     /// Removes the oldest deferred merge, to be done in idle time.
     pub(super) fn take_deferred_merge(&mut self) -> Option<OpCounts> {
-        self.deferred.pop_front().map(|merge| merge.ops)
+        self.deferred.merges.pop_front().map(|merge| merge.ops)
     }
 
     pub(super) fn has_deferred_merges(&self) -> bool {
-        !self.deferred.is_empty()
+        !self.deferred.merges.is_empty()
     }
 
     fn note_state(&mut self, au: u32, ops: &mut OpCounts) {
-        if self.states.front() == Some(&au) {
-            return;
-        }
-        match self.states.iter().position(|s| *s == au) {
-            Some(i) => {
-                self.states.remove(i);
-            }
-            None => {
-                ops.switches += u32::from(self.states.len() >= self.states_most);
-                self.states.truncate(self.states_most.saturating_sub(1));
-            }
-        }
-        self.states.push_front(au);
+        ops.switches += u32::from(self.states.use_state(au));
     }
 
     pub(super) fn take_fresh(
@@ -370,7 +417,7 @@ impl Map {
         ops: &mut OpCounts,
     ) -> Result<u32, NoSpare> {
         let fresh = self.take_erased(WearChoice::LeastWorn, slc, context, ops)?;
-        if self.wear_spread > 0 {
+        if self.wear.spread > 0 {
             self.level_wear(context, ops);
         }
         Ok(fresh)
@@ -400,18 +447,18 @@ impl Map {
     /// so that the former take part in writing again and the latter rest.
     fn level_wear(&mut self, context: &mut MapContext, ops: &mut OpCounts) {
         let most = self.physical.most_worn();
-        let limit = most.saturating_sub(self.wear_spread);
-        if limit == 0 || most == self.levelled_at {
+        let limit = most.saturating_sub(self.wear.spread);
+        if limit == 0 || most == self.wear.levelled_at {
             return;
         }
-        self.levelled_at = most;
+        self.wear.levelled_at = most;
         let mut cold: Vec<(u32, u32)> = (0..self.geometry.logical_aus)
             .filter(|au| self.is_mapped(*au) && !self.is_open(*au))
             .map(|au| (self.physical.cycles_of(self.table[au as usize]), au))
             .filter(|(cycles, _)| *cycles < limit)
             .collect();
         cold.sort_unstable();
-        for (_, au) in cold.into_iter().take(self.wear_batch as usize) {
+        for (_, au) in cold.into_iter().take(self.wear.batch as usize) {
             if self
                 .relocate(au, WearChoice::MostWorn, context, ops)
                 .is_err()
@@ -458,10 +505,10 @@ impl Map {
             return Some(ops);
         }
         let physical = self.table[au as usize];
-        if self.refresh_reads == 0 || physical == UNMAPPED || self.is_open(au) {
+        if self.wear.refresh_reads == 0 || physical == UNMAPPED || self.is_open(au) {
             return None;
         }
-        if self.physical.reads.most(physical as usize) < self.refresh_reads {
+        if self.physical.reads.most(physical as usize) < self.wear.refresh_reads {
             return None;
         }
         let mut ops = OpCounts::default();
@@ -507,10 +554,10 @@ impl Map {
         while !self.open.is_empty() {
             ops.add(self.close(0).ops);
         }
-        for merge in self.deferred.drain(..) {
+        for merge in self.deferred.merges.drain(..) {
             ops.add(merge.ops);
         }
-        self.states.clear();
+        self.states.aus.clear();
         ops
     }
 

@@ -61,6 +61,26 @@ struct Trigger {
     order: u64,
 }
 
+/// Times of an array read.
+#[derive(Clone, Copy, Debug, Default)]
+struct ArrayRead {
+    start: Nanos,
+    trigger: Trigger,
+    end: Nanos,
+    /// Number in the order of the ends of array reads.
+    rank: u64,
+}
+
+/// Times of a transfer to the host.
+#[derive(Clone, Copy, Debug, Default)]
+struct LinkTransfer {
+    /// End of the transfer before.
+    before: Nanos,
+    end: Nanos,
+    /// When the host sees the completion.
+    completed: Nanos,
+}
+
 /// A read under way. Times are valid as far as its stage says.
 #[derive(Clone, Copy, Debug)]
 struct PlannedRead {
@@ -72,15 +92,9 @@ struct PlannedRead {
     /// Firmware has looked at it, and number in the order of firmware.
     firmware: Nanos,
     order: u64,
-    array_start: Nanos,
-    trigger: Trigger,
-    array_end: Nanos,
-    /// Number in the order of the ends of array reads.
-    rank: u64,
+    array: ArrayRead,
     transfer: Transfer,
-    link_before: Nanos,
-    link_end: Nanos,
-    completed: Nanos,
+    link: LinkTransfer,
     /// How far it is in the counters of energy and data.
     counted: Stage,
 }
@@ -108,14 +122,9 @@ impl PlannedRead {
             submitted: Nanos::ZERO,
             firmware: Nanos::ZERO,
             order: 0,
-            array_start: Nanos::ZERO,
-            trigger: Trigger::default(),
-            array_end: Nanos::ZERO,
-            rank: 0,
+            array: ArrayRead::default(),
             transfer: Transfer::default(),
-            link_before: Nanos::ZERO,
-            link_end: Nanos::ZERO,
-            completed: Nanos::ZERO,
+            link: LinkTransfer::default(),
             counted: Stage::None,
         }
     }
@@ -178,9 +187,9 @@ impl ReadPlan {
         let next_of = |read: &PlannedRead| {
             let steps = [
                 (Stage::Firmware, read.firmware),
-                (Stage::Array, read.array_end),
+                (Stage::Array, read.array.end),
                 (Stage::Transfer, read.transfer.end),
-                (Stage::Link, read.completed),
+                (Stage::Link, read.link.completed),
             ];
             let known = steps.into_iter().filter(|step| step.0 <= read.stage);
             known.map(|step| step.1).find(|at| *at > self.settled)
@@ -250,14 +259,14 @@ impl ReadPlan {
     fn start(&mut self, command: u32, start: Nanos, trigger: Trigger) {
         let read = &mut self.reads[command as usize];
         read.stage = Stage::Array;
-        read.array_start = start;
-        read.trigger = trigger;
-        read.array_end = start + Nanos(u64::from(read.op.array_ns));
-        let end = read.array_end;
+        read.array.start = start;
+        read.array.trigger = trigger;
+        read.array.end = start + Nanos(u64::from(read.op.array_ns));
+        let end = read.array.end;
         let reads = &self.reads;
         self.arrays.insert(end, command, |other| {
             let other = &reads[other as usize];
-            (start, trigger) < (other.array_start, other.trigger)
+            (start, trigger) < (other.array.start, other.array.trigger)
         });
     }
 
@@ -268,9 +277,9 @@ impl ReadPlan {
         let read = &mut self.reads[command as usize];
         debug_assert_eq!(read.stage, Stage::Array);
         read.stage = Stage::Transfer;
-        read.rank = rank;
+        read.array.rank = rank;
         read.transfer = transfer;
-        let (next, array_end) = (read.next, read.array_end);
+        let (next, array_end) = (read.next, read.array.end);
         let die = &mut self.dies[read.op.die.index()];
         die.free = transfer.end;
         die.array_end = array_end;
@@ -457,9 +466,9 @@ impl PageMapDevice {
             let completed = end + stops + self.attachment.chain.completion;
             let read = &mut self.plan.reads[command as usize];
             read.stage = Stage::Link;
-            read.link_before = before;
-            read.link_end = end;
-            read.completed = completed;
+            read.link.before = before;
+            read.link.end = end;
+            read.link.completed = completed;
             self.plan.completions.insert(completed, command, |_| false);
         }
         debug_assert!(horizon > self.plan.horizon, "a plan makes no progress");

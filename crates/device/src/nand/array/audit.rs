@@ -168,7 +168,7 @@ impl Array {
             places.queue(die.normal, number, false)?;
             places.put_of_die(die.array, number, Place::InArray)?;
             let staged = places.put_of_die(die.staged, number, Place::Staged)?;
-            let suspended = places.put_of_die(die.suspended, number, Place::Suspended)?;
+            let suspended = places.put_of_die(die.suspended.op, number, Place::Suspended)?;
             ensure!(
                 staged != Some(OpClass::Read) && suspended != Some(OpClass::Read),
                 "a read is staged or suspended in die {number}"
@@ -219,15 +219,15 @@ impl Array {
             "the page register of die {number} is never free"
         );
         check_near("the end of an array operation", die.bus_until, now)?;
-        check_near("the rest of a suspended operation", die.suspended_left, now)?;
+        check_near("the rest of a suspended operation", die.suspended.left, now)?;
         if die.array != NONE {
             check_near("the end of an array operation", die.array_until, now)?;
             ensure!(die.array_until >= now, "die {number} was to end before");
         }
         ensure!(
-            die.suspends <= SUSPENDS_MAX && die.overtakes <= OVERTAKES_MAX + SUSPENDS_MAX,
+            die.suspended.count <= SUSPENDS_MAX && die.overtakes <= OVERTAKES_MAX + SUSPENDS_MAX,
             "die {number} was suspended {} times and overtaken {} times",
-            die.suspends,
+            die.suspended.count,
             die.overtakes
         );
         check_near("the first read of a die", die.reads_from, now)?;
@@ -241,7 +241,7 @@ impl Array {
                 && (!reads_wait || die.overtakes >= OVERTAKES_MAX)
         };
         ensure!(
-            !idle || (die.suspended == NONE && comes),
+            !idle || (die.suspended.op == NONE && comes),
             "die {number} is idle and has work"
         );
         Ok(())
@@ -331,7 +331,7 @@ impl Array {
         let drawing = self
             .dies
             .iter()
-            .map(|(_, die)| u32::from(draws(die.array)) + u32::from(draws(die.suspended)));
+            .map(|(_, die)| u32::from(draws(die.array)) + u32::from(draws(die.suspended.op)));
         let drawing: u32 = drawing.sum();
         ensure!(
             drawing == self.active_dies,

@@ -78,7 +78,7 @@ impl Array {
     /// fewer than `most` have.
     fn next_on_planes(&mut self, die: Die, most: u32) -> Option<u32> {
         let d = &self.dies[die];
-        let holds = d.staged != NONE || d.suspended != NONE;
+        let holds = d.staged != NONE || d.suspended.op != NONE;
         let work_waits = holds || d.normal.head != NONE;
         if !work_waits || d.overtakes < most {
             if let Some(index) = self.take_urgent(die) {

@@ -9,8 +9,8 @@ impl Array {
         let d = &self.dies[die];
         self.times.suspend.is_some()
             && d.array != NONE
-            && d.suspended == NONE
-            && d.suspends < SUSPENDS_MAX
+            && d.suspended.op == NONE
+            && d.suspended.count < SUSPENDS_MAX
             && d.array_until.saturating_sub(now) >= self.times.suspend_threshold
             && self.slots[d.array as usize].op.class != OpClass::Read
     }
@@ -23,10 +23,13 @@ impl Array {
     /// Suspends the program or erase of a die; returns the time that takes.
     pub(super) fn take_suspended(&mut self, die: Die, now: Nanos) -> Nanos {
         let d = &mut self.dies[die];
-        debug_assert_eq!(d.suspended, NONE, "two operations of a die are suspended");
-        d.suspended = d.array;
-        d.suspended_left = d.array_until.saturating_sub(now);
-        d.suspends += 1;
+        debug_assert_eq!(
+            d.suspended.op, NONE,
+            "two operations of a die are suspended"
+        );
+        d.suspended.op = d.array;
+        d.suspended.left = d.array_until.saturating_sub(now);
+        d.suspended.count += 1;
         d.overtakes += 1;
         d.array = NONE;
         self.times.suspend.unwrap_or(Nanos::ZERO)
@@ -35,10 +38,10 @@ impl Array {
     pub(super) fn resume(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
         let lead = self.times.suspend.unwrap_or(Nanos::ZERO);
         let d = &mut self.dies[die];
-        let index = std::mem::replace(&mut d.suspended, NONE);
+        let index = std::mem::replace(&mut d.suspended.op, NONE);
         debug_assert_ne!(index, NONE, "nothing is suspended");
         d.overtakes = 0;
-        let until = now + lead + d.suspended_left;
+        let until = now + lead + d.suspended.left;
         self.occupy(die, index, until, events);
     }
 }

@@ -34,9 +34,9 @@ impl Map {
     /// Whether two maps are of cards with the same profile.
     fn is_like(&self, other: &Map) -> bool {
         let own = |m: &Map| {
-            let limits = (m.data_open_most, m.states_most, m.deferred_max);
-            let small = (m.small_up_to, m.cluster_pages);
-            let wear = (m.wear_spread, m.wear_batch, m.refresh_reads);
+            let limits = (m.data_open_most, m.states.most, m.deferred.most);
+            let small = (m.clusters.up_to, m.clusters.pages);
+            let wear = (m.wear.spread, m.wear.batch, m.wear.refresh_reads);
             (m.blocks_of_au, m.data_policy, limits, small, wear)
         };
         self.geometry == other.geometry
@@ -51,8 +51,8 @@ impl Map {
         let aus = self.geometry.logical_aus;
         let named = self
             .open_aus()
-            .chain(self.states.iter().copied())
-            .chain(self.deferred.iter().map(|merge| merge.au));
+            .chain(self.states.aus.iter().copied())
+            .chain(self.deferred.merges.iter().map(|merge| merge.au));
         for au in named {
             ensure!(au < aus, "AU {au} is not one of the {aus}");
         }
@@ -61,12 +61,12 @@ impl Map {
         ensure!(
             fat <= fat_most
                 && self.open.len() - fat <= self.data_open_most as usize
-                && self.states.len() <= self.states_most
-                && self.deferred.len() <= self.deferred_max as usize,
+                && self.states.aus.len() <= self.states.most
+                && self.deferred.merges.len() <= self.deferred.most as usize,
             "{} AUs are open, {} states are in RAM and {} merges put off",
             self.open.len(),
-            self.states.len(),
-            self.deferred.len()
+            self.states.aus.len(),
+            self.deferred.merges.len()
         );
         // Superblocks are counted beside pages.
         let g = &self.geometry;
@@ -74,7 +74,7 @@ impl Map {
             .au_pages
             .saturating_add(g.au_superblocks)
             .saturating_mul(2);
-        for merge in &self.deferred {
+        for merge in &self.deferred.merges {
             merge.ops.audit(most)?;
             ensure!(
                 merge.at_once <= most,
@@ -89,10 +89,10 @@ impl Map {
             self.uses
         );
         ensure!(
-            self.cluster_au_used <= self.geometry.au_pages
-                && (self.cluster_au.is_none() || self.small_up_to > 0),
+            self.clusters.used <= self.geometry.au_pages
+                && (self.clusters.au.is_none() || self.clusters.up_to > 0),
             "{} pages of an AU hold clusters",
-            self.cluster_au_used
+            self.clusters.used
         );
         check_sum("uses", self.uses)
     }
@@ -123,7 +123,7 @@ impl Map {
         let held = self.table.iter().filter(|p| **p != UNMAPPED);
         let fresh = self.open.iter().map(|(_, fresh)| fresh);
         let log = self.shared_log.iter().flat_map(SharedLog::blocks);
-        for physical in held.chain(fresh).chain(&self.cluster_au).chain(log) {
+        for physical in held.chain(fresh).chain(&self.clusters.au).chain(log) {
             let count = owners.get_mut(*physical as usize);
             ensure!(
                 count.is_some() && !self.physical.is_out_of_use(*physical),

@@ -117,8 +117,9 @@ impl Map {
     /// Whether an AU has data in a log of which a block was read so often that it must be rewritten.
     pub(in crate::ftl::au_map) fn is_shared_log_worn_by_reads(&self, au: u32) -> bool {
         let log = self.shared_log.as_ref().filter(|log| log.shares(au));
-        let worn = |block: &u32| self.physical.reads.most(*block as usize) >= self.refresh_reads;
-        self.refresh_reads > 0 && log.is_some_and(|log| log.blocks.iter().any(worn))
+        let worn =
+            |block: &u32| self.physical.reads.most(*block as usize) >= self.wear.refresh_reads;
+        self.wear.refresh_reads > 0 && log.is_some_and(|log| log.blocks.iter().any(worn))
     }
 
     fn first_sharer(&self) -> Option<(u32, u32)> {

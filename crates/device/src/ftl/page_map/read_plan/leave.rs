@@ -90,15 +90,15 @@ impl PageMapDevice {
 
     /// Takes bookings of channels and link back that had not been made.
     fn take_bookings_back(&mut self, reads: &mut [(u32, PlannedRead)], settled: Settled) {
-        reads.sort_by_key(|(_, read)| (read.transfer.end, read.rank));
+        reads.sort_by_key(|(_, read)| (read.transfer.end, read.array.rank));
         for (_, read) in reads.iter().rev().filter(|r| r.1.stage == Stage::Link) {
-            if !settled.has_happened(read.transfer.end, read.array_end) {
-                self.link.take_back_to(read.link_before);
+            if !settled.has_happened(read.transfer.end, read.array.end) {
+                self.link.take_back_to(read.link.before);
             }
         }
-        reads.sort_by_key(|(_, read)| read.rank);
+        reads.sort_by_key(|(_, read)| read.array.rank);
         for (_, read) in reads.iter().rev().filter(|r| r.1.stage >= Stage::Transfer) {
-            if !settled.has_happened(read.array_end, read.array_start) {
+            if !settled.has_happened(read.array.end, read.array.start) {
                 self.array.take_back(read.op.die, &read.transfer);
             }
         }
@@ -108,11 +108,11 @@ impl PageMapDevice {
     /// the link; returns the event that it waits for.
     fn put_back(&mut self, command: u32, read: &PlannedRead, settled: Settled) -> Option<Planned> {
         let is_sent =
-            read.stage == Stage::Link && settled.has_happened(read.transfer.end, read.array_end);
+            read.stage == Stage::Link && settled.has_happened(read.transfer.end, read.array.end);
         let is_transferring =
-            read.stage >= Stage::Transfer && settled.has_happened(read.array_end, read.array_start);
+            read.stage >= Stage::Transfer && settled.has_happened(read.array.end, read.array.start);
         let is_reading = read.stage >= Stage::Array
-            && settled.has_happened(read.array_start, read.trigger.planned_at);
+            && settled.has_happened(read.array.start, read.array.trigger.planned_at);
         self.commands[command].waits = u32::from(!is_sent);
         let up_to = match (is_sent, is_transferring, is_reading) {
             (true, ..) => Stage::Link,
@@ -123,12 +123,12 @@ impl PageMapDevice {
         self.count_read(read, up_to);
         match up_to {
             Stage::Link => {
-                self.commands[command].link_done = read.link_end;
+                self.commands[command].link_done = read.link.end;
                 Some(Planned {
-                    at: read.completed,
+                    at: read.link.completed,
                     planned_at: read.transfer.end,
                     kind: 0,
-                    order: by_number(read.rank),
+                    order: by_number(read.array.rank),
                     event: Event::Complete(command),
                 })
             }
@@ -136,19 +136,19 @@ impl PageMapDevice {
                 let slot = self.array.adopt_transferring(read.op);
                 Some(Planned {
                     at: read.transfer.end,
-                    planned_at: read.array_end,
+                    planned_at: read.array.end,
                     kind: 1,
-                    order: by_number(read.rank),
+                    order: by_number(read.array.rank),
                     event: Event::Bus(slot),
                 })
             }
             Stage::Array => {
-                self.array.adopt_reading(read.op, read.array_end);
+                self.array.adopt_reading(read.op, read.array.end);
                 Some(Planned {
-                    at: read.array_end,
-                    planned_at: read.array_start,
+                    at: read.array.end,
+                    planned_at: read.array.start,
                     kind: 2,
-                    order: read.trigger,
+                    order: read.array.trigger,
                     event: Event::Array(read.op.die),
                 })
             }

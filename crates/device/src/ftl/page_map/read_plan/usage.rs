@@ -22,8 +22,8 @@ impl PlannedRead {
     pub(super) fn reached(&self, before: Nanos) -> Stage {
         let steps = [
             (Stage::Link, self.transfer.end),
-            (Stage::Transfer, self.array_end),
-            (Stage::Array, self.array_start),
+            (Stage::Transfer, self.array.end),
+            (Stage::Array, self.array.start),
         ];
         let reached = |(stage, at): &(Stage, Nanos)| self.stage >= *stage && *at < before;
         steps.into_iter().find(reached).map_or(Stage::None, |s| s.0)
