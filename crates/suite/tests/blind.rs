@@ -108,7 +108,11 @@ fn a_unit_that_reads_do_not_show_is_told_by_writes() {
     let mut pairs = library_pairs().unwrap().into_iter();
     let drawn = pairs.find(|d| card(d) && on(d)).unwrap();
     let tried = try_drawn(drawn, 1, &|| false).unwrap().unwrap();
-    let judged = tried.judged.iter().find(|j| j.question == Question::Unit).unwrap();
+    let judged = tried
+        .judged
+        .iter()
+        .find(|j| j.question == Question::Unit)
+        .unwrap();
     assert!(judged.visible);
     let finding = tried.report.finding(Question::Unit).unwrap();
     assert_eq!(judged.outcome, Outcome::Right, "{finding:?}");
@@ -124,7 +128,11 @@ fn a_unit_is_placed_to_the_sector_where_no_page_shows() {
     let tried = try_out(36, 201, &|| false).unwrap().unwrap();
     assert_eq!(tried.drawn.begin, 63 * 512);
     assert_eq!(tried.report.finding(Question::Page).unwrap().value, None);
-    let judged = tried.judged.iter().find(|j| j.question == Question::Offset).unwrap();
+    let judged = tried
+        .judged
+        .iter()
+        .find(|j| j.question == Question::Offset)
+        .unwrap();
     let finding = tried.report.finding(Question::Offset).unwrap();
     assert_eq!(judged.outcome, Outcome::Right, "{finding:?}");
 }

@@ -338,10 +338,10 @@ mod tests {
             "Allocation unit 4 MiB, page 16 KiB, open allocation units 6; cannot tell: write buffer."
         );
         document.steps[0].conclusions = vec![
-            conclusion("slot.align.page", "64 KiB"),
-            conclusion("slot.align.allocation-unit", "8 MiB"),
-            conclusion("slot.open-au.linear", "2"),
-            conclusion("slot.open-au.random", "none"),
+            told("slot.align.page", "64 KiB"),
+            told("slot.align.allocation-unit", "8 MiB"),
+            told("slot.open-au.linear", "2"),
+            told("slot.open-au.random", "none"),
         ];
         assert_eq!(
             of(&document, &[]).paragraphs[0].text,
