@@ -36,7 +36,7 @@ impl Attachment {
     /// The best link that device and host have in common.
     ///
     /// # Errors
-    /// [`AttachError`] if there is none.
+    /// [`AttachError`] if they have no link in common.
     pub(crate) fn new(profile: &Profile, host: &HostProfile) -> Result<Self, AttachError> {
         let links: Vec<&str> = profile.interface.iter().map(|i| i.link.as_str()).collect();
         let (index, mut chain) = host.attach(&links)?;

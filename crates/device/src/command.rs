@@ -140,7 +140,7 @@ impl Completion {
     }
 }
 
-/// Appends what is done to the completions of the caller; copies nothing if there are none yet.
+/// Appends the completions `done` to those of the caller; exchanges the lists if the caller's is empty.
 #[inline]
 pub(crate) fn hand_over(done: &mut Vec<Completion>, completions: &mut Vec<Completion>) {
     if completions.is_empty() {

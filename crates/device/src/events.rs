@@ -75,7 +75,7 @@ pub(crate) struct EventQueue {
     sequence: u64,
     /// Time of the first event of the ring and beyond.
     next: u64,
-    /// An event before all of these, and its time, [`NEVER`] if there is none.
+    /// An event that is kept aside because it is the earliest, and its time; the time is [`NEVER`] without such an event.
     first: Event,
     first_at: u64,
 }

@@ -95,7 +95,7 @@ impl Reliability {
         }
     }
 
-    /// Error rate of a page relative to the mean of its word line; of the worst one if `page` is none.
+    /// Error rate of a page relative to the mean of its word line; without `page`, that of the worst page.
     fn page_factor(&self, block: &Superblock, page: Option<u32>) -> f64 {
         match (&self.section.page_rber, page) {
             (Some(pages), Some(page)) if !block.slc => {

@@ -292,7 +292,7 @@ impl Array {
                 self.release_power(now, events);
                 self.dies[d].suspended.count = 0;
                 let finished = self.finish(index);
-                // Where it had queued for power as well, it has begun already.
+                // A die that was in the queue for power has begun already.
                 if self.is_idle(d) {
                     self.start_next(d, now, events);
                 }
@@ -495,7 +495,7 @@ impl Array {
         events.push(until, Event::Array(die));
     }
 
-    /// Time of so many bytes in so many pages on a channel.
+    /// Time of a transfer of `bytes` in `pages` on a channel.
     #[inline]
     pub(crate) fn transfer_time(&self, bytes: u32, pages: u32) -> Nanos {
         let data_ns = (u64::from(bytes) * self.times.picos_per_byte + 500) / 1000;

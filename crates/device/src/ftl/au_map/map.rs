@@ -237,7 +237,7 @@ impl Map {
     }
 
     /// Rewrites a cluster: its pages go to the AU that clusters are written to, which is erased when it is full.
-    /// What it still holds is taken to have been rewritten as part of later clusters.
+    /// All its pages count as rewritten in later clusters by then.
     fn write_cluster(
         &mut self,
         context: &mut MapContext,

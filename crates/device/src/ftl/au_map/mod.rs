@@ -88,7 +88,7 @@ pub(crate) struct AuMapDevice {
     recent: Recent,
 }
 
-/// What was computed last, for commands that are like the one before. It is no state.
+/// Last computed times, kept for commands like the one before. They are not part of the state.
 #[derive(Clone, Debug, Default)]
 struct Recent {
     link: RecentLinkTime,

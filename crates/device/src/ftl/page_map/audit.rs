@@ -18,7 +18,7 @@ use crate::nand::{ArrayTimes, FlashOp, OpClass, Owner};
 use crate::profile;
 use std::collections::BTreeSet;
 
-/// What is under way for one command.
+/// Operations and events under way for one command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Waits {
     firmware: u32,
@@ -35,7 +35,7 @@ struct Waits {
     durable: u32,
 }
 
-/// What the queues hold, by whom it is for.
+/// Contents of the queues by owner.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Census {
     waits: Vec<Waits>,
@@ -167,7 +167,7 @@ impl PageMapDevice {
         self.audit_buffer(&census)
     }
 
-    /// What the queues of events and flash operations hold.
+    /// Counts the events and the flash operations by owner.
     fn census(&self, live: &[FlashOp]) -> Checked<Census> {
         let superblocks = self.log.blocks.len() as usize;
         let mut census = Census {
@@ -447,7 +447,7 @@ impl PageMapDevice {
             + u64::from(self.writes.buffer.in_transit())
             + jobs
             + self.writes.programs.held();
-        // Those of programs under way may have been given back at their transfer.
+        // A program under way may have given its places back after its transfer.
         let most = least + census.programmed_units;
         check_sum("units in the write buffer", most)?;
         ensure!(

@@ -86,7 +86,7 @@ impl PageMapDevice {
         }
     }
 
-    /// Time that firmware takes for a command of so many units.
+    /// Firmware time of a command of `units` mapping units.
     #[inline]
     pub(super) fn firmware_time(&mut self, kind: CommandKind, units: u32) -> Nanos {
         let us = match kind {

@@ -85,7 +85,7 @@ pub(crate) enum Cause {
 /// A run of mapping units in one page across planes: one array read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageRun {
-    /// Where its first unit is.
+    /// Place of its first unit.
     pub(crate) first: Ppn,
     pub(crate) superblock: SuperblockId,
     pub(crate) program: ProgramId,

@@ -22,7 +22,7 @@ impl Lpn {
         self.0.checked_add(units).map(Lpn)
     }
 
-    /// So many units from this one on.
+    /// `count` units, beginning with this one.
     #[inline]
     pub(crate) fn and_next(self, count: u32) -> impl Iterator<Item = Lpn> + Clone + use<> {
         (self.0..self.0 + count).map(Lpn)

@@ -106,7 +106,8 @@ impl Map {
         true
     }
 
-    /// Points a logical unit at a new place, which [`Map::mark_valid`] must be told of; returns the old one.
+    /// Points a logical unit at a new place, and returns the old one. The caller marks the new place as valid
+    /// ([`Map::mark_valid`]).
     #[inline]
     pub(crate) fn point(&mut self, logical: Lpn, ppn: Ppn) -> Ppn {
         let slot = self.forward.slot(logical.index());
@@ -247,8 +248,8 @@ impl Map {
         (end.min(Ppn(at)), most - left)
     }
 
-    /// Points the owners of the units that were taken last at the places from `to`, which
-    /// [`Map::mark_valid`] must be told of.
+    /// Points the owners of the units that were taken last at the places from `to`. The caller marks these places as
+    /// valid ([`Map::mark_valid`]).
     pub(crate) fn move_taken(&mut self, to: Ppn) {
         let places = self.owners.iter().zip(to.0..);
         let places = places.map(|(owner, at)| (*owner as usize, Ppn(at).complement()));

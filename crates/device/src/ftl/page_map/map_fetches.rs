@@ -7,7 +7,7 @@ use crate::profile::schema::FtlSection;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Who waits for a page of the map.
+/// An operation that waits for a page of the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum MapWaiter {
     /// A read that cannot find its data.

@@ -122,7 +122,7 @@ pub(crate) struct PageMapDevice {
     scratch: Scratch,
     #[serde(skip)]
     recent: RecentTimes,
-    /// Given up before the device is saved.
+    /// Turned back into events before the device is saved.
     #[serde(skip)]
     plan: ReadPlan,
 }
@@ -216,7 +216,7 @@ impl PageMapDevice {
     }
 
     /// Moves the device to another host (takes the card out of one reader and puts it into another).
-    /// What is outstanding completes first; the device is powered off and on.
+    /// Outstanding commands complete first; the device is powered off and on.
     ///
     /// # Errors
     /// [`AttachError`] if host and device have no link in common.

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// The packed command that is under way.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct PackedWrites {
-    /// Writes in it; 0 while there is none.
+    /// Number of its writes; 0 without a packed command.
     members: u32,
     /// Those that are done and wait for the others.
     done: Vec<u32>,

@@ -343,8 +343,8 @@ impl PageMapDevice {
         self.plan.horizon = self.schedule.now();
     }
 
-    /// As [`PageMapDevice::advance`], while reads are planned. `None` if the plan was given up on the way, at the
-    /// present time, or there is none any more.
+    /// As [`PageMapDevice::advance`], while reads are planned. `None` if no read is planned at the start, or the plan
+    /// was given up on the way, at the present time.
     pub(super) fn advance_plan(
         &mut self,
         until: Nanos,

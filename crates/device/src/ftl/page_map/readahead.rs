@@ -96,7 +96,7 @@ impl ReadAhead {
         }
     }
 
-    /// What of a read that arrives is in the buffer. Segments before its end are dropped.
+    /// The parts of an arriving read that are in the buffer or on their way. Segments before its end are dropped.
     pub(crate) fn take(&mut self, read: &ReadRange) -> Covered {
         if self.window == 0 {
             return Covered::default();

@@ -262,8 +262,8 @@ impl PageMapDevice {
         });
     }
 
-    /// Array reads that a run in its final place takes now: none while the write buffer has its data.
-    /// What is being moved is read where it was, until the program at its new place is done.
+    /// Adds the array reads that a run in its final place takes now: none while the write buffer has its data. A unit that
+    /// is being moved is read at its old place until the program at its new place is done.
     #[inline(always)]
     pub(super) fn resolve(&self, run: PageRun, runs: &mut Vec<(Option<PageRun>, u32)>) {
         if self.is_settled(&run) {
@@ -312,7 +312,7 @@ impl PageMapDevice {
         block.programs_pending == 0 && block.state != State::Open
     }
 
-    /// Where a unit is in the flash now; `None` while the write buffer has it.
+    /// Present place of a unit in the flash; `None` while the write buffer has it.
     fn unit_place(&self, ppn: Ppn) -> Option<Ppn> {
         let mut at = ppn;
         // A source may be the target of a move that is not over either; no more of them than jobs.

@@ -20,7 +20,7 @@ impl PageMapDevice {
         Payload::of(kind, || self.identity(), || self.health())
     }
 
-    /// What the device says it is.
+    /// Answer to the identify command.
     pub(crate) fn identity(&self) -> Identity {
         Identity::of(
             &self.profile.device,

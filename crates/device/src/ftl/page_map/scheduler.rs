@@ -184,9 +184,9 @@ impl PageMapDevice {
         }
     }
 
-    /// Writes wait for room, and nothing under way can make it. Relocation takes its turn
-    /// whatever credit the host has left; if it has nothing to do or makes no room, the host takes
-    /// the space that is left; if there is none, the device has reached its end of life.
+    /// Ends a stall: writes wait for room, and nothing under way can make it. Relocation takes its turn
+    /// whatever credit the host has left. If it makes no room, the host takes the space that is left. If no space is
+    /// left, the device has reached its end of life.
     fn end_stall(&mut self) {
         if self.log.is_read_only() {
             return self.refuse_waiting();

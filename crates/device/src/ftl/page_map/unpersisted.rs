@@ -40,9 +40,8 @@ struct Program {
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnpersistedWrites {
     pub(super) numbers: Numbers,
-    /// In order of the log.
-    /// Gone from it is what is safe: what was programmed at the last completed flush, or shares its
-    /// word line with nothing to come.
+    /// Pieces that a power cut would destroy, in order of the log. Those are removed that were programmed before the last
+    /// completed flush, or whose word line is complete.
     pieces: VecDeque<Piece>,
 }
 
@@ -103,8 +102,8 @@ impl PageMapDevice {
         }
     }
 
-    /// A part of a write has joined a unit that is in the buffer already: it goes with its program, and
-    /// takes no room there.
+    /// A part of a write has joined a unit that is in the buffer already. It is programmed with that unit and takes no
+    /// place of its own.
     pub(super) fn note_merged(&mut self, index: u32, unit: Lpn) {
         let place = self.log.program_of(unit);
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
@@ -244,7 +243,7 @@ impl PageMapDevice {
                 p.request.command.lba.0,
                 p.request.command.lba.0 + u64::from(p.request.command.sectors),
             );
-            // What has not come over the link, or was refused.
+            // The sectors that have not come over the link, or the whole command if it was refused.
             let arrived = p.units - p.to_arrive.min(p.units);
             let from = if p.request.status == Status::Ok {
                 (u64::from(p.first + arrived) * per_unit).max(begin)

@@ -81,7 +81,7 @@ impl Victims {
         (valid != NONE).then_some(valid)
     }
 
-    /// Checks that there is an entry per superblock of so many units, and that the changes are in order.
+    /// Checks that each of the superblocks has an entry of at most `units`, and that the changes are in order.
     pub(crate) fn audit(&self, superblocks: u32, units: u32) -> Checked {
         ensure!(
             self.entries.len() == superblocks as usize,

@@ -27,14 +27,14 @@ pub(in crate::ftl::page_map) struct JobFlow {
     pub(in crate::ftl::page_map) idle_timers: u32,
 }
 
-/// What all jobs hold.
+/// Superblocks, program units and sources of all jobs.
 #[derive(Clone, Debug, Default)]
 pub(in crate::ftl::page_map) struct JobState {
     /// Superblocks that they have emptied.
     pub(in crate::ftl::page_map) emptied: Vec<SuperblockId>,
     /// Programs that they gather.
     pub(in crate::ftl::page_map) units: Vec<ProgramUnit>,
-    /// Where the data for these is.
+    /// Places of the data of these programs.
     pub(in crate::ftl::page_map) sources: Vec<Ppn>,
 }
 

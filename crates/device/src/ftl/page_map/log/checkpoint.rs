@@ -18,7 +18,7 @@ pub(super) struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Of a map of so many pages, which a journal of so many pages passes in one round.
+    /// `pages` of the map, which are passed in one round of `journal` pages.
     pub(super) fn new(pages: u32, journal: u32) -> Self {
         Checkpoint {
             changed: vec![0; pages.div_ceil(64) as usize],

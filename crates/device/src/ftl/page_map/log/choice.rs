@@ -91,7 +91,7 @@ impl Log {
         self.needs_relocation()
     }
 
-    /// What a host unit takes from the free space, in native units.
+    /// Free space that a unit of the host takes, in native units.
     pub(crate) fn cost_of_host_unit(&self) -> u64 {
         let slc = self.streams.of_data().any(|s| s.slc);
         let data = u64::from(if slc {

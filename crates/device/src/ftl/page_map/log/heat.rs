@@ -158,8 +158,8 @@ mod tests {
     use crate::random::Random;
     use nandscope_units::Nanos;
 
-    /// What relocation moves goes to the pool of most of its victim, and a superblock takes data of one pool only, until
-    /// it is erased.
+    /// Moved units go to the pool of most units of their victim, and a superblock takes data of one pool only until it is
+    /// erased.
     #[test]
     fn moved_data_is_in_the_pool_that_its_heat_says() {
         let size = Small {

@@ -17,7 +17,7 @@ pub(super) struct SlcPolicy {
     pub(super) reserve: u32,
 }
 
-/// Where the pages of the map are, and how many of them fit into which memory.
+/// Place of the pages of the map, and how many pages each memory has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct MapLayout {
     /// Logical unit of the first page.
@@ -37,7 +37,7 @@ pub(super) struct MapLayout {
     pub(super) near_slots: Option<u32>,
 }
 
-/// Where the pages of the map's journal are.
+/// Place and size of the map's journal.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct JournalLayout {
     /// Logical unit of the first page.
@@ -56,7 +56,7 @@ pub(super) struct CollectionLimits {
     pub(super) policy: VictimPolicy,
     /// Collection starts at this many.
     pub(super) start: u32,
-    /// This many of them may be taken by journal and checkpoint at once.
+    /// Free superblocks that journal and checkpoint may take at once.
     pub(super) checkpoint_burst: u32,
     /// Up to this many, collection continues in idle time.
     pub(super) idle_free: u32,

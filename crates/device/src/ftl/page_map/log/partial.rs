@@ -14,7 +14,7 @@ struct Partial {
     logical: Lpn,
     /// Place where it will be programmed.
     ppn: Ppn,
-    /// Place of its old data; `None` if there is none or the buffer has it.
+    /// Place of its old data; `None` if the unit was never written or the buffer has its data.
     old: Option<Ppn>,
     /// Sectors of the unit that have come: one range, which grows at its ends.
     from: u32,

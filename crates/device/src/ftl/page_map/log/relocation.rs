@@ -251,7 +251,7 @@ mod tests {
         let mut full = Vec::new();
         let written = geometry.native.superblock_units;
         log.write(Lpn(0), written, Nanos::ZERO, &mut full);
-        // What is left in the first superblock: a unit of the first page, and one of its sister.
+        // The first superblock keeps a unit of its first page, and one of the page on the other plane.
         for unit in (1..per_page).chain(per_page + 1..written / 2) {
             log.write(Lpn(unit), 1, Nanos::ZERO, &mut full);
         }

@@ -41,7 +41,7 @@ impl MapWindow {
         self.cache.is_none()
     }
 
-    /// Whether a page is in the window. If the whole map is loaded, there is none.
+    /// Whether a page is in the window; false for all pages if the whole map is loaded.
     pub(super) fn holds(&self, page: u32) -> bool {
         self.cache.as_ref().is_some_and(|cache| cache.holds(page))
     }

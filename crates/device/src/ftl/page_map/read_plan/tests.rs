@@ -171,7 +171,7 @@ fn compare(seed: u64) -> u32 {
             while open > 0 {
                 open -= pair.advance(Nanos::MAX);
             }
-            // What follows writes is over.
+            // Lets the work end that writes have caused.
             while pair.plain.next_event().is_some() {
                 pair.advance(Nanos::MAX);
             }

@@ -7,7 +7,7 @@ use crate::ftl::page_map::PageMapDevice;
 use crate::nand::Owner;
 use nandscope_units::Nanos;
 
-/// What reads under way have used and nobody has counted.
+/// Use of arrays, channels and link by reads under way that is not counted yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::ftl::page_map) struct Uncounted {
     pub(in crate::ftl::page_map) page_reads: u64,
@@ -80,7 +80,7 @@ impl PageMapDevice {
         }
     }
 
-    /// What planned reads have used up to the present and is not counted.
+    /// Use by planned reads up to the present that is not counted yet.
     pub(in crate::ftl::page_map) fn uncounted(&self) -> Uncounted {
         let mut sum = Uncounted::default();
         if !self.plan.is_active() {

@@ -51,7 +51,7 @@ impl PageMapDevice {
     }
 
     /// Closes the program unit that is being filled if a command waits for it and no data is on its way.
-    /// What waits for room in the buffer is not: that room may be what the unit takes.
+    /// A write that waits for room in the buffer does not count, because the unit may take that room.
     pub(in crate::ftl::page_map) fn close_awaited_unit(&mut self) {
         let next = self.writes.programs.next_sequence();
         let last = self.writes.durable_waiters.back();

@@ -94,7 +94,7 @@ impl PageMapDevice {
         merges
     }
 
-    /// What parts of gathered units need is read before it is erased.
+    /// Reads the old data that parts of gathered units need, before its superblock is erased.
     pub(in crate::ftl::page_map) fn merge_before_erase(&mut self, superblock: SuperblockId) {
         let mut reads = std::mem::take(&mut self.scratch.merges);
         self.log.merges_before_erase(superblock, &mut reads);
