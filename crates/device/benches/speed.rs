@@ -14,7 +14,7 @@ use std::time::Instant;
 /// Sectors of 4 KiB and of 128 KiB.
 const SMALL: u32 = 8;
 const LARGE: u32 = 256;
-/// How many commands ahead the device is told of, as by the runner.
+/// Commands of look-ahead with which the device prefetches, as in the runner.
 const AHEAD: u64 = 4;
 const WRITE: CommandKind = CommandKind::Write { fua: false };
 

@@ -279,7 +279,7 @@ mod tests {
                 }
             }
             copies.push((table, list));
-            // What is written to one copy is in no other.
+            // A write to one copy changes no other.
             for (table, list) in copies {
                 assert_eq!(table.len(), len);
                 assert!(table.iter().eq(list), "{len} numbers, shared at {share}");

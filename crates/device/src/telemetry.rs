@@ -94,7 +94,7 @@ impl Counters {
         }
     }
 
-    /// What was added since `before`, an earlier reading of the same device. States (SLC use and limit, free space) stay those of
+    /// Increase since `before`, an earlier reading of the same device. States (SLC use and limit, free space) stay those of
     /// this reading. The expression names every field, so that a new one cannot be forgotten.
     pub fn since(&self, before: &Counters) -> Counters {
         let count = |now: u64, before: u64| now.saturating_sub(before);

@@ -1,5 +1,5 @@
-//! Write amplification as theory gives it for uniform random writes over one open block, for tests and validation
-//! to hold the model against. The model itself uses none of it.
+//! Write amplification by theory for uniform random writes over one open block. Tests and validation compare the
+//! model with it; the model does not use it.
 //!
 //! α is the number of pages that hold data per logical page, b the pages of a block, x = 1/WA. The formulas are those
 //! of Desnoyers, "Analytic Models of SSD Write Performance", ACM Transactions on Storage 10 (2014).

@@ -19,8 +19,8 @@ const MOST_ERASES: u32 = 1 << 30;
 /// A cycle of the native mode, as wear is counted.
 pub(crate) const NATIVE_CYCLE: u64 = 1 << 16;
 
-/// What an erase cycle uses up of a block's life, by the mode that the block was used in: each mode's rated
-/// cycles use up all of it (Miner's rule).
+/// Wear of an erase cycle by the mode that the block was used in: the rated cycles of each mode use up the life of a
+/// block (Miner's rule).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WearPerErase {
     slc: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Superblock {
     pub(crate) valid: u32,
     /// Erase cycles.
     pub(crate) erases: u32,
-    /// What they used up of its life: cycles of the native mode, in 65,536ths; see [`WearPerErase`].
+    /// Wear by these cycles: cycles of the native mode, in 65,536ths; see [`WearPerErase`].
     pub(crate) wear: u64,
     /// Programs that are not done yet.
     pub(crate) programs_pending: u32,
@@ -66,7 +66,7 @@ pub(crate) struct Superblock {
     pub(crate) closed_order: u64,
     /// When it was opened: its oldest data was programmed then.
     pub(crate) opened_at: Nanos,
-    /// Until so many reads of one of its blocks and this time no read needs a look at the error rate.
+    /// Reads of one of its blocks below which a read needs no look at the error rate, before `safe_until`.
     pub(crate) safe_reads: u32,
     /// See `safe_reads`.
     pub(crate) safe_until: Nanos,
@@ -109,7 +109,7 @@ impl Superblock {
     }
 }
 
-/// What a page read did to the blocks that hold the pages.
+/// Disturbance of the blocks of a page read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Disturbed {
     /// Reads since the erase of the block that was read most.

@@ -209,8 +209,8 @@ mod tests {
         assert_eq!(channel.end_program(1, Nanos(570)), Some(Nanos(640)));
     }
 
-    /// Whatever comes: no two transfers at once, no gap while one waits, reads wait for a page and what reads
-    /// are before them.
+    /// For any sequence: no two transfers at once, no gap while one waits, and reads wait for a program's page and for
+    /// earlier reads only.
     #[test]
     fn the_channel_carries_everything_once_and_rests_only_when_nothing_waits() {
         let mut random = Random::new(3);

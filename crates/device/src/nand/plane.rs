@@ -63,7 +63,7 @@ impl PlaneSet {
         self.0.count_ones()
     }
 
-    /// Whether there are none.
+    /// Whether the set has no plane.
     #[inline]
     pub(crate) const fn is_empty(self) -> bool {
         self.0 == 0

@@ -67,8 +67,7 @@ impl IdleStates {
         self.0.iter().rev().find(|state| state.reached() <= idle)
     }
 
-    /// What a command waits that arrives after so long an idle time: the rest of an entry that has begun, and the
-    /// exit.
+    /// Wait of a command that arrives after an idle time: the rest of an entry that has begun, and the exit.
     pub(crate) fn wake_time(&self, idle: Nanos) -> Nanos {
         let entered = self.0.iter().rev().find(|state| state.after <= idle);
         entered.map_or(Nanos::ZERO, |state| {

@@ -6,7 +6,7 @@ use memmap2::MmapMut;
 /// Bytes of a huge page.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// What a table is of.
+/// A number in a table.
 pub(crate) trait Number: Pod {
     /// The number whose bytes are those of this one, the lowest first.
     fn to_le(self) -> Self;
@@ -69,7 +69,7 @@ impl<N: Number> Memory<N> {
         })
     }
 
-    /// What is there, of which nothing is left.
+    /// Takes the memory out and leaves none.
     pub(super) fn take(&mut self) -> Self {
         std::mem::replace(self, Memory::Ordinary(Vec::new()))
     }

@@ -230,7 +230,7 @@ mod tests {
         for at in 0..bytes.len().min(2000) {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x41;
-            // Whatever it is now, it has a length that fits.
+            // A table that is accepted has the length of its numbers.
             if let Ok(table) = postcard::from_bytes::<Table<u32>>(&damaged) {
                 assert_eq!(table.iter().count(), table.len());
             }

@@ -132,7 +132,7 @@ impl AuMapDevice {
         }
     }
 
-    /// What sectors `from..to` touch.
+    /// Pages and stripes of sectors `from..to`.
     pub(super) fn extent(&self, from: u64, to: u64) -> Extent {
         if from >= to {
             return Extent::default();

@@ -55,7 +55,7 @@ impl UnpersistedWrites {
         });
     }
 
-    /// What was in RAM of these sectors is programmed from `begin` to `end`.
+    /// The data of these sectors that was in RAM is programmed from `begin` to `end`.
     pub(super) fn programmed(&mut self, held: Held, begin: Nanos, end: Nanos) {
         let mut split = Vec::new();
         for mut piece in std::mem::take(&mut self.pieces) {
@@ -111,7 +111,7 @@ impl UnpersistedWrites {
         first.map_or(incomplete, |first| first.min(incomplete))
     }
 
-    /// What is lost and torn at `now`; `pages` says how pages lie.
+    /// Lost and torn sectors of a power cut at `now`, with the layout of `pages`.
     fn damage(&self, now: Nanos, pages: Pages) -> Vec<Damage> {
         let mut damage = Vec::new();
         let mut torn_pages = Vec::new();

@@ -41,7 +41,7 @@ pub(crate) struct ReadRange {
     pub(crate) units: u32,
 }
 
-/// What read-ahead has of a range.
+/// Part of a range that read-ahead has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Covered {
     /// Units from the start of the range that are ready.

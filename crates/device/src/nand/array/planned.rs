@@ -9,7 +9,7 @@ use nandscope_units::Nanos;
 pub(crate) struct Transfer {
     /// End of the transfer.
     pub(crate) end: Nanos,
-    /// What was booked before it on the channel and out of the die.
+    /// Bookings of the channel before it, and the end of the transfer out of the die before it.
     channel_before: (Nanos, Nanos),
     die_before: Nanos,
 }

@@ -34,7 +34,7 @@ pub(super) struct SharedLog {
     since: [u64; 2],
 }
 
-/// What a profile says of the log, in pages.
+/// Sizes of the log in the profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Limits {
     pages: u32,

@@ -163,7 +163,7 @@ mod tests {
         let mut d = small();
         let log_pages = d.map.geometry.au_pages;
         let mut random = Random::new(5);
-        // What the log holds, in the order of appending: AU and page.
+        // Contents of the log in the order of appending: AU and page.
         let mut appended: Vec<(u32, u32)> = Vec::new();
         let (mut logged, mut reclaims) = (0, 0);
         for _ in 0..3000 {
