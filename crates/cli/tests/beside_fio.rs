@@ -96,7 +96,7 @@ fn by_us(folder: &Folder, text: &str, device: &Loop) -> BTreeMap<usize, Log> {
         "job.fio",
         &device.device,
         &named,
-        "--yes-destroy",
+        "--yes",
         device.name(),
         "--log-dir",
         "ours",

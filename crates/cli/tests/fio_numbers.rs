@@ -234,7 +234,7 @@ mod real {
             "job.fio",
             &device.device,
             &named,
-            "--yes-destroy",
+            "--yes",
             device.name(),
             "--engine",
             engine,

@@ -95,12 +95,12 @@ fn a_block_device_is_written_only_where_that_was_said() {
     for (rest, part) in [
         (&[][..], "allow writing with --destroy-data"),
         (
-            &["--destroy-data", "--yes-destroy", yes],
+            &["--destroy-data", "--yes", yes],
             "data of no known format",
         ),
-        (&[named], "confirm with --yes-destroy loop"),
-        (&[named, "--yes-destroy", "WD-123"], "nothing was written"),
-        (&["--destroy-data=sdz", "--yes-destroy", yes], "names `sdz`"),
+        (&[named], "confirm with --yes loop"),
+        (&[named, "--yes", "WD-123"], "nothing was written"),
+        (&["--destroy-data=sdz", "--yes", yes], "names `sdz`"),
     ] {
         let mut run = vec!["run", "w.fio", &device.device];
         run.extend(rest);
@@ -118,7 +118,7 @@ fn a_block_device_is_written_only_where_that_was_said() {
         "w.fio",
         &device.device,
         named,
-        "--yes-destroy",
+        "--yes",
         yes,
         "-o",
         "w.json",
@@ -137,7 +137,7 @@ fn a_block_device_is_written_only_where_that_was_said() {
             "t.fio",
             &device.device,
             named,
-            "--yes-destroy",
+            "--yes",
             yes,
             "--engine",
             engine,
@@ -162,7 +162,7 @@ fn a_block_device_with_something_on_it_must_be_named() {
     folder.file("w.fio", WRITE);
     tool("mkswap", &[&device.device]).unwrap();
     let before = std::fs::read(device.backing()).unwrap();
-    let yes = ["--yes-destroy", device.name()];
+    let yes = ["--yes", device.name()];
     let write = |destroy: &str| {
         folder.run(&[&["run", "w.fio", &device.device, destroy], &yes[..]].concat())
     };
@@ -389,7 +389,7 @@ fn a_probe_says_what_a_discarded_block_reads_as() {
         "probe",
         &device.device,
         &named,
-        "--yes-destroy",
+        "--yes",
         device.name(),
         "--time",
         "60",

@@ -200,7 +200,7 @@ fn describe(help: &Help, shared: &BTreeMap<String, String>) -> String {
     if !own.is_empty() {
         text.push_str(&format!("{own}\n"));
     }
-    let real = ["`--yes-destroy`", "`--poll`"];
+    let real = ["`--yes`", "`--poll`"];
     if real.iter().all(|name| elsewhere.iter().any(|e| e == name)) {
         elsewhere.retain(|name| !REAL_TARGETS.contains(&name.trim_matches('`')));
         elsewhere.push("[real targets](#real-targets)".to_string());
@@ -214,7 +214,7 @@ fn describe(help: &Help, shared: &BTreeMap<String, String>) -> String {
 /// Options that all commands for real targets have.
 const REAL_TARGETS: [&str; 7] = [
     "--destroy-data",
-    "--yes-destroy",
+    "--yes",
     "--size",
     "--power",
     "--sync-files",

@@ -203,7 +203,7 @@ fn slow_a_review_of_a_real_device_goes_on_after_the_step_that_is_done() {
     };
     let name = device.name();
     let destroy = format!("--destroy-data={name}");
-    let yes = ["--yes-destroy", name, "--quick", "-o", "out"];
+    let yes = ["--yes", name, "--quick", "-o", "out"];
     let review = [&["review", &device.device, &destroy][..], &yes].concat();
     let journal = "out/result.steps";
     let done = killed_after(&folder, &review, journal, 1);
@@ -463,7 +463,7 @@ fn another_empty_device_of_the_same_size_is_not_taken_for_the_first() {
         "job.fio",
         &device.device,
         &destroy,
-        "--yes-destroy",
+        "--yes",
         name,
     ];
     let run = [&run[..], &["-o", "r.json"]].concat();

@@ -368,7 +368,7 @@ fn served_fake(folder: &Folder) -> [String; 2] {
     let ran = folder.run(&["verify", &device.0, "--yes", name, "-o", "fake-verified"]);
     assert_eq!(ran.code, Some(10), "{ran:?}");
     let review = ["review", &device.0, "--suite", "fill", "--destroy-data"];
-    let review = [&review[..], &["--yes-destroy", name, "-o", "fake-reviewed"]].concat();
+    let review = [&review[..], &["--yes", name, "-o", "fake-reviewed"]].concat();
     folder.run(&review).succeeds();
     drop(device);
     mounted.finish();
@@ -452,7 +452,7 @@ fn slow_every_sentence_about_a_loop_device_is_true() {
         "fill",
         "--quick",
         &format!("--destroy-data={name}"),
-        "--yes-destroy",
+        "--yes",
         name,
         "-o",
         "fill",

@@ -16,6 +16,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::run::progress::Line;
+use crate::target::real::Confirmation;
 use clap::Args;
 use nandscope_infer::authenticity::{
     Finding, Medium, Options, Stage, Verdict, step, summary, verify,
@@ -45,9 +46,8 @@ pub struct Arguments {
     /// Block device, file created by nandscope, or simulated device (sim:NAME)
     #[arg(value_name = "TARGET")]
     target: String,
-    /// Confirm with this serial number (or name) instead of a prompt
-    #[arg(long, value_name = "SERIAL")]
-    yes: Option<String>,
+    #[command(flatten)]
+    confirmation: Confirmation,
     /// Undo journal [default: in the user's state folder]
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
@@ -72,8 +72,8 @@ pub struct Arguments {
     /// Write and read every block; destroys the data (requires --destroy-data)
     #[arg(long)]
     full: bool,
-    /// Allow --full to destroy the data; NAME is required unless the device is empty
-    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, requires = "full")]
+    /// Allow overwriting a block device; NAME is required unless it is empty
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, requires = "full", help_heading = "Real targets")]
     destroy_data: Option<Option<String>>,
     /// With --full: speed on the label, MB/s (10 for C10, 30 for V30)
     #[arg(long, value_name = "MB/S", requires = "full")]

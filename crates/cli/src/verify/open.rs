@@ -20,10 +20,12 @@ const SECTOR: Bytes = Bytes(512);
 /// Opens the target; a device is asked about first.
 ///
 /// # Errors
-/// `Exit::Usage` if a rule of docs/safety.md or the confirmation forbids it, or a fault is given for a real target;
+/// `Exit::Usage` if a rule of docs/safety.md or the confirmation forbids it, or an option does not apply to this kind of
+/// target;
 /// `Exit::File` if there is no such target or the system refuses it.
 pub fn open(arguments: &Arguments, console: &Console) -> Result<Target, Failure> {
     if arguments.target.starts_with("sim:") {
+        arguments.confirmation.refuse(&arguments.target)?;
         return super::simulated::open(&arguments.target, &arguments.fault, console);
     }
     if !arguments.fault.is_empty() {
@@ -54,7 +56,7 @@ pub fn open(arguments: &Arguments, console: &Console) -> Result<Target, Failure>
         Some(about) => guard.open_file(name, Bytes(about.len())).map_err(refused)?,
         None => {
             let unconfirmed = guard.open_to_write(name, &destroy).map_err(refused)?;
-            confirm(unconfirmed, arguments.yes.as_deref(), "--yes")?
+            confirm(unconfirmed, &arguments.confirmation)?
         }
     };
     target(opened)

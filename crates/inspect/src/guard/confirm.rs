@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub enum Answer<'a> {
     /// The name, typed on a terminal.
     Typed(&'a str),
-    /// `--yes-destroy SERIAL`. A device without a serial number takes its name.
+    /// `--yes SERIAL`. A device without a serial number takes its name.
     Serial(&'a str),
 }
 

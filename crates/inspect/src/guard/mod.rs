@@ -159,7 +159,7 @@ impl Guard {
     ) -> Result<Unconfirmed, Refusal> {
         let refuse = |reasons| Refusal::to_write(name, reasons);
         if *destroy == DestroyData::No {
-            return Err(refuse(vec![Reason::NotAsked]));
+            return Err(refuse(self.why_not_without_asking(name)));
         }
         let pinned = pin::device_node(&self.roots, name).map_err(|r| refuse(vec![r]))?;
         let Some(number) = pinned.device() else {
@@ -193,6 +193,18 @@ impl Guard {
             ))
         } else {
             Err(refuse(reasons))
+        }
+    }
+
+    /// Why a device is not written without `--destroy-data`: the rules that forbid it even with the option, so that the
+    /// option is not recommended in vain; otherwise that it was not given.
+    fn why_not_without_asking(&self, name: &Path) -> Vec<Reason> {
+        let pinned = pin::device_node(&self.roots, name).ok();
+        let number = pinned.as_ref().and_then(Pinned::device);
+        let reasons = number.and_then(|number| self.reasons(number).ok());
+        match reasons.filter(|reasons| !reasons.is_empty()) {
+            Some(reasons) => reasons,
+            None => vec![Reason::NotAsked],
         }
     }
 

@@ -197,8 +197,8 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verb = if self.writing { "written" } else { "read" };
-        write!(f, "{} is not {verb}: ", self.target.display())?;
+        let act = if self.writing { "write to" } else { "read" };
+        write!(f, "refusing to {act} {}: ", self.target.display())?;
         for (i, reason) in self.reasons.iter().enumerate() {
             let separator = if i > 0 { "; " } else { "" };
             write!(f, "{separator}{} ({})", reason.what(), reason.remedy())?;

@@ -40,20 +40,42 @@ pub enum EngineName {
     Blocking,
 }
 
+/// The answer to the prompt before a block device is written, given in advance.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Confirmation {
+    /// Confirm with this serial number (or name) instead of a prompt
+    #[arg(long, value_name = "SERIAL", help_heading = "Real targets")]
+    pub yes: Option<String>,
+}
+
+impl Confirmation {
+    /// Refuses the answer for a target that is simulated.
+    ///
+    /// # Errors
+    /// `Exit::Usage` if it was given.
+    pub fn refuse(&self, name: &str) -> Result<(), Failure> {
+        refuse_given(&[(self.yes.is_some(), "--yes")], name)
+    }
+}
+
+/// Refuses the first of these options that was given, because the target of this name is simulated.
+fn refuse_given(options: &[(bool, &str)], name: &str) -> Result<(), Failure> {
+    match options.iter().find(|(given, _)| *given) {
+        Some((_, option)) => Err(Failure::usage(format!(
+            "{option} works with real targets only, and {name} is simulated; omit it"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Arguments that apply to real targets only.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RealArguments {
     /// Allow overwriting a block device; NAME is required unless it is empty
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, help_heading = "Real targets")]
     pub destroy_data: Option<Option<String>>,
-    /// Confirm with this serial number (or name) instead of a prompt
-    #[arg(
-        long,
-        value_name = "SERIAL",
-        requires = "destroy_data",
-        help_heading = "Real targets"
-    )]
-    pub yes_destroy: Option<String>,
+    #[command(flatten)]
+    pub confirmation: Confirmation,
     /// Create the target file with this size, or fill an existing one
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Real targets")]
     pub size: Option<Bytes>,
@@ -81,6 +103,7 @@ impl RealArguments {
     /// # Errors
     /// `Exit::Usage` with the first of them.
     pub fn refuse(&self, name: &str) -> Result<(), Failure> {
+        self.confirmation.refuse(name)?;
         let given = [
             (self.destroy_data.is_some(), "--destroy-data"),
             (self.size.is_some(), "--size"),
@@ -89,12 +112,7 @@ impl RealArguments {
             (self.engine != EngineName::Auto, "--engine"),
             (self.poll, "--poll"),
         ];
-        match given.iter().find(|(given, _)| *given) {
-            Some((_, option)) => Err(Failure::usage(format!(
-                "{option} works with real targets only, and {name} is simulated; omit it"
-            ))),
-            None => Ok(()),
-        }
+        refuse_given(&given, name)
     }
 
     /// Claims the files that are read during a measurement.

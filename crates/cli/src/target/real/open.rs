@@ -1,7 +1,7 @@
 //! Opens a real target through the guard, which decides whether it may be read or written
 //! (docs/safety.md). What the guard hands out is what is measured on: no name is looked up again.
 
-use super::RealArguments;
+use super::{Confirmation, RealArguments};
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
@@ -69,11 +69,7 @@ pub fn open(
         }
         (None, Access::Write) => {
             let unconfirmed = guard.open_to_write(name, &arguments.destroy());
-            confirm(
-                unconfirmed.map_err(refused)?,
-                arguments.yes_destroy.as_deref(),
-                "--yes-destroy",
-            )?
+            confirm(unconfirmed.map_err(refused)?, &arguments.confirmation)?
         }
     };
     if opened.identity.is_none() {
@@ -181,16 +177,12 @@ fn unwritten(opened: &Opened) -> Option<String> {
     ))
 }
 
-/// Asks before a device is written, or takes the answer that was given by `option`.
+/// Asks before a device is written, or takes the answer that was given in advance.
 ///
 /// # Errors
 /// `Exit::Usage` if there is no terminal, or the answer is wrong; `Exit::File` if the question cannot be shown.
-pub fn confirm(
-    unconfirmed: Unconfirmed,
-    answer: Option<&str>,
-    option: &str,
-) -> Result<Opened, Failure> {
-    if let Some(serial) = answer {
+pub fn confirm(unconfirmed: Unconfirmed, answer: &Confirmation) -> Result<Opened, Failure> {
+    if let Some(serial) = &answer.yes {
         return unconfirmed.confirm(Answer::Serial(serial)).map_err(refused);
     }
     let typed = Console::ask(&unconfirmed.question())
@@ -199,7 +191,7 @@ pub fn confirm(
         let own = unconfirmed.identity();
         let word = own.serial.as_deref().unwrap_or(&own.name);
         return Err(Failure::usage(format!(
-            "/dev/{} would be written, but there is no terminal for the confirmation; confirm with {option} {word}",
+            "refusing to write to /dev/{}: there is no terminal for the confirmation; confirm with --yes {word}",
             own.name
         )));
     };
