@@ -132,8 +132,8 @@ def sweep(command: Path, folder: Path, points: int, count: int) -> list[str]:
     (folder / "job.fio").write_text(WRITES.format(count=count))
     shares = ",".join(str(round(0.1 + 0.05 * n, 2)) for n in range(4))
     depths = ",".join(str(1 + n) for n in range(points // 4))
-    line = [str(command), "sweep", "job.fio", f"sim:{DRIVE}", "--set", f"ftl.over_provisioning={shares}", "--set",
-            f"job.iodepth={depths}", "--precondition", "steady", "--metric", "waf,p99"]
+    line = [str(command), "sweep", "job.fio", f"sim:{DRIVE}", "--param", f"ftl.over_provisioning={shares}", "--job",
+            f"iodepth={depths}", "--precondition", "steady", "--metric", "waf,p99"]
     alone = run([*line[:2], "job.fio", *line[3:], "--jobs", "1", "-o", "one"], folder)
     both = run([*line, "--jobs", "2", "-o", "two"], folder)
     same = (folder / "one/points.csv").read_bytes() == (folder / "two/points.csv").read_bytes()

@@ -24,7 +24,7 @@ kinds() {
     page probe/report.html probe
     "$nandscope" verify sim:kingston-8gb --fault 'fake 2GiB wrap' -o "$work/verify" >/dev/null || [ $? -eq 10 ]
     page verify/report.html verify
-    "$nandscope" fs sim:samsung-evo-16gb --fs ext4,f2fs --workload log --set LOG_LINES=20 -o "$work/fs" >/dev/null
+    "$nandscope" fs sim:samsung-evo-16gb --fs ext4,f2fs --workload log --setting LOG_LINES=20 -o "$work/fs" >/dev/null
     page fs/report.html fs
     "$nandscope" review sim:kingston-8gb --suite fill -o "$work/fill" >/dev/null
     page fill/report.html fill
@@ -36,7 +36,7 @@ compared() {
     "$nandscope" compare "$work/report/result.json" "$work/other/result.json" --html "$work/compare.html" >/dev/null
     page compare.html compare
     printf '[reads]\nrw=randread\nbs=4k\nioengine=libaio\ndirect=1\ntime_based\nruntime=100ms\n' >"$work/reads.fio"
-    "$nandscope" sweep "$work/reads.fio" sim:reference-nvme-64gb --set controller.cores=1,2 --set job.iodepth=1,8,64 \
+    "$nandscope" sweep "$work/reads.fio" sim:reference-nvme-64gb --param controller.cores=1,2 --job iodepth=1,8,64 \
         --precondition random --metric iops,p99 -o "$work/sweep" >/dev/null
     page sweep/report.html sweep
 }

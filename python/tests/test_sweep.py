@@ -136,11 +136,11 @@ def test_the_command_line_and_python_continue_each_other(
     job = nandscope.Job.from_file(tmp_path / "job.fio")
     options = {"profile": tiny, "seeds": 2, "precondition": "random:80", "metrics": ("waf", "p99", "iops")}
     arguments = ["sweep", "job.fio", f"sim:{tiny}", "--seeds", "2", "--precondition", "random:80"]
-    arguments += ["--metric", "waf,p99,iops", "--set", "controller.cores=1,2,4", "--set"]
+    arguments += ["--metric", "waf,p99,iops", "--param", "controller.cores=1,2,4", "--job"]
 
     def command_line(out: str, depths: str) -> str:
         ran = subprocess.run(
-            [command(repository), *arguments, f"job.iodepth={depths}", "-o", out], cwd=tmp_path, capture_output=True, text=True
+            [command(repository), *arguments, f"iodepth={depths}", "-o", out], cwd=tmp_path, capture_output=True, text=True
         )
         assert ran.returncode == 0, ran.stderr
         return ran.stderr
@@ -189,8 +189,8 @@ def test_the_command_lines_table_is_read_by_every_library(repository: Path, tiny
         assert ran.returncode == 0, ran.stderr
 
     # Two sweeps in one folder, with other parameters, and another type of one of them.
-    command_line("--set", "job.bs=4k,8k", "--set", "controller.read_us=1,2.5", "--seeds", "2")
-    command_line("--set", "job.bs=4096", "--set", "job.ioengine=psync", "--set", "job.iodepth=1,2")
+    command_line("--job", "bs=4k,8k", "--param", "controller.read_us=1,2.5", "--seeds", "2")
+    command_line("--job", "bs=4096", "--job", "ioengine=psync", "--job", "iodepth=1,2")
     table = nandscope.load(tmp_path / "out")
     assert isinstance(table, pl.LazyFrame)
     frame = table.collect()
@@ -217,8 +217,8 @@ def test_the_command_lines_table_is_read_by_every_library(repository: Path, tiny
 def test_samples_are_those_of_the_command_line(repository: Path, tiny: str, tmp_path: Path, how: str, method: str) -> None:
     (tmp_path / "job.fio").write_text(writes(number_ios=20).text)
     arguments = ["sweep", "job.fio", f"sim:{tiny}", "--sample", f"{how}:9", "--seed", "7", "--metric", "waf", "-o", "out"]
-    arguments += ["--set", "controller.read_us=0.5..20", "--set", "controller.cores=1..4", "--set", "job.bs=4k,8k,16k"]
-    arguments += ["--set", "nand.reliability.rber_fresh=1e-8..1e-5:log"]
+    arguments += ["--param", "controller.read_us=0.5..20", "--param", "controller.cores=1..4", "--job", "bs=4k,8k,16k"]
+    arguments += ["--param", "nand.reliability.rber_fresh=1e-8..1e-5:log"]
     ran = subprocess.run([command(repository), *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     space = {
@@ -241,8 +241,8 @@ def test_samples_are_those_of_the_command_line(repository: Path, tiny: str, tmp_
 def test_keys_follow_the_command_line_for_texts_and_shares(repository: Path, tmp_path: Path) -> None:
     job = tmp_path / "job.fio"
     job.write_text("[a]\nrw=randwrite\nbs=4k\nioengine=libaio\niodepth=4\nnumber_ios=200\n")
-    arguments = ["sweep", "job.fio", "sim:reference-nvme-64gb", "--set", "ftl.over_provisioning=0.07,0.28"]
-    arguments += ["--set", "ftl.collection=greedy,fifo", "--metric", "waf", "-o", "out"]
+    arguments = ["sweep", "job.fio", "sim:reference-nvme-64gb", "--param", "ftl.over_provisioning=0.07,0.28"]
+    arguments += ["--param", "ftl.collection=greedy,fifo", "--metric", "waf", "-o", "out"]
     subprocess.run([command(repository), *arguments], cwd=tmp_path, check=True, capture_output=True)
     told: list[tuple[int, int]] = []
     space = {"ftl.collection": ["greedy", "fifo"], "ftl.over_provisioning": [0.07, 0.28]}

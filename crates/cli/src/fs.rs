@@ -15,12 +15,13 @@ use crate::claims::FileClaims;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
-use crate::target::Simulated;
+use crate::target::{ParamArguments, Simulated};
 use crate::{kernel, output, target};
 use cells::Measured;
 use clap::Args;
 use kept::Kept;
 use nandscope_device::{Device, DeviceError};
+use nandscope_experiment::OpenOptions;
 use nandscope_report::summary_json;
 use nandscope_result::recording::LATE_MAX_S;
 use nandscope_result::{Figure, Notice, ResultDocument, StepResult, procedure};
@@ -61,6 +62,8 @@ pub struct Arguments {
     /// Host of a simulated device [default: direct]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
+    #[command(flatten)]
+    params: ParamArguments,
     /// Folder for report and result, with a subfolder for each of several targets
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -96,8 +99,8 @@ pub struct Subject {
 }
 
 impl Subject {
-    fn open(name: &str, host: Option<&str>, console: &Console) -> Result<Subject, Failure> {
-        let (simulated, _) = target::open(name, host, 1, console)?;
+    fn open(name: &str, options: &OpenOptions, console: &Console) -> Result<Subject, Failure> {
+        let (simulated, _) = target::open_with(name, options, console)?;
         let profile = &simulated.device_source.profile;
         // A device with a page-mapped log has no allocation units; 4 MiB is what flash tools assume.
         let card = profile.card.as_ref().map_or(
@@ -160,11 +163,11 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             "this system has no Landlock: programs in the kernel can change every file that you can change",
         );
     }
-    let host = arguments.host.as_deref();
+    let options = arguments.params.options(arguments.host.as_deref(), 1);
     let subjects: Vec<Subject> = arguments
         .targets
         .iter()
-        .map(|name| Subject::open(name, host, console))
+        .map(|name| Subject::open(name, &options, console))
         .collect::<Result<_, _>>()?;
     let files = claim(&arguments, &subjects)?;
     let folders = arguments.output.iter().chain(&arguments.trace);

@@ -4,6 +4,7 @@
 use crate::confine::Confine;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
+use crate::target::ParamArguments;
 use crate::verify::this_year;
 use crate::{input, target};
 use clap::Args;
@@ -33,6 +34,8 @@ pub struct Arguments {
     /// Judge the recorded registers of a card: `cid DIGITS`, … per line
     #[arg(long, value_name = "FILE", conflicts_with = "target")]
     registers: Option<PathBuf>,
+    #[command(flatten)]
+    params: ParamArguments,
     /// Print JSON instead of text
     #[arg(long)]
     json: bool,
@@ -80,8 +83,14 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Confine::default().reading_everything().enforce();
     let report = match (&arguments.registers, arguments.target.as_deref()) {
         (Some(file), _) => recorded(file)?,
-        (None, Some(name)) if name.starts_with("sim:") => simulated(name, console)?,
-        (None, name) => real(name.unwrap_or_default())?,
+        (None, Some(name)) if name.starts_with("sim:") => {
+            simulated(name, &arguments.params, console)?
+        }
+        (None, name) => {
+            let name = name.unwrap_or_default();
+            arguments.params.refuse(name)?;
+            real(name)?
+        }
     };
     if arguments.json {
         let json = serde_json::to_string_pretty(&report).map_err(Failure::internal)?;
@@ -107,8 +116,12 @@ fn recorded(file: &Path) -> Result<Report, Failure> {
     })
 }
 
-fn simulated(name: &str, console: &Console) -> Result<Report, Failure> {
-    let (source, device) = target::open(name, None, 1, console)?;
+fn simulated(
+    name: &str,
+    params: &ParamArguments,
+    console: &Console,
+) -> Result<Report, Failure> {
+    let (source, device) = target::open_with(name, &params.options(None, 1), console)?;
     let (identity, health) = (device.identity(), device.health());
     let registers = target::registers(&device, &source.device_source.profile);
     let size = Some(identity.capacity);

@@ -7,6 +7,7 @@ use crate::failure::{Exit, Failure};
 use crate::inspect::card_environment;
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
+use crate::target::ParamArguments;
 use crate::target::real::{self, RealArguments};
 use crate::{input, output, target};
 use clap::Args;
@@ -77,6 +78,8 @@ pub(crate) struct How {
     /// Host of a simulated device [default: direct]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
+    #[command(flatten)]
+    params: ParamArguments,
     #[command(flatten)]
     real: RealArguments,
 }
@@ -171,11 +174,15 @@ pub(crate) fn measured(
     let interrupt = Interrupt::listen()?;
     let started = SystemTime::now();
     if real::is_real(name) {
+        arguments.params.refuse(name)?;
         return on_real((name, output), arguments, &interrupt, started);
     }
     arguments.real.refuse(name)?;
+    let options = arguments
+        .params
+        .options(arguments.host.as_deref(), arguments.seed);
     let (simulated, device) =
-        target::open(name, arguments.host.as_deref(), arguments.seed, console)?;
+        target::open_with(name, &options, console)?;
     let info = simulated.info(&device);
     let title = simulated.device_source.profile.device.title.clone();
     let registers = target::registers(&device, &simulated.device_source.profile);

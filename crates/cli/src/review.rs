@@ -70,6 +70,8 @@ pub struct Arguments {
     /// Host of the device, at each port that fits [default: its profile's]
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "mode")]
     host: Option<String>,
+    #[command(flatten)]
+    params: target::ParamArguments,
     /// Seed of the random number generator
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -405,6 +407,7 @@ fn review_real(
     procedure: Procedure,
     console: &Console,
 ) -> Result<Exit, Failure> {
+    arguments.params.refuse(&arguments.target)?;
     let path = Path::new(&arguments.target);
     match procedure {
         Procedure::Card => {}
@@ -543,7 +546,7 @@ fn specify(arguments: &Arguments, console: &Console) -> Result<SimSpec, Failure>
             arguments.target
         )));
     };
-    let source = target::device_source(place, console)?;
+    let source = target::device_source_with(place, &arguments.params, console)?;
     nandscope_experiment::memory::check(&arguments.target, &source.profile)?;
     let mut spec = SimSpec::new(&arguments.target, &source.text, source.profile)
         .map_err(|e| suite_failure(&e))?;

@@ -15,7 +15,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::run::preparation::{self, PreparationLine};
 use crate::state_folder;
-use crate::target::{self, Precondition, Simulated};
+use crate::target::{self, ParamArguments, Precondition, Simulated};
 use clap::Args;
 use keeping::{Keeper, recover, state_file, store_failure};
 use nandscope_blockio::fault::FaultCommand;
@@ -70,6 +70,8 @@ pub struct Arguments {
     /// Host of the device [default: direct, or that of a saved device]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
+    #[command(flatten)]
+    params: ParamArguments,
     /// File for the contents; state in FILE.device [default: memory]
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
@@ -209,9 +211,9 @@ fn open(
     console: &Console,
 ) -> Result<(Simulated, Device), Failure> {
     let host = arguments.host.as_deref();
-    let open = |name: &str| target::open(name, host, arguments.seed, console);
     let Some(state) = state.filter(|s| s.exists()) else {
-        let (simulated, mut device) = open(&arguments.target)?;
+        let options = arguments.params.options(host, arguments.seed);
+        let (simulated, mut device) = target::open_with(&arguments.target, &options, console)?;
         prepare(arguments, &mut device, console)?;
         return Ok((simulated, device));
     };
@@ -221,9 +223,10 @@ fn open(
             "{place} already has the state of this device; omit `saved:` and --precondition, or name another --store"
         )));
     }
-    let (kept, device) = open(&format!("sim:saved:{place}"))?;
+    let saved = format!("sim:saved:{place}");
+    let (kept, device) = target::open(&saved, host, arguments.seed, console)?;
     let place_named = arguments.target.strip_prefix("sim:").unwrap_or_default();
-    let named = target::device_source(place_named, console)?;
+    let named = target::device_source_with(place_named, &arguments.params, console)?;
     let (found, wanted) = (&kept.device_source.profile, &named.profile);
     if found.device.name != wanted.device.name {
         return Err(Failure::usage(format!(

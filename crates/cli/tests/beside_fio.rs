@@ -100,7 +100,7 @@ fn by_us(folder: &Folder, text: &str, device: &Loop) -> BTreeMap<usize, Log> {
         device.name(),
         "--log-dir",
         "ours",
-        "--set",
+        "--job",
         "filename=all",
     ];
     folder.run(&run).succeeds();

@@ -167,7 +167,7 @@ fn outputs_of_other_commands_are_not_their_inputs() {
             ["--journal ./report.html", "the report's ./report.html"],
         ),
         (
-            "sweep points.csv TINY --set job.iodepth=1,2 -o .",
+            "sweep points.csv TINY --job iodepth=1,2 -o .",
             ["the table ./points.csv", "the job file points.csv"],
         ),
         (

@@ -78,14 +78,14 @@ fn clones_read_files_of_their_own() {
     assert_eq!(places, (0..16).map(|n| n * 65_536).collect(), "{log}");
     // Clones that name a file share it.
     folder
-        .run(&["run", "clones.fio", &tiny(), "--set", "filename=x"])
+        .run(&["run", "clones.fio", &tiny(), "--job", "filename=x"])
         .succeeds();
     let log = folder.read("clones.log");
     assert_eq!(operations(&log).len(), 16);
     assert!(operations(&log).iter().all(|op| op.1 < 256 << 10), "{log}");
     // Nine files of 256 KiB do not fit into 2 MiB.
     folder
-        .run(&["run", "clones.fio", &tiny(), "--set", "numjobs=9"])
+        .run(&["run", "clones.fio", &tiny(), "--job", "numjobs=9"])
         .fails(
             2,
             &[

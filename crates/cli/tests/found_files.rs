@@ -40,7 +40,7 @@ fn run(folder: &Folder, arguments: &[&str]) -> Ran {
 
 fn sweep(folder: &Folder) -> Ran {
     let target = tiny();
-    let space = ["--set", "job.iodepth=1,2", "-o", "out"];
+    let space = ["--job", "iodepth=1,2", "-o", "out"];
     let words = [&["sweep", "job.fio", &target][..], &space].concat();
     run(folder, &words)
 }

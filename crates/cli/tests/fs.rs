@@ -36,7 +36,7 @@ fn a_file_system_runs_in_virtual_time() {
     }
     let ran = fs(
         &folder,
-        "--fs ext4 --workload log --set LOG_LINES=40 -o out --json",
+        "--fs ext4 --workload log --setting LOG_LINES=40 -o out --json",
     );
     let answer: serde_json::Value = serde_json::from_str(&ran.succeeds().out).unwrap();
     let result = steps(&folder, "out/result.json");
@@ -59,7 +59,7 @@ fn a_recording_says_whether_it_keeps_up() {
     }
     let ran = fs(
         &folder,
-        "--fs exfat --workload camera --set CAMERA_SECONDS=3 -o out",
+        "--fs exfat --workload camera --setting CAMERA_SECONDS=3 -o out",
     );
     let table = &ran.succeeds().out;
     assert!(table.contains("KEEPS UP"), "{table}");
@@ -106,7 +106,7 @@ fn slow_cells_that_are_done_are_not_measured_again_after_a_kill() {
     if kernel(&folder, "resume").is_none() {
         return;
     }
-    let cells = "--fs ext4,vfat --workload log,postmark --set LOG_LINES=40 --jobs 1";
+    let cells = "--fs ext4,vfat --workload log,postmark --setting LOG_LINES=40 --jobs 1";
     fs(&folder, &format!("{cells} -o whole --trace whole")).succeeds();
     let line = format!("fs {CARD} {cells} -o out --trace out");
     let mut child = folder
@@ -184,7 +184,7 @@ fn slow_every_file_system_comes_through_clean_and_twice_the_same() {
     }
     for output in ["one", "two"] {
         let cells =
-            "--fs ext4,f2fs,nilfs2,vfat,exfat,btrfs,xfs --workload postmark,log --set LOG_LINES=40";
+            "--fs ext4,f2fs,nilfs2,vfat,exfat,btrfs,xfs --workload postmark,log --setting LOG_LINES=40";
         fs(&folder, &format!("{cells} -o {output} --trace {output}")).succeeds();
     }
     let (one, two) = (
@@ -269,7 +269,7 @@ fn slow_a_sweep_holds_the_variants_against_the_default() {
     if kernel(&folder, "a sweep").is_none() {
         return;
     }
-    let cells = "--fs nilfs2 --workload log --set LOG_LINES=5 --sweep";
+    let cells = "--fs nilfs2 --workload log --setting LOG_LINES=5 --sweep";
     let ran = fs(
         &folder,
         &format!("{cells} -o out --trace traces --page page.md"),
@@ -414,7 +414,7 @@ fn names_that_do_not_exist_are_refused_before_anything_runs() {
             &["unknown workload `bonnie`", "--script"],
         ),
         ("--partition 100", &["--partition", "multiple of 512 bytes"]),
-        ("--set LOG_LINE=3", &["LOG_LINE"]),
+        ("--setting LOG_LINE=3", &["LOG_LINE"]),
         ("--sweep --cuts 2", &["--sweep", "--cuts"]),
     ];
     for (arguments, parts) in refused {
@@ -436,7 +436,7 @@ fn slow_the_cleaner_of_nilfs2_makes_room() {
     if kernel(&folder, "cleaner").is_none() {
         return;
     }
-    let load = "--workload dbench --set DBENCH_CLIENTS=2 --set DBENCH_ROUNDS=800";
+    let load = "--workload dbench --setting DBENCH_CLIENTS=2 --setting DBENCH_ROUNDS=800";
     let cell = format!("--host sabrelite --fs nilfs2 {load} {FULL} --cleaner 0 -o out");
     fs_on("sim:toshiba-class10-16gb", &folder, &cell).succeeds();
     let result = steps(&folder, "out/result.json");
@@ -464,7 +464,7 @@ fn slow_a_full_file_system_repeats_itself() {
         return;
     }
     for output in ["one", "two"] {
-        let cell = format!("--fs vfat --workload log --set LOG_LINES=20 {FULL}");
+        let cell = format!("--fs vfat --workload log --setting LOG_LINES=20 {FULL}");
         fs(&folder, &format!("{cell} --trace {output}")).succeeds();
     }
     let [one, two] = ["one", "two"].map(|output| {
@@ -482,7 +482,7 @@ fn slow_a_used_card_takes_less_than_a_gigabyte_of_memory() {
     if kernel(&folder, "memory of a used card").is_none() || !have(&["/usr/bin/time"]) {
         return;
     }
-    let cell = "--fs ext4 --workload log --set LOG_LINES=20 --used --fullness 80";
+    let cell = "--fs ext4 --workload log --setting LOG_LINES=20 --used --fullness 80";
     let output = Command::new("/usr/bin/time")
         .args(["-f", "%M", env!("CARGO_BIN_EXE_nandscope"), "fs", CARD])
         .args(cell.split(' '))

@@ -298,7 +298,7 @@ fn slow_the_folders_of_a_run_go_with_it_or_with_the_next() {
         "vfat",
         "--workload",
         "log",
-        "--set",
+        "--setting",
         "LOG_LINES=2",
     ];
     let mut command = folder.command(&next);

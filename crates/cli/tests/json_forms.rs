@@ -75,7 +75,7 @@ fn a_sweep_answers_with_its_points() {
     let folder = Folder::new("json-sweep");
     folder.file("job.fio", "[a]\nrw=randread\nbs=4k\nsize=1m\nio_size=1m\n");
     let words = ["sweep", "job.fio", &tiny(), "-o", "out", "--metric", "iops"];
-    let words = [&words[..], &["--set", "job.iodepth=1,8", "--json"]].concat();
+    let words = [&words[..], &["--job", "iodepth=1,8", "--json"]].concat();
     let answer = parsed(folder.run(&words).succeeds());
     let points = answer["points"].as_array().unwrap();
     assert_eq!(answer["metrics"][0]["unit"], "IOPS");

@@ -20,7 +20,7 @@ fn options_of_the_command_line_come_after_those_of_the_file() {
         "[a]\nrw=read\nsize=64k\nbs=4k\n[b]\nstonewall\nrw=write\nsize=128k\nbs=8k\n",
     );
     let device = tiny();
-    let set = ["--set", "bs=16k", "--set", "group_reporting"];
+    let set = ["--job", "bs=16k", "--job", "group_reporting"];
     for more in [&set[..], &["--", "--bs=16k"]] {
         let mut arguments = vec!["job.fio", &device];
         arguments.extend(more);
@@ -30,7 +30,7 @@ fn options_of_the_command_line_come_after_those_of_the_file() {
         assert_eq!(jobs[1].options["bs"], "16k");
     }
     folder
-        .run(&["run", "job.fio", &device, "--set", "bs=17"])
+        .run(&["run", "job.fio", &device, "--job", "bs=17"])
         .fails(2, &["bs=17", "the command line"]);
 }
 

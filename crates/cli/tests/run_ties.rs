@@ -122,5 +122,5 @@ fn the_page_cache_is_refused_on_a_simulated_device() {
     let folder = Folder::new("run-ties-buffered");
     folder.file("job.fio", "[a]\nsize=1m\nbuffered=1\n");
     let run = folder.run(&["run", "job.fio", &tiny()]);
-    run.fails(2, &["page cache", "job.fio:3", "--set direct=1"]);
+    run.fails(2, &["page cache", "job.fio:3", "--job direct=1"]);
 }

@@ -63,7 +63,7 @@ fn commands(tiny: &str) -> Vec<(&'static str, Vec<String>)> {
         ),
         (
             "sweep",
-            "sweep cells.fio sim:reference-nvme-64gb --set job.bs=4k,8k --precondition random -o out",
+            "sweep cells.fio sim:reference-nvme-64gb --job bs=4k,8k --precondition random -o out",
         ),
         ("sweep-fullness", "sweep fullness sim:sm2262en-2tb -o out"),
         ("validate", "validate"),

@@ -19,10 +19,10 @@ fn sweep<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 const SPACE: [&str; 6] = [
-    "--set",
+    "--param",
     "controller.cores=1,4",
-    "--set",
-    "job.iodepth=1..3",
+    "--job",
+    "iodepth=1..3",
     "--metric",
     "p99,iops,waf",
 ];
@@ -115,12 +115,12 @@ fn a_point_is_the_run_of_its_job_and_overrides() {
     folder.file("job.fio", JOB);
     let tiny = tiny();
     let space = [
-        "--set",
+        "--param",
         "controller.cores=1,4",
-        "--set",
+        "--param",
         "ftl.over_provisioning=0.9",
-        "--set",
-        "job.iodepth=3",
+        "--job",
+        "iodepth=3",
         "--precondition",
         "random:70",
     ];
@@ -133,11 +133,11 @@ fn a_point_is_the_run_of_its_job_and_overrides() {
             "run",
             "job.fio",
             &tiny,
-            "--override",
+            "--param",
             &cores,
-            "--override",
+            "--param",
             "ftl.over_provisioning=0.9",
-            "--set",
+            "--job",
             "iodepth=3",
             "--precondition",
             "random:70",
@@ -251,33 +251,33 @@ fn what_cannot_be_swept_says_why() {
         assert!(!folder.0.join("out").exists(), "{more:?}");
     };
     refused(
-        &["--set", "controller.core=1"],
+        &["--param", "controller.core=1"],
         2,
         &["unknown key `controller.core`", "did you mean"],
     );
     refused(
-        &["--set", "controller.cores=0"],
+        &["--param", "controller.cores=0"],
         2,
         &["at controller.cores=0", "controller.cores"],
     );
     refused(
-        &["--set", "controller.cores=x"],
+        &["--param", "controller.cores=x"],
         2,
         &["controller.cores=x", "invalid type"],
     );
-    refused(&["--set", "controller.cores"], 2, &["KEY=V1,V2"]);
+    refused(&["--param", "controller.cores"], 2, &["KEY=V1,V2"]);
     refused(
-        &["--set", "controller.cores=4..1"],
+        &["--param", "controller.cores=4..1"],
         2,
         &["lower to a higher"],
     );
     refused(
-        &["--set", "job.iodept=4"],
+        &["--job", "iodept=4"],
         2,
         &["iodept", "at job.iodept=4"],
     );
     refused(
-        &["--set", "ftl.over_provisioning=0.1..0.3"],
+        &["--param", "ftl.over_provisioning=0.1..0.3"],
         2,
         &["--sample"],
     );
@@ -298,6 +298,6 @@ fn what_cannot_be_swept_says_why() {
         .run(&["sweep", "job.fio", "./x", "-o", "out"])
         .fails(2, &["a sweep cannot run on `./x`"]);
     folder
-        .run(&["run", "job.fio", &tiny, "--override", "controller.cores=0"])
+        .run(&["run", "job.fio", &tiny, "--param", "controller.cores=0"])
         .fails(2, &["with controller.cores=0: controller.cores: "]);
 }

@@ -13,7 +13,8 @@ use crate::sample::Sampling;
 use crate::space::{Key, Parameter, Values};
 use crate::table::Outcome;
 use nandscope_device::profile::Profile;
-use nandscope_experiment::{OpenError, Precondition, device_source};
+use nandscope_experiment::overrides::{OVER_PROVISIONING, apply};
+use nandscope_experiment::{OpenError, Precondition, ProfileOverride, device_source};
 use nandscope_result::{
     Curve, Figure, ModeInfo, Notice, Operation, ResultDocument, StepResult, StopReason, procedure,
     run_figure, step_id,
@@ -130,20 +131,35 @@ pub struct FullnessSweep {
 
 impl FullnessSweep {
     /// The sweep of a simulated drive, `sim:NAME` or `sim:./FILE.toml`. It is attached to the first host that its profile
-    /// names.
+    /// names, and its profile has these overrides.
     ///
     /// # Errors
     /// Returns [`PointError`] if there is no such device, or its profile has faults.
-    pub fn new(target: &str, seed: u64) -> Result<FullnessSweep, PointError> {
+    pub fn new(
+        target: &str,
+        seed: u64,
+        overrides: &[ProfileOverride],
+    ) -> Result<FullnessSweep, PointError> {
         let place = target.strip_prefix("sim:");
         let place = place.filter(|place| !place.starts_with("saved:"));
         let place = place.ok_or_else(|| PointError::Target(target.to_string()))?;
         let source = device_source(place).map_err(OpenError::from)?;
+        let source = apply(source, overrides).map_err(OpenError::from)?;
         let (small, factor) = smaller(&source.profile);
         let mut parameters = match factor {
             1 => Vec::new(),
             _ => changes(&source.profile, &small),
         };
+        // The copy has its own values of what it changes, in which the overrides are included.
+        let is_changed = |key: &Key| parameters.iter().any(|p| p.key == *key);
+        let sets_capacity =
+            |key: &Key| factor > 1 && *key == Key::Profile(OVER_PROVISIONING.to_string());
+        let others = overrides.iter().filter_map(|change| {
+            let key = Key::Profile(change.key.clone());
+            let own = (!is_changed(&key) && !sets_capacity(&key)).then_some(key);
+            own.map(|key| list(key, std::iter::once(change.value.clone())))
+        });
+        parameters.splice(..0, others.collect::<Vec<_>>());
         parameters.push(list(
             Key::Precondition,
             Filling::all().map(|fill| fill.state()),
@@ -510,7 +526,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_sweep_keeps_the_points_that_were_measured() {
-        let sweep = FullnessSweep::new("sim:reference-nvme-64gb", 1).unwrap();
+        let sweep = FullnessSweep::new("sim:reference-nvme-64gb", 1, &[]).unwrap();
         let plan = Plan::new(&sweep.spec).unwrap();
         // A drive for each fullness and way to fill it, with and without idle time.
         assert_eq!((plan.points.len(), plan.devices), (84, 42));
@@ -539,7 +555,7 @@ mod tests {
 
     #[test]
     fn a_large_drive_is_measured_on_a_copy() {
-        let sweep = FullnessSweep::new("sim:sm2262en-2tb", 1).unwrap();
+        let sweep = FullnessSweep::new("sim:sm2262en-2tb", 1, &[]).unwrap();
         let plan = Plan::new(&sweep.spec).unwrap();
         let profile = &plan.points[0].about.device_source.profile;
         let (small, factor) = smaller(&sweep.profile);

@@ -128,6 +128,9 @@ pub enum SpaceError {
     /// The grid is too large.
     #[error("the grid has more than {MOST_POINTS} points; choose points with --sample")]
     TooLarge,
+    /// A key of something else than the device profile.
+    #[error("`{0}` is not a key of a device profile; use --job for keys of jobs, or list values of --host, --precondition or --seed")]
+    NotOfProfile(String),
     /// There is no point.
     #[error("the sweep has no points; give at least one")]
     Empty,
@@ -138,6 +141,18 @@ pub enum SpaceError {
 
 /// Most points of a sweep.
 pub(crate) const MOST_POINTS: usize = 1_000_000;
+
+impl Parameter {
+    /// A parameter with these values, in this order.
+    ///
+    /// # Errors
+    /// Returns [`SpaceError::Repeated`] if a value is there twice.
+    pub fn listed(key: Key, values: Vec<String>) -> Result<Parameter, SpaceError> {
+        let text = format!("{key}={}", values.join(","));
+        let values = Values::List(without_repeats(&text, values)?);
+        Ok(Parameter { key, values })
+    }
+}
 
 impl FromStr for Parameter {
     type Err = SpaceError;
@@ -208,15 +223,20 @@ fn list(text: &str, values: &str) -> Result<Vec<String>, SpaceError> {
     if found.iter().any(String::is_empty) {
         return Err(SpaceError::Form(text.to_string()));
     }
-    for (number, value) in found.iter().enumerate() {
-        if found[..number].contains(value) {
+    without_repeats(text, found)
+}
+
+/// Refuses values that are given twice.
+fn without_repeats(text: &str, values: Vec<String>) -> Result<Vec<String>, SpaceError> {
+    for (number, value) in values.iter().enumerate() {
+        if values[..number].contains(value) {
             return Err(SpaceError::Repeated {
                 text: text.to_string(),
                 value: value.clone(),
             });
         }
     }
-    Ok(found)
+    Ok(values)
 }
 
 /// Refuses parameters that are given twice.

@@ -58,7 +58,7 @@ pub struct Options {
     mount: Vec<String>,
     /// Setting of a workload, such as POSTMARK_FILES=2000 (list: docs/fs.md)
     #[arg(long, value_name = "NAME=VALUE")]
-    set: Vec<String>,
+    setting: Vec<String>,
     /// Processor time of a system call, bytes moved per second, time to
     /// compile a file of 18 kB, such as 2us,400M,1.5s [default: none]
     #[arg(long, value_name = "CALL,RATE,COMPILE")]
@@ -163,7 +163,7 @@ impl Chosen {
             max_request: size(&arguments.max_request, "--max-request")?,
             dirty_background: size(&arguments.dirty, "--dirty")?,
             variables: arguments
-                .set
+                .setting
                 .iter()
                 .map(|t| variable(t))
                 .collect::<Result<_, _>>()?,
@@ -327,18 +327,18 @@ fn workload(name: &str) -> Result<Workload, Failure> {
 fn variable(text: &str) -> Result<(String, String), Failure> {
     let (name, value) = text
         .split_once('=')
-        .ok_or_else(|| Failure::usage(format!("--set {text}: write NAME=VALUE")))?;
+        .ok_or_else(|| Failure::usage(format!("--setting {text}: write NAME=VALUE")))?;
     let known = workload::library()
         .iter()
         .any(|w| w.script.contains(&format!("${{{name}:-")));
     if !known {
         return Err(Failure::usage(format!(
-            "--set {text}: unknown setting `{name}`; docs/fs.md lists the settings"
+            "--setting {text}: unknown setting `{name}`; docs/fs.md lists the settings"
         )));
     }
     if value.parse::<u32>().is_err() {
         return Err(Failure::usage(format!(
-            "--set {text}: `{value}` is not a whole number"
+            "--setting {text}: `{value}` is not a whole number"
         )));
     }
     Ok((name.to_string(), value.to_string()))

@@ -24,7 +24,7 @@ pub fn emit(document: &ResultDocument, id: Option<&str>) -> Result<String, Failu
     }
     let mut text = format!("; {}\n", document.title);
     if document.procedure != procedure::RUN {
-        text.push_str("; all jobs work on one target: `fio --filename=DEVICE JOB.fio`, or `nandscope run JOB.fio TARGET --set filename=all`\n");
+        text.push_str("; all jobs work on one target: `fio --filename=DEVICE JOB.fio`, or `nandscope run JOB.fio TARGET --job filename=all`\n");
     }
     let mut jobs = 0;
     for step in steps {

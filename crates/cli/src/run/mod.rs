@@ -13,7 +13,7 @@ use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::steps::{self, Asked, Place};
-use crate::target::Precondition;
+use crate::target::{ParamArguments, Precondition};
 use crate::{fault, job, output};
 use clap::{Args, ValueEnum};
 use fio_options::FioOptions;
@@ -21,7 +21,6 @@ use nandscope_experiment::jobs::{Jobs, STANDARD_INPUT};
 use nandscope_experiment::run::{
     Prepared, ReplayError, RunError, RunOptions, SimulatedTarget, check_logs, wants_files,
 };
-use nandscope_experiment::{OpenOptions, ProfileOverride};
 #[cfg(target_os = "linux")]
 use nandscope_measure::real::Access;
 use nandscope_report::fio::Format;
@@ -37,7 +36,7 @@ const EXAMPLES: &str = "\
 Examples:
   nandscope run jobs/rand-read.fio sim:sm2708-250gb
   nandscope run job.fio sim:./my.toml --host rtl9211ds --precondition random:80
-  nandscope run jobs/rand-read.fio sim:sm2708-250gb --set iodepth=64
+  nandscope run jobs/rand-read.fio sim:sm2708-250gb --job iodepth=64
   nandscope run sim:sm2708-250gb -- --rw=randread --bs=4k --size=1g --direct=1
   nandscope run verify.fio sim:kingston-8gb --contents --fault 'fake 4g wrap'
   nandscope run fill.fio sim:sm2708-250gb --save used.dev
@@ -80,18 +79,17 @@ pub struct Arguments {
     /// target: sim:NAME, sim:./FILE.toml, sim:saved:FILE, or a file or block device
     #[arg(value_name = "JOB.fio> <TARGET", num_args = 1..=2, required = true)]
     places: Vec<String>,
-    /// Set an option on every job; repeatable
-    #[arg(long = "set", value_name = "NAME=VALUE")]
-    set: Vec<String>,
+    /// Change a key of every job; repeatable
+    #[arg(long = "job", value_name = "KEY=VALUE")]
+    keys: Vec<String>,
     /// Options of fio's command line: a job without a file, or settings for every job
     #[arg(last = true, value_name = "--OPTION=VALUE")]
     options: Vec<String>,
     /// Host of the device [default: direct, or that of a saved device]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
-    /// Replace a value of the device profile; repeatable
-    #[arg(long = "override", value_name = "KEY=VALUE")]
-    overrides: Vec<ProfileOverride>,
+    #[command(flatten)]
+    params: ParamArguments,
     /// Seed of the random number generator
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -155,11 +153,9 @@ pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure>
     if crate::target::real::is_real(arguments.target()) {
         return run_real(&arguments, &jobs, place, interrupt, console);
     }
-    let options = OpenOptions {
-        host: arguments.host.clone(),
-        seed: arguments.seed,
-        overrides: arguments.overrides.clone(),
-    };
+    let options = arguments
+        .params
+        .options(arguments.host.as_deref(), arguments.seed);
     let (simulated, device) = crate::target::open_with(arguments.target(), &options, console)?;
     arguments.real.refuse(arguments.target())?;
     let target = match arguments.contents {
@@ -226,11 +222,11 @@ impl Arguments {
 
     /// Reads the job file, trace or command line.
     fn read(&self, console: &Console) -> Result<Jobs, Failure> {
-        let set = self.set.iter().map(|text| Override::parse(text));
+        let keys = self.keys.iter().map(|text| Override::parse(text));
         match self.job() {
             Some(path) => {
                 let options = Override::of_words(&self.options);
-                let overrides: Vec<Override> = set.chain(options).collect();
+                let overrides: Vec<Override> = keys.chain(options).collect();
                 job::read_with(path, &overrides, &self.fio.sections, console)
             }
             None if !self.fio.sections.is_empty() => Err(Failure::usage(
@@ -240,7 +236,7 @@ impl Arguments {
                 "`run` needs a job file and a target (`nandscope run JOB.fio TARGET`), or a target and options (`nandscope run TARGET -- --rw=randread --bs=4k`)",
             )),
             None => {
-                let overrides: Vec<Override> = set.collect();
+                let overrides: Vec<Override> = keys.collect();
                 job::of_command_line(&self.options, &overrides, console)
             }
         }

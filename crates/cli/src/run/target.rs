@@ -189,7 +189,7 @@ mod real {
         pub fn new(real: Real, arguments: &Arguments, depth: u32) -> Result<Self, Failure> {
             let given = [
                 (arguments.host.is_some(), "--host"),
-                (!arguments.overrides.is_empty(), "--override"),
+                (!arguments.params.params.is_empty(), "--param"),
                 (arguments.save.is_some(), "--save"),
                 (arguments.contents, "--contents"),
                 (
@@ -199,7 +199,7 @@ mod real {
             ];
             if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
                 return Err(Failure::usage(format!(
-                    "{option} is for simulated devices, and {} is a real target; leave it out",
+                    "{option} works with simulated devices only, and {} is a real target; omit it",
                     real.name
                 )));
             }

@@ -5,6 +5,7 @@ use super::run_points;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, Form};
+use crate::target::ParamArguments;
 use crate::threads::ThreadArguments;
 use clap::Args;
 use nandscope_sweep::Plan;
@@ -25,6 +26,8 @@ pub struct FullnessArguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
+    params: ParamArguments,
+    #[command(flatten)]
     threads: ThreadArguments,
     /// Print JSON instead of text
     #[arg(long)]
@@ -38,13 +41,13 @@ pub struct FullnessArguments {
 /// [`run_points::ending`] if points failed.
 pub fn run(arguments: FullnessArguments, console: &Console) -> Result<Exit, Failure> {
     let failure = |error| run_points::plan_failure(&error, console);
-    let sweep = FullnessSweep::new(&arguments.target, arguments.seed);
+    let sweep = FullnessSweep::new(&arguments.target, arguments.seed, &arguments.params.params);
     let sweep = sweep.map_err(PlanError::Base).map_err(failure)?;
     let plan = Plan::new(&sweep.spec).map_err(failure)?;
     let folder = arguments
         .output
         .unwrap_or_else(|| PathBuf::from(format!("fullness-{}", sweep.name())));
-    run_points::claim(None, &arguments.target, None, &folder)?;
+    run_points::claim(None, &arguments.target, &[], &folder)?;
     let began = Instant::now();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let ran = run_points::run(&plan, &folder, arguments.threads, console)?;

@@ -12,15 +12,16 @@ use clap::{Args, Subcommand};
 const EXAMPLES: &str = "\
 Examples:
   nandscope sweep jobs/rand-write.fio sim:reference-nvme-64gb \\
-    --set ftl.over_provisioning=0.14,0.28 --set controller.cores=1..4 \\
+    --param ftl.over_provisioning=0.14,0.28 --param controller.cores=1..4 \\
     --precondition random --seeds 5 --metric waf,p99 -o out/
-  nandscope sweep job.fio sim:sm2708-250gb --set job.iodepth=1,4,16,64 -o out/
+  nandscope sweep job.fio sim:sm2708-250gb --job iodepth=1,4,16,64 -o out/
   nandscope sweep job.fio sim:./my.toml \\
-    --set ftl.over_provisioning=0.08..0.40 --sample lhs:100 -o out/
+    --param ftl.over_provisioning=0.08..0.40 --sample lhs:100 -o out/
   nandscope sweep fullness sim:sm2262en-2tb
 
-Parameters: keys of the device profile (docs/profiles.md), ftl.over_provisioning, job.OPTION, host, \
-precondition, seed. Metrics: waf, energy, iops, bw, mean, p50 … p99.99, with `read.` or `write.` before them \
+Values: V1,V2,… or LOW..HIGH. --param takes keys of the device profile (`nandscope help profiles`) and \
+ftl.over_provisioning, --job keys of job files (`nandscope help jobs`). --host, --precondition and --seed take several \
+values, too. Metrics: waf, energy, iops, bw, mean, p50 … p99.99, with `read.` or `write.` before them \
 for one direction, or a figure of the result by its identifier.
 
 Each finished point is kept in DIR/points at once; after an interruption of any kind the same command \

@@ -12,9 +12,11 @@ use clap::Args;
 use nandscope_report::sweep::{SweepMetric, SweepReport, SweepRow};
 use nandscope_sweep::metric::Direction;
 use nandscope_sweep::table::{Row, Summary};
+use nandscope_sweep::space::{Key, SpaceError};
 use nandscope_sweep::{Parameter, Plan, Sampling, SweepSpec, SweepTable};
 use nandscope_units::number::short;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// Rows of the table on the terminal; with more, only the Pareto front is shown.
 const MOST_ROWS: usize = 40;
@@ -28,15 +30,23 @@ pub struct PointArguments {
     /// Simulated device: sim:NAME or sim:./FILE.toml
     #[arg(value_name = "TARGET", required = true)]
     target: Option<String>,
-    /// Parameter with its values (V1,V2,…) or range (LOW..HIGH); repeatable
-    #[arg(long = "set", value_name = "KEY=VALUES")]
-    set: Vec<Parameter>,
-    /// Runs of each configuration, with seeds SEED, SEED + 1, …
+    /// Change a key of every job; repeatable
+    #[arg(long = "job", value_name = "KEY=VALUES", value_parser = job_parameter)]
+    keys: Vec<Parameter>,
+    /// Change a parameter of the device profile; repeatable
+    #[arg(
+        long = "param",
+        value_name = "KEY=VALUES",
+        value_parser = profile_parameter,
+        help_heading = "Simulated devices"
+    )]
+    params: Vec<Parameter>,
+    /// Runs with seeds SEED, SEED + 1, …; reports the spread
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u32,
-    /// Seed of the first run and of the sampling
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// Seed of the random number generator
+    #[arg(long, value_delimiter = ',', default_value = "1")]
+    seed: Vec<u64>,
     /// Metrics (comma-separated)
     #[arg(
         long = "metric",
@@ -49,11 +59,17 @@ pub struct PointArguments {
     #[arg(long, value_name = "HOW", default_value = "grid")]
     sample: Sampling,
     /// Host of a simulated device [default: direct]
-    #[arg(long, value_name = "NAME|FILE")]
-    host: Option<String>,
+    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
+    host: Vec<String>,
     /// State before each run, as in `run --precondition`
-    #[arg(long, value_name = "STATE", default_value = "none")]
-    precondition: Precondition,
+    #[arg(
+        long,
+        value_name = "STATE",
+        value_delimiter = ',',
+        default_value = "none",
+        value_parser = state
+    )]
+    precondition: Vec<String>,
     #[command(flatten)]
     threads: ThreadArguments,
     /// Folder for points, table and report, created if missing
@@ -76,7 +92,7 @@ pub fn run(arguments: &PointArguments, console: &Console) -> Result<Exit, Failur
         return Err(Failure::internal("the arguments of a sweep are incomplete"));
     };
     let spec = spec(arguments, job, target)?;
-    let mut files = run_points::claim(Some(job), target, arguments.host.as_deref(), folder)?;
+    let mut files = run_points::claim(Some(job), target, &arguments.host, folder)?;
     let plan = Plan::new(&spec).map_err(|error| run_points::plan_failure(&error, console))?;
     for point in &plan.points {
         files.traces(&point.jobs.file)?;
@@ -99,18 +115,64 @@ pub fn run(arguments: &PointArguments, console: &Console) -> Result<Exit, Failur
     run_points::ending(&plan, &ran, folder)
 }
 
+/// A key of the device profile with its values.
+fn profile_parameter(text: &str) -> Result<Parameter, SpaceError> {
+    let parameter: Parameter = text.parse()?;
+    match &parameter.key {
+        Key::Profile(_) => Ok(parameter),
+        key => Err(SpaceError::NotOfProfile(key.to_string())),
+    }
+}
+
+/// A state before a run, as it was written.
+fn state(text: &str) -> Result<String, <Precondition as FromStr>::Err> {
+    text.parse::<Precondition>()?;
+    Ok(text.to_string())
+}
+
+/// A key of job files with its values.
+fn job_parameter(text: &str) -> Result<Parameter, SpaceError> {
+    format!("job.{text}").parse()
+}
+
+/// The varied parameters: of profile and jobs, then options of the command with several values.
+fn parameters(arguments: &PointArguments) -> Result<Vec<Parameter>, Failure> {
+    let mut all = [&arguments.params[..], &arguments.keys[..]].concat();
+    let seeds = arguments.seed.iter().map(ToString::to_string);
+    for (key, values) in [
+        (Key::Host, arguments.host.clone()),
+        (Key::Precondition, arguments.precondition.clone()),
+        (Key::Seed, seeds.collect()),
+    ] {
+        if values.len() > 1 {
+            all.push(Parameter::listed(key, values).map_err(Failure::usage)?);
+        }
+    }
+    Ok(all)
+}
+
+/// The value of an option that is the same at all points.
+fn only<T: Clone>(values: &[T]) -> Option<T> {
+    match values {
+        [value] => Some(value.clone()),
+        _ => None,
+    }
+}
+
 fn spec(arguments: &PointArguments, job: &Path, target: &str) -> Result<SweepSpec, Failure> {
     let name = job.file_name().unwrap_or(job.as_os_str());
     Ok(SweepSpec {
         target: target.to_string(),
-        host: arguments.host.clone(),
-        precondition: arguments.precondition,
+        host: only(&arguments.host),
+        precondition: only(&arguments.precondition)
+            .map_or(Ok(Precondition::None), |text| text.parse())
+            .map_err(Failure::usage)?,
         job_file: job.display().to_string(),
         job_name: name.to_string_lossy().into_owned(),
         job_text: input::text(job, "the job file")?,
-        parameters: arguments.set.clone(),
+        parameters: parameters(arguments)?,
         sampling: arguments.sample,
-        seed: arguments.seed,
+        seed: arguments.seed.first().copied().unwrap_or(1),
         seeds: arguments.seeds,
         metrics: arguments.metrics.clone(),
     })

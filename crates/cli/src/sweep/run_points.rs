@@ -31,7 +31,7 @@ const LARGEST_TABLE: u64 = 16 << 30;
 pub fn claim(
     job: Option<&Path>,
     target: &str,
-    host: Option<&str>,
+    hosts: &[String],
     folder: &Path,
 ) -> Result<FileClaims, Failure> {
     let mut files = FileClaims::default();
@@ -39,7 +39,9 @@ pub fn claim(
         files.input("the job file", job)?;
     }
     files.target(target)?;
-    files.host(host)?;
+    for host in hosts {
+        files.host(Some(host))?;
+    }
     for name in TABLES {
         files.file("the table", &folder.join(name))?;
     }

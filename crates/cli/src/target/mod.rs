@@ -1,6 +1,7 @@
 //! Targets as they are named on the command line: simulated ones (`sim:…`) are opened by the experiment
 //! crate, real ones in [`real`].
 
+mod arguments;
 #[cfg(target_os = "linux")]
 pub mod real;
 #[cfg(not(target_os = "linux"))]
@@ -8,6 +9,7 @@ pub mod real;
 pub mod real;
 mod registers;
 
+pub use arguments::ParamArguments;
 pub use nandscope_experiment::{Kept, Precondition, Simulated};
 pub use registers::registers;
 
@@ -63,6 +65,19 @@ pub fn open_failure(error: &OpenError, console: &Console) -> Failure {
 /// `Exit::Usage` if there is none, or it has faults; `Exit::File` if its file cannot be read.
 pub fn device_source(place: &str, console: &Console) -> Result<DeviceSource, Failure> {
     nandscope_experiment::device_source(place).map_err(|error| source_failure(&error, console))
+}
+
+/// The same with these changes.
+///
+/// # Errors
+/// As [`device_source`], and `Exit::Usage` if a change is impossible.
+pub fn device_source_with(
+    place: &str,
+    params: &ParamArguments,
+    console: &Console,
+) -> Result<DeviceSource, Failure> {
+    let source = device_source(place, console)?;
+    nandscope_experiment::overrides::apply(source, &params.params).map_err(Failure::usage)
 }
 
 /// The profile of a host by name or file. A bare `NAME.toml` that is not a file here is the library's.

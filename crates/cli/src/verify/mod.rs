@@ -16,6 +16,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::run::progress::Line;
+use crate::target::ParamArguments;
 use crate::target::real::Confirmation;
 use clap::Args;
 use nandscope_infer::authenticity::{
@@ -46,6 +47,8 @@ pub struct Arguments {
     /// Block device, file created by nandscope, or simulated device (sim:NAME)
     #[arg(value_name = "TARGET")]
     target: String,
+    #[command(flatten)]
+    params: ParamArguments,
     #[command(flatten)]
     confirmation: Confirmation,
     /// Undo journal [default: in the user's state folder]

@@ -26,13 +26,14 @@ const SECTOR: Bytes = Bytes(512);
 pub fn open(arguments: &Arguments, console: &Console) -> Result<Target, Failure> {
     if arguments.target.starts_with("sim:") {
         arguments.confirmation.refuse(&arguments.target)?;
-        return super::simulated::open(&arguments.target, &arguments.fault, console);
+        return super::simulated::open(arguments, console);
     }
     if !arguments.fault.is_empty() {
         return Err(Failure::usage(
             "--fault injects faults into simulated devices only (sim:NAME)",
         ));
     }
+    arguments.params.refuse(&arguments.target)?;
     let name = Path::new(&arguments.target);
     let destroy = match (&arguments.destroy_data, arguments.full) {
         (_, false) if arguments.restore == Some(Restore::Overwrite) => DestroyData::Overwrite,

@@ -78,7 +78,7 @@ pub fn check(jobs: &[Job], abilities: TargetAbilities) -> Result<(), JobError> {
                 job,
                 key,
                 "the job goes through the page cache of the host, and a simulated device has none before it".to_string(),
-                "use direct=1, for example by `--set direct=1`",
+                "use direct=1, for example by `--job direct=1`",
             ));
         }
         if job.fullness_percent.is_some_and(|p| p > 0) && !abilities.can_be_filled {
