@@ -96,7 +96,7 @@ def run_nandscope(target, options, operations, folder, binary):
     job = job_file(folder, options, [f"filename={target}", fixed(options, operations)])
     result = folder / "bench.json"
     serial = pathlib.Path(target).name
-    _, cpu = processor_time([binary, "run", job, target, f"--destroy-data={serial}", "--yes", serial, "-o", result])
+    _, cpu = processor_time([binary, "run", job, target, f"--destroy-data={serial}", "--yes", serial, "--result", result])
     document = json.loads(result.read_text())
     part = document["steps"][0]["jobs"][0]["directions"][0]
     points = dict(part["latency"]["percentiles"])

@@ -90,7 +90,7 @@ def beside_the_command(command: Path, folder: Path, pairs: int, count: int) -> s
     (folder / "job.fio").write_text(READS.format(count=count))
     theirs, ours = [], []
     for _ in range(pairs):
-        line = [str(command), "run", "job.fio", f"sim:{DRIVE}", "--precondition", "sequential", "-o", "r.json"]
+        line = [str(command), "run", "job.fio", f"sim:{DRIVE}", "--precondition", "sequential", "--result", "r.json"]
         theirs.append(run(line, folder)[1])
         _, cpu, text = run([sys.executable, "-c", IN_PYTHON.format(drive=DRIVE)], folder)
         ours.append(cpu)
@@ -134,8 +134,8 @@ def sweep(command: Path, folder: Path, points: int, count: int) -> list[str]:
     depths = ",".join(str(1 + n) for n in range(points // 4))
     line = [str(command), "sweep", "job.fio", f"sim:{DRIVE}", "--param", f"ftl.over_provisioning={shares}", "--job",
             f"iodepth={depths}", "--precondition", "steady", "--metric", "waf,p99"]
-    alone = run([*line[:2], "job.fio", *line[3:], "--jobs", "1", "-o", "one"], folder)
-    both = run([*line, "--jobs", "2", "-o", "two"], folder)
+    alone = run([*line[:2], "job.fio", *line[3:], "--threads", "1", "-o", "one"], folder)
+    both = run([*line, "--threads", "2", "-o", "two"], folder)
     same = (folder / "one/points.csv").read_bytes() == (folder / "two/points.csv").read_bytes()
     if not same:
         sys.exit("sweep: the number of threads changed the table")

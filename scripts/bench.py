@@ -113,7 +113,7 @@ def commands():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "job.fio").write_text(READS)
-        run = [binary, "run", "job.fio", "sim:reference-nvme-64gb", "--precondition", "sequential", "-o", "run.json"]
+        run = [binary, "run", "job.fio", "sim:reference-nvme-64gb", "--precondition", "sequential", "--result", "run.json"]
         review = [binary, "review", "sim:sm2708-250gb", "-o", "review"]
         for figure, command in [("run of 10 million random reads", run), ("review of sm2708-250gb", review)]:
             runs = [used(command, folder) for _ in range(3)]

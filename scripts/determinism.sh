@@ -37,7 +37,7 @@ compare() { # NAME JOB TARGET OPTION…
     shift
     for build in "${builds[@]}"; do
         side=$((side + 1))
-        "$build" run "$@" --seed 11 -o "$work/$name.$side.json" >/dev/null 2>&1
+        "$build" run "$@" --seed 11 --result "$work/$name.$side.json" >/dev/null 2>&1
         grep -vE '^ *"(started|elapsed_s)": ' "$work/$name.$side.json" >"$work/$name.$side.plain"
     done
     if ! cmp "$work/$name.1.plain" "$work/$name.2.plain"; then

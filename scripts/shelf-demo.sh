@@ -26,7 +26,7 @@ export binary work
 # The largest devices first: they take longest.
 devices=$("$binary" devices --json | python3 -c '
 import json, sys
-for device in sorted(json.load(sys.stdin), key=lambda d: -d["capacity_bytes"]):
+for device in sorted(json.load(sys.stdin)["simulated"], key=lambda d: -d["capacity_bytes"]):
     if device["capacity_bytes"] >= 60e9:
         print(device["name"], "fill")
     print(device["name"], "card")')

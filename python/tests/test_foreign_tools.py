@@ -38,7 +38,7 @@ def run(command: str, folder: Path, *arguments: str) -> str:
 
 def test_series_are_a_parquet_table(command: str, tiny: str, tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text(JOBS + "[a]\n[b]\nrw=write\nstonewall\n")
-    run(command, tmp_path, "run", "job.fio", f"sim:{tiny}", "-o", "r.json")
+    run(command, tmp_path, "run", "job.fio", f"sim:{tiny}", "--result", "r.json")
     run(command, tmp_path, "report", "r.json", "-o", "report")
     table = pyarrow.parquet.read_table(tmp_path / "report/series.parquet").to_pylist()
     with open(tmp_path / "report/series-index.csv", newline="") as file:
@@ -114,7 +114,7 @@ def test_fiologparser_reads_the_logs_as_it_reads_those_of_fio(command: str, tiny
 def test_fiologparser_hist_reads_the_histograms(command: str, tiny: str, tmp_path: Path) -> None:
     script = scripts_of_fio("fiologparser_hist.py", tmp_path)
     (tmp_path / "job.fio").write_text(JOBS + "[a]\nwrite_hist_log=a\nlog_hist_msec=500\n")
-    run(command, tmp_path, "run", "job.fio", f"sim:{tiny}", "-o", "r.json")
+    run(command, tmp_path, "run", "job.fio", f"sim:{tiny}", "--result", "r.json")
     done = subprocess.run(
         [sys.executable, script, "--job-file", "job.fio", "a_clat_hist.1.log"],
         cwd=tmp_path,

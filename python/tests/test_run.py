@@ -36,7 +36,7 @@ def test_the_command_line_writes_the_same_bytes(
     repository: Path, tmp_path: Path, device: str, host: str | None, seed: int, precondition: str, job: str
 ) -> None:
     (tmp_path / "job.fio").write_text(job)
-    arguments = ["run", "job.fio", f"sim:{device}", "--seed", str(seed), "-o", "result.json"]
+    arguments = ["run", "job.fio", f"sim:{device}", "--seed", str(seed), "--result", "result.json"]
     arguments += ["--precondition", precondition, *(["--host", host] if host else [])]
     subprocess.run([command(repository), *arguments], cwd=tmp_path, check=True, capture_output=True)
 
@@ -268,7 +268,7 @@ def test_contents_are_kept_and_verified(drive: nandscope.Device) -> None:
 
 def test_the_command_line_verifies_with_the_same_bytes(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text(VERIFY)
-    arguments = ["run", "job.fio", "sim:kingston-8gb", "--contents", "-o", "result.json"]
+    arguments = ["run", "job.fio", "sim:kingston-8gb", "--contents", "--result", "result.json"]
     subprocess.run([command(repository), *arguments], cwd=tmp_path, check=True, capture_output=True)
     theirs = nandscope.Result.load(tmp_path / "result.json").json(wall=False)
     ours = nandscope.Device("kingston-8gb").run(nandscope.Job(VERIFY, name="job.fio"), contents=True)

@@ -3,6 +3,7 @@
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
+use crate::heading;
 use crate::input;
 use crate::probe::{How, measured};
 use clap::{Args, ValueEnum};
@@ -37,7 +38,7 @@ impl From<For> for Purpose {
 /// Arguments of `nandscope advise`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  nandscope probe /dev/sdb --destroy-data=sdb -o probed/\n  nandscope advise probed/result.json --for camera --device /dev/sdb\n  nandscope advise sim:kingston-8gb --for log     probes it first\n  nandscope fs sim:./my-card.toml --workload camera -o fs\n  nandscope advise sim:./my-card.toml --for camera --measured fs/result.json"
+    after_long_help = "Examples:\n  nandscope probe /dev/sdb --destroy-data=sdb -o probed/\n  nandscope advise probed/result.json --for camera --on /dev/sdb\n  nandscope advise sim:kingston-8gb --for log     probes it first\n  nandscope fs sim:./my-card.toml --workload camera -o fs\n  nandscope advise sim:./my-card.toml --for camera --measured fs/result.json"
 )]
 pub struct Arguments {
     /// result.json of `nandscope probe -o DIR`, or a target to probe first
@@ -49,13 +50,13 @@ pub struct Arguments {
     /// Result of `nandscope fs` on this card, to rank file systems by [default: the nearest card of the library]
     #[arg(long, value_name = "RESULT.json")]
     measured: Option<PathBuf>,
-    /// Device for the commands [default: the probed device or /dev/sdX]
+    /// Device in the commands [default: the probed device or /dev/sdX]
     #[arg(long, value_name = "DEVICE")]
-    device: Option<String>,
+    on: Option<String>,
     #[command(flatten)]
     how: How,
     /// Print JSON instead of text
-    #[arg(long)]
+    #[arg(long, help_heading = heading::OUTPUT)]
     json: bool,
 }
 
@@ -86,7 +87,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         measured(name, &arguments.how, None, console)?
     };
     let probed = Some(name).filter(|n| n.starts_with("/dev/"));
-    let device = arguments.device.as_deref().or(probed).unwrap_or("/dev/sdX");
+    let device = arguments.on.as_deref().or(probed).unwrap_or("/dev/sdX");
     let request = Request {
         device,
         purpose,

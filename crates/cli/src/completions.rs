@@ -1,9 +1,8 @@
 //! `nandscope completions`: what a shell needs to complete our commands.
 
-use crate::CommandLine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
 /// Arguments of `nandscope completions`.
@@ -20,7 +19,7 @@ pub struct Arguments {
 /// `Exit::File` if standard output cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let mut bytes = Vec::new();
-    let mut command = CommandLine::command();
+    let mut command = crate::command();
     clap_complete::generate(arguments.shell, &mut command, "nandscope", &mut bytes);
     let text = String::from_utf8_lossy(&bytes);
     console.print_data(&text)?;

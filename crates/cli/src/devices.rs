@@ -1,5 +1,12 @@
-//! `nandscope devices`: the library of simulated devices and hosts, and every number of one.
+//! `nandscope devices`: the library of simulated devices and hosts, every number of one, and the disks of this machine.
 
+#[cfg(target_os = "linux")]
+mod block;
+#[cfg(not(target_os = "linux"))]
+#[path = "devices/block_absent.rs"]
+mod block;
+
+use crate::confine::Confine;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use crate::{picture, target};
@@ -51,6 +58,10 @@ impl Action {
 /// `Exit::File` if a profile cannot be read; `Exit::Usage` if it has faults.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let action = arguments.action.map(Action::without_prefix);
+    if action.is_none() {
+        // What is on a disk may be hostile.
+        Confine::default().reading_everything().enforce();
+    }
     if arguments.json {
         return as_json(action.as_ref(), console);
     }
@@ -89,24 +100,33 @@ struct Key {
     reason: String,
 }
 
+/// What `devices --json` lists.
+#[derive(Debug, Serialize)]
+struct Everything {
+    simulated: Vec<DeviceEntry>,
+    block_devices: Vec<block::Disk>,
+}
+
+fn simulated_devices(console: &Console) -> Result<Vec<DeviceEntry>, Failure> {
+    let entries = library::DEVICES.iter().map(|entry| {
+        let profile = target::device_source(entry.name, console)?.profile;
+        let interfaces = profile.interface.into_iter();
+        Ok(DeviceEntry {
+            name: entry.name,
+            title: profile.device.title,
+            capacity_bytes: profile.device.capacity_bytes,
+            interfaces: interfaces.map(|i| i.link.to_string()).collect(),
+        })
+    });
+    entries.collect()
+}
+
 fn as_json(action: Option<&Action>, console: &Console) -> Result<Exit, Failure> {
     let json = match action {
-        None => {
-            let entries = library::DEVICES.iter().map(|entry| {
-                let profile = target::device_source(entry.name, console)?.profile;
-                Ok(DeviceEntry {
-                    name: entry.name,
-                    title: profile.device.title,
-                    capacity_bytes: profile.device.capacity_bytes,
-                    interfaces: profile
-                        .interface
-                        .into_iter()
-                        .map(|i| i.link.to_string())
-                        .collect(),
-                })
-            });
-            serde_json::to_string_pretty(&entries.collect::<Result<Vec<_>, Failure>>()?)
-        }
+        None => serde_json::to_string_pretty(&Everything {
+            simulated: simulated_devices(console)?,
+            block_devices: block::disks(),
+        }),
         Some(Action::Hosts) => {
             let entries = library::HOSTS.iter().map(|entry| {
                 let host = target::host_source(entry.name, console)?.profile;
@@ -161,8 +181,9 @@ fn list(console: &Console) -> Result<String, Failure> {
     }
     with_whole_names(&mut table);
     Ok(format!(
-        "{}\n`nandscope devices show NAME` explains a device.\n`nandscope run JOB sim:NAME` measures it.\n",
-        lines_of(&table)
+        "{}\n`nandscope devices show NAME` explains a simulated device.\n`nandscope run JOB sim:NAME` measures it.\n\n{}",
+        lines_of(&table),
+        block::list(console)
     ))
 }
 

@@ -14,8 +14,10 @@ mod variants;
 use crate::claims::FileClaims;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
+use crate::heading;
 use crate::interrupt::Interrupt;
 use crate::target::{ParamArguments, Simulated};
+use crate::threads::ThreadArguments;
 use crate::{kernel, output, target};
 use cells::Measured;
 use clap::Args;
@@ -44,50 +46,61 @@ Examples:
   nandscope fs sim:samsung-evo-16gb --host sabrelite --fs f2fs,nilfs2 \\
     --workload dbench -o evo-fs
   nandscope fs sim:kingston-8gb --fs f2fs --mkfs 'f2fs:-s 2' \\
-    --partition 4MiB --size 2GiB --fullness 80
+    --partition 4MiB --partition-size 2GiB --fullness 80
   nandscope fs sim:kingston-8gb --fs f2fs,exfat --workload untar --sweep
-  nandscope fs sim:kingston-8gb --script my-load.sh --trace traces/
+  nandscope fs sim:kingston-8gb --script my-load.sh --record traces/
 
 Build the kernel first: `nandscope kernel build`. docs/fs.md explains workloads and results.";
 
 /// Arguments of `nandscope fs`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// Simulated devices: sim:NAME or sim:./FILE.toml
     #[arg(required = true)]
     targets: Vec<String>,
     #[command(flatten)]
     chosen: options::Options,
-    /// Host of a simulated device [default: direct]
-    #[arg(long, value_name = "NAME|FILE")]
+    /// Host of the device [default: direct, or that of a saved device]
+    #[arg(long, value_name = "NAME|FILE", help_heading = heading::SIMULATED)]
     host: Option<String>,
     #[command(flatten)]
     params: ParamArguments,
-    /// Folder for report and result, with a subfolder for each of several targets
-    #[arg(short, long, value_name = "DIR")]
+    /// Folder for the report and its data, created if missing
+    ///
+    /// Each of several targets gets a folder in it.
+    #[arg(short, long, value_name = "DIR", help_heading = heading::OUTPUT)]
     output: Option<PathBuf>,
-    /// Resume an interrupted command: skip the cells in DIR/result.steps
-    #[arg(long, requires = "output", conflicts_with = "cuts")]
+    /// Continue an interrupted measurement
+    ///
+    /// Finished steps are kept in a journal beside the result.
+    #[arg(long, requires = "output", conflicts_with = "cuts", help_heading = heading::OUTPUT)]
     resume: bool,
-    /// Folder for the block trace of every cell, for `read_iolog`
-    #[arg(long, value_name = "DIR")]
-    trace: Option<PathBuf>,
-    /// Page with all tables and the findings of the talk; more rows in a .csv file beside it
-    #[arg(long, value_name = "FILE.md")]
+    /// Record the requests as a trace for replay
+    ///
+    /// The folder gets a file for each cell.
+    #[arg(long, value_name = "DIR", help_heading = heading::OUTPUT)]
+    record: Option<PathBuf>,
+    /// Write the page with all tables; more rows in a .csv file beside it
+    #[arg(long, value_name = "FILE.md", hide_short_help = true, help_heading = heading::OUTPUT)]
     page: Option<PathBuf>,
     /// Cut the power at this many moments of a program that calls fsync, on an
     /// honest, a tearing and a lying card
-    #[arg(long, value_name = "POINTS", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with_all = ["trace", "workload", "script"])]
+    #[arg(
+        long,
+        value_name = "POINTS",
+        value_parser = clap::value_parser!(u32).range(1..=10_000),
+        conflicts_with_all = ["record", "workload", "script"],
+        hide_short_help = true
+    )]
     cuts: Option<u32>,
-    /// Cells in parallel [default: one per processor]
-    #[arg(short, long)]
-    jobs: Option<usize>,
+    #[command(flatten)]
+    threads: ThreadArguments,
     /// Kernel to run [default: that of `nandscope kernel build`]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     kernel: Option<PathBuf>,
     /// Print JSON instead of text
-    #[arg(long)]
+    #[arg(long, help_heading = heading::OUTPUT)]
     json: bool,
 }
 
@@ -170,7 +183,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         .map(|name| Subject::open(name, &options, console))
         .collect::<Result<_, _>>()?;
     let files = claim(&arguments, &subjects)?;
-    let folders = arguments.output.iter().chain(&arguments.trace);
+    let folders = arguments.output.iter().chain(&arguments.record);
     let _made: Vec<output::Made> = folders
         .map(|folder| output::check_folder(folder))
         .collect::<Result<_, _>>()?;
@@ -188,7 +201,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         &subjects,
         &plans,
         &mut kept,
-        arguments.jobs,
+        arguments.threads,
         &interrupt,
         console,
     );
@@ -219,7 +232,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             }
             outputs.push(written);
         }
-        if let Some(folder) = &arguments.trace {
+        if let Some(folder) = &arguments.record {
             outputs.push(keep_traces(subject, &mine, folder));
         }
     }
@@ -336,13 +349,13 @@ fn cut(
         return Err(Failure::usage("--cuts: give one target"));
     };
     let interrupt = Interrupt::listen()?;
-    let (systems, jobs) = (chosen.file_systems(), arguments.jobs);
+    let (systems, threads) = (chosen.file_systems(), arguments.threads);
     let rows = cuts::run(
         &kernel.path,
         subject,
         systems,
         points,
-        jobs,
+        threads,
         &interrupt,
         console,
     );

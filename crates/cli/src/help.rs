@@ -5,10 +5,9 @@ mod man;
 mod page;
 mod topics;
 
-use crate::CommandLine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
-use clap::{Args, CommandFactory};
+use clap::Args;
 use std::path::PathBuf;
 use topics::TOPICS;
 
@@ -34,9 +33,9 @@ pub struct Arguments {
 /// # Errors
 /// `Exit::Usage` if there is no such command or topic; `Exit::File` if the output cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
-    let command = || CommandLine::command().term_width(console.width);
+    let command = || crate::command().term_width(console.width);
     if let Some(folder) = arguments.man {
-        man::write(CommandLine::command(), &folder)?;
+        man::write(crate::command(), &folder)?;
     } else if arguments.words.is_empty() {
         let mut text = command().render_help().to_string();
         text.push_str("\nTopics (`nandscope help TOPIC`):\n");
@@ -84,7 +83,7 @@ mod tests {
 
     #[test]
     fn no_topic_has_the_name_of_a_command() {
-        let root = CommandLine::command();
+        let root = crate::command();
         for (place, topic) in TOPICS.iter().enumerate() {
             let also = root.get_subcommands().any(|c| c.get_name() == topic.name);
             assert!(!also, "{} is a command", topic.name);
@@ -96,9 +95,9 @@ mod tests {
     #[test]
     fn the_help_of_a_command_below_a_command_is_found() {
         let words = ["shelf".to_string(), "add".to_string()];
-        let text = of_command(CommandLine::command(), &words).unwrap();
+        let text = of_command(crate::command(), &words).unwrap();
         assert!(text.contains("nandscope shelf add"), "{text}");
-        let wrong = of_command(CommandLine::command(), &["jbos".to_string()]).unwrap_err();
+        let wrong = of_command(crate::command(), &["jbos".to_string()]).unwrap_err();
         assert!(wrong.text.contains("jobs"), "{}", wrong.text);
     }
 
@@ -106,10 +105,11 @@ mod tests {
     /// the terminal ends, not a second time.
     #[test]
     fn examples_fit_80_columns_and_paragraphs_wrap_once() {
-        let mut commands = vec![CommandLine::command()];
+        let mut commands = vec![crate::command()];
         while let Some(command) = commands.pop() {
             commands.extend(command.get_subcommands().cloned());
-            let text = command.get_after_help().map(ToString::to_string);
+            let long = command.get_after_long_help();
+            let text = command.get_after_help().or(long).map(ToString::to_string);
             let text = text.unwrap_or_default();
             let lines: Vec<&str> = text.lines().collect();
             for (line, next) in lines.iter().zip(lines.iter().skip(1).chain([&""])) {

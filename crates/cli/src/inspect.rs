@@ -116,11 +116,7 @@ fn recorded(file: &Path) -> Result<Report, Failure> {
     })
 }
 
-fn simulated(
-    name: &str,
-    params: &ParamArguments,
-    console: &Console,
-) -> Result<Report, Failure> {
+fn simulated(name: &str, params: &ParamArguments, console: &Console) -> Result<Report, Failure> {
     let (source, device) = target::open_with(name, &params.options(None, 1), console)?;
     let (identity, health) = (device.identity(), device.health());
     let registers = target::registers(&device, &source.device_source.profile);

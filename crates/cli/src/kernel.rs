@@ -4,8 +4,8 @@ use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
+use crate::threads::ThreadArguments;
 use clap::{Args, Subcommand};
-use nandscope_suite::at_once;
 use nandscope_uml::build::{self, BuildError, Checksum, Kernel, Source, Step};
 use std::path::{Path, PathBuf};
 
@@ -26,16 +26,15 @@ enum Action {
         /// Expected SHA-256 of the tarball; on a mismatch it is not used
         #[arg(long, value_name = "HEX", requires = "source")]
         sha256: Option<String>,
-        /// Compilers in parallel [default: one per processor]
-        #[arg(short, long)]
-        jobs: Option<usize>,
+        #[command(flatten)]
+        threads: ThreadArguments,
         /// Build again even if it exists
         #[arg(long)]
         force: bool,
     },
     /// Print the path of the kernel
     Path {
-        /// Print path and version as JSON
+        /// Print JSON instead of text
         #[arg(long)]
         json: bool,
     },
@@ -61,7 +60,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         Action::Build {
             source,
             sha256,
-            jobs,
+            threads,
             force,
         } => {
             let source = checked(source.as_deref(), sha256.as_deref(), console)?;
@@ -77,7 +76,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
                 ));
                 return Ok(Exit::Done);
             }
-            let kernel = build_it(&source, &cache, jobs, console)?;
+            let kernel = build_it(&source, &cache, threads, console)?;
             console.note(&format!(
                 "Linux {}: {}",
                 kernel.version,
@@ -116,11 +115,10 @@ fn checked(
 fn build_it(
     source: &Source,
     cache: &Path,
-    jobs: Option<usize>,
+    threads: ThreadArguments,
     console: &Console,
 ) -> Result<Kernel, Failure> {
     let interrupt = Interrupt::listen()?;
-    let jobs = at_once::threads(jobs);
     let mut line = Line::new("kernel");
     let mut progress = |step: Step| {
         let (share, text) = match step {
@@ -134,7 +132,9 @@ fn build_it(
         };
         line.tell(share, text, console);
     };
-    let built = build::build(source, cache, jobs, &mut progress, &|| interrupt.asked());
+    let built = build::build(source, cache, threads.wanted(), &mut progress, &|| {
+        interrupt.asked()
+    });
     line.clear();
     built.map_err(|e| failure(&e))
 }

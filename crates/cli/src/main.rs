@@ -13,12 +13,15 @@ mod claims;
 mod compare;
 mod completions;
 mod confine;
+#[cfg(test)]
+mod consistency;
 mod console;
 mod ctl;
 mod devices;
 mod failure;
 mod fault;
 mod fs;
+mod heading;
 mod help;
 mod input;
 mod inspect;
@@ -44,7 +47,7 @@ mod trace;
 mod validate;
 mod verify;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use console::Console;
 use failure::{Exit, Failure};
 use std::process::ExitCode;
@@ -52,10 +55,10 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 Examples:
   nandscope review sim:sm2708-250gb            full review; a page as report
-  nandscope devices                            the simulated devices
+  nandscope devices            simulated devices, and the disks of this machine
   nandscope devices show sm2708-250gb          every number, with its reason
   nandscope run jobs/rand-read.fio sim:sm2708-250gb         a fio job file
-  nandscope run job.fio sim:./my.toml -o result.json        on your own device
+  nandscope run job.fio sim:./my.toml --result r.json       on your own device
   nandscope report result.json -o report/      one page of HTML, plots, tables
   nandscope compare a.json b.json              figures side by side
   nandscope help jobs                          a page of the documentation
@@ -68,24 +71,30 @@ Exit codes:
 
 /// An open laboratory for flash storage: measure, simulate and compare devices.
 #[derive(Debug, Parser)]
-#[command(name = "nandscope", version, after_help = EXAMPLES, arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(name = "nandscope", version, after_long_help = EXAMPLES, arg_required_else_help = true, disable_help_subcommand = true)]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
 }
 
-/// Makes the list of commands, and the way from each to its module.
+/// A heading of the list of commands, and the names below it.
+type Group = (&'static str, &'static [&'static str]);
+
+/// Makes the list of commands in groups, and the way from each to its module.
 macro_rules! commands {
-    ($($(#[$about:meta])* $name:ident => $module:ident,)*) => {
+    ($($group:literal { $($(#[$about:meta])* $name:ident => $module:ident,)* })*) => {
         #[derive(Debug, Subcommand)]
         enum Command {
-            $($(#[$about])* $name($module::Arguments),)*
+            $($($(#[$about])* $name($module::Arguments),)*)*
         }
+
+        /// The groups of the commands, each named as its module.
+        const GROUPS: &[Group] = &[$(($group, &[$(stringify!($module)),*])),*];
 
         impl Command {
             fn run(self, console: &Console) -> Result<Exit, Failure> {
                 match self {
-                    $(Command::$name(arguments) => $module::run(arguments, console),)*
+                    $($(Command::$name(arguments) => $module::run(arguments, console),)*)*
                 }
             }
         }
@@ -93,48 +102,86 @@ macro_rules! commands {
 }
 
 commands! {
-    /// Run a full review of a device and write the report
-    Review => review,
-    /// List simulated devices and hosts, or explain one
-    Devices => devices,
-    /// Describe a target, and list reasons to refuse writing
-    Inspect => inspect,
-    /// Run a fio job file on a target
-    Run => run,
-    /// Infer the internals of a device from latencies alone
-    Probe => probe,
-    /// Recommend partition, mkfs and mount options from a probe
-    Advise => advise,
-    /// Detect fakes: check the real capacity of a device
-    Verify => verify,
-    /// Serve a simulated device to other programs at its own speed
-    Serve => serve,
-    /// Inject a fault into a served device
-    Ctl => ctl,
-    /// Check, show or convert job files
-    Job => job,
-    /// Make a report of a stored result
-    Report => report,
-    /// Compare the figures of stored results
-    Compare => compare,
-    /// Keep results of many drives, and make a site of them
-    Shelf => shelf,
-    /// Calculate link, flash, battery and video requirements
-    Calc => calc,
-    /// List or describe traces
-    Trace => trace,
-    /// Run a job at many points of a space of parameters
-    Sweep => sweep,
-    /// Compare Linux file systems on a simulated device in virtual time
-    Fs => fs,
-    /// Build the Linux kernel for `fs`
-    Kernel => kernel,
-    /// Compare simulated devices with published measurements
-    Validate => validate,
-    /// Print shell completions
-    Completions => completions,
-    /// Explain a command or a topic
-    Help => help,
+    "Measure a device" {
+        /// Run a full review of a device and write the report
+        Review => review,
+        /// Run a fio job file on a target
+        Run => run,
+        /// Run a job at many points of a space of parameters
+        Sweep => sweep,
+        /// Compare Linux file systems on a simulated device in virtual time
+        Fs => fs,
+        /// Build the Linux kernel for `fs`
+        Kernel => kernel,
+    }
+    "Examine a device" {
+        /// List simulated devices, hosts and the disks of this machine
+        Devices => devices,
+        /// Describe a target, and list reasons to refuse writing
+        Inspect => inspect,
+        /// Detect fakes: check the real capacity of a device
+        Verify => verify,
+        /// Infer the internals of a device from latencies alone
+        Probe => probe,
+        /// Recommend partition, mkfs and mount options from a probe
+        Advise => advise,
+    }
+    "Read results" {
+        /// Make a report of a stored result
+        Report => report,
+        /// Compare the figures of stored results
+        Compare => compare,
+        /// Keep results of many drives, and make a site of them
+        Shelf => shelf,
+        /// Compare simulated devices with published measurements
+        Validate => validate,
+    }
+    "Prepare workloads, calculate" {
+        /// Check, show or convert job files
+        Job => job,
+        /// List or describe traces
+        Trace => trace,
+        /// Calculate link, flash, battery and video requirements
+        Calc => calc,
+    }
+    "Serve a simulated device" {
+        /// Serve a simulated device to other programs at its own speed
+        Serve => serve,
+        /// Inject a fault into a served device
+        Ctl => ctl,
+    }
+    "Help" {
+        /// Explain a command or a topic
+        Help => help,
+        /// Print shell completions
+        Completions => completions,
+    }
+}
+
+/// The definition of the command line, with the list of commands in groups.
+fn command() -> clap::Command {
+    let command = CommandLine::command();
+    let template = format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}\nOptions:\n{{options}}{{after-help}}",
+        list_of_commands(&command)
+    );
+    command.help_template(template)
+}
+
+/// A line for each command, below the heading of its group.
+fn list_of_commands(command: &clap::Command) -> String {
+    let mut text = String::new();
+    for (title, names) in GROUPS {
+        let gap = if text.is_empty() { "" } else { "\n" };
+        text.push_str(&format!("{gap}{title}:\n"));
+        for name in *names {
+            let found = command.find_subcommand(name);
+            let about = found.and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            text.push_str(&format!("  {name:<13}{about}\n"));
+        }
+    }
+    text
 }
 
 /// Ends the program as clap does, except that an argument that could steer the terminal is shown escaped.
@@ -152,7 +199,10 @@ fn refuse(console: &Console, error: &clap::Error) -> ! {
 
 fn main() -> ExitCode {
     let console = Console::detect();
-    let line = CommandLine::try_parse().unwrap_or_else(|error| refuse(&console, &error));
+    let line = command()
+        .try_get_matches()
+        .and_then(|matches| CommandLine::from_arg_matches(&matches))
+        .unwrap_or_else(|error| refuse(&console, &error));
     match line.command.run(&console) {
         Ok(exit) => exit.into(),
         Err(failure) => {

@@ -4,6 +4,7 @@
 use crate::claims::FileClaims;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
+use crate::heading;
 use crate::inspect::card_environment;
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
@@ -33,7 +34,7 @@ Examples:
 
 /// Arguments of `nandscope probe`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// Device, file, or simulated device (sim:NAME)
     #[arg(value_name = "TARGET", required_unless_present_any = ["from_flashbench", "self_test"])]
@@ -44,16 +45,16 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with = "target")]
     from_flashbench: Option<PathBuf>,
     /// Probe random devices of known parameters and count right and wrong answers
-    #[arg(long, conflicts_with_all = ["target", "from_flashbench"])]
+    #[arg(long, conflicts_with_all = ["target", "from_flashbench"], hide_short_help = true)]
     self_test: bool,
     /// With --self-test: number of devices
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200, hide_short_help = true)]
     devices: u64,
-    /// Folder for report.html, result.json and the data of the plots
-    #[arg(short, long, value_name = "DIR")]
+    /// Folder for the report and its data, created if missing
+    #[arg(short, long, value_name = "DIR", help_heading = heading::OUTPUT)]
     output: Option<PathBuf>,
     /// Print JSON instead of text
-    #[arg(long)]
+    #[arg(long, help_heading = heading::OUTPUT)]
     json: bool,
 }
 
@@ -61,22 +62,22 @@ pub struct Arguments {
 #[derive(Debug, Args)]
 pub(crate) struct How {
     /// Limit of device time
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "20m")]
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "20m", help_heading = heading::LIMITS)]
     time: Nanos,
     /// Limit of data written [default: 4 GB; above 36 GB 3 % of the capacity, without SLC cache]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = heading::LIMITS)]
     write_budget: Option<Bytes>,
     /// Write nothing
-    #[arg(long)]
+    #[arg(long, help_heading = heading::LIMITS)]
     read_only: bool,
     /// Read this long without a pause, to find the throttling temperature
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, help_heading = heading::LIMITS, hide_short_help = true)]
     heat: Option<Nanos>,
     /// Seed of the random number generator
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, help_heading = heading::SIMULATED)]
     seed: u64,
-    /// Host of a simulated device [default: direct]
-    #[arg(long, value_name = "NAME|FILE")]
+    /// Host of the device [default: direct, or that of a saved device]
+    #[arg(long, value_name = "NAME|FILE", help_heading = heading::SIMULATED)]
     host: Option<String>,
     #[command(flatten)]
     params: ParamArguments,
@@ -181,8 +182,7 @@ pub(crate) fn measured(
     let options = arguments
         .params
         .options(arguments.host.as_deref(), arguments.seed);
-    let (simulated, device) =
-        target::open_with(name, &options, console)?;
+    let (simulated, device) = target::open_with(name, &options, console)?;
     let info = simulated.info(&device);
     let title = simulated.device_source.profile.device.title.clone();
     let registers = target::registers(&device, &simulated.device_source.profile);

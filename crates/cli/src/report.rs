@@ -32,7 +32,7 @@ pub struct Arguments {
         requires = "output"
     )]
     recover: Option<PathBuf>,
-    /// Folder for report.html and the data of the plots
+    /// Folder for the report and its data, created if missing
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Rank the drive among those of this shelf

@@ -1,9 +1,12 @@
 //! `nandscope review`: a whole review of a device, from the check of everything that can be wrong
 //! to the report. The procedure itself is the suite crate's.
 
+mod suite;
+
 use crate::claims::FileClaims;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
+use crate::heading;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Form};
 use crate::run::progress::Line;
@@ -25,6 +28,7 @@ use nandscope_units::Nanos;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
+use suite::SuiteArguments;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,7 +52,7 @@ Every finished step is saved in DIR/result.steps at once; after any interruption
 
 /// Arguments of `nandscope review`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// sim:NAME, sim:./FILE.toml, or the path of a file, folder or block device; several are reviewed in turn and
     /// compared with the first
@@ -57,44 +61,46 @@ pub struct Arguments {
     /// The target under review.
     #[arg(skip)]
     target: String,
-    /// Folder for the report, created if missing; with several targets, one folder in it for each
-    /// [default: review-NAME, or review-comparison]
-    #[arg(short, long, value_name = "DIR")]
+    /// Folder for the report and its data, created if missing [default: review-NAME]
+    ///
+    /// Each of several targets gets a folder in it [default: review-comparison].
+    #[arg(short, long, value_name = "DIR", help_heading = heading::OUTPUT)]
     output: Option<PathBuf>,
-    /// Tests of the review
-    #[arg(long, value_name = "SUITE", default_value = "card", value_parser = suites())]
-    suite: Procedure,
+    #[command(flatten)]
+    tests: SuiteArguments,
     /// Mode of the device, such as `UHS-I`; repeatable [default: all]
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", help_heading = heading::SIMULATED)]
     mode: Vec<String>,
     /// Host of the device, at each port that fits [default: its profile's]
-    #[arg(long, value_name = "NAME|FILE", conflicts_with = "mode")]
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "mode", help_heading = heading::SIMULATED)]
     host: Option<String>,
     #[command(flatten)]
     params: target::ParamArguments,
     /// Seed of the random number generator
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, help_heading = heading::SIMULATED)]
     seed: u64,
     /// Shorter: a tenth of the data, one pass
     #[arg(long)]
     quick: bool,
-    /// Resume an interrupted review from the steps in DIR/result.steps
-    #[arg(long)]
+    /// Continue an interrupted measurement
+    ///
+    /// Finished steps are kept in a journal beside the result.
+    #[arg(long, help_heading = heading::OUTPUT)]
     resume: bool,
     /// Rank the drive among those of this shelf
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = heading::OUTPUT)]
     shelf: Option<PathBuf>,
     /// The drives of the shelf.
     #[arg(skip)]
     rivals: Vec<Drive>,
     /// Include introduction.md, conclusion.md (Markdown) and the photos of this folder
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = heading::OUTPUT, hide_short_help = true)]
     author: Option<PathBuf>,
     /// Texts and photo of that folder.
     #[arg(skip)]
     texts: Author,
     /// Print JSON instead of text
-    #[arg(long)]
+    #[arg(long, help_heading = heading::OUTPUT)]
     json: bool,
     /// The target is one of several, and its summary is printed with those of the others.
     #[arg(skip)]
@@ -217,7 +223,7 @@ fn folder_name(target: &str) -> String {
 
 /// Reviews one target and writes its report.
 fn one(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
-    let procedure = arguments.suite;
+    let procedure = arguments.tests.procedure()?;
     if target::real::is_real(&arguments.target) {
         return review_real(arguments, procedure, console);
     }
@@ -236,7 +242,7 @@ fn one(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
     )?;
     let hosts: Vec<String> = spec.modes.iter().map(|m| format!("{:?}", m.host)).collect();
     let asked = arguments
-        .asked()
+        .asked(procedure)
         .on(&spec.target_info())
         .and("modes", arguments.mode.join(", ").to_lowercase())
         .and("host", arguments.host.as_deref().unwrap_or_default())
@@ -278,9 +284,9 @@ impl Arguments {
     }
 
     /// On what the result depends, besides the target.
-    fn asked(&self) -> Asked {
+    fn asked(&self, procedure: Procedure) -> Asked {
         Asked::new("review")
-            .and("suite", self.suite.name())
+            .and("suite", procedure.name())
             .and("seed", self.seed)
             .and("quick", self.quick)
     }
@@ -414,7 +420,7 @@ fn review_real(
         Procedure::Fill if !path.is_dir() => {}
         _ => {
             return Err(Failure::usage(format!(
-                "--suite {} does not work with {}; files and block devices have `card` and `fill`, folders `card`",
+                "refusing to review {1}: --suite {0} works with simulated devices only; files and block devices have `card` and `fill`, folders `card`",
                 procedure.name(),
                 arguments.target
             )));
@@ -438,8 +444,10 @@ fn review_real(
         console,
     )?;
     let known = match path.is_dir() {
-        true => arguments.asked().and("target", &arguments.target),
-        false => arguments.real.asked(&arguments.target, arguments.asked()),
+        true => arguments.asked(procedure).and("target", &arguments.target),
+        false => arguments
+            .real
+            .asked(&arguments.target, arguments.asked(procedure)),
     };
     place.check(&known)?;
     let interrupt = Interrupt::listen()?;
@@ -460,7 +468,7 @@ fn review_real(
     let cost = target::real::generator_cost(32);
     environment.extend(cost.map(|cost| ("generator cost".to_string(), cost)));
     let info = real.info();
-    let asked = real.asked(arguments.asked());
+    let asked = real.asked(arguments.asked(procedure));
     let mut keeper = place.begin(asked)?;
     keeper.recognize(real.target.volume())?;
     let said = std::mem::take(&mut real.warnings)
@@ -497,7 +505,7 @@ fn review_in(
 ) -> Result<Exit, Failure> {
     let mut opened = target::real::folder::open(&arguments.target, &arguments.real)?;
     let asked = arguments
-        .asked()
+        .asked(Procedure::Card)
         .here()
         .on(&opened.info)
         .and("--sync-files", arguments.real.sync_files);

@@ -10,6 +10,7 @@ use crate::claims::FileClaims;
 use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
+use crate::heading;
 use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -54,21 +55,21 @@ Ctrl-C ends the server: pending requests are completed, and the device state is 
 
 /// Arguments of `nandscope serve`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("way").required(true).multiple(true))]
+#[command(after_long_help = EXAMPLES, group = clap::ArgGroup::new("way").required(true).multiple(true))]
 pub struct Arguments {
     /// sim:NAME, sim:./FILE.toml or sim:saved:FILE
     target: String,
     /// NBD address: unix:PATH (private) or tcp:PORT (loopback); repeatable
-    #[arg(long, value_name = "ADDRESS", group = "way")]
+    #[arg(long, value_name = "ADDRESS", group = "way", help_heading = heading::ADDRESSES)]
     nbd: Vec<Address>,
     /// Folder for the file card.img, for losetup --direct-io=on (Linux, root)
-    #[arg(long, value_name = "DIR", group = "way")]
+    #[arg(long, value_name = "DIR", group = "way", help_heading = heading::ADDRESSES)]
     fuse: Option<PathBuf>,
     /// vhost-user socket for a virtual machine: unix:PATH (Linux)
-    #[arg(long, value_name = "ADDRESS", group = "way")]
+    #[arg(long, value_name = "ADDRESS", group = "way", help_heading = heading::ADDRESSES)]
     vhost_user: Option<Address>,
     /// Host of the device [default: direct, or that of a saved device]
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", help_heading = heading::SIMULATED)]
     host: Option<String>,
     #[command(flatten)]
     params: ParamArguments,
@@ -76,32 +77,34 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
     /// Continue with a damaged journal; later commands are lost
-    #[arg(long, requires = "store")]
+    #[arg(long, requires = "store", hide_short_help = true)]
     discard_journal: bool,
     /// Speed relative to the device, or max for no waiting
     #[arg(long, value_name = "N|max", default_value = "1")]
     speed: Speed,
     /// Seed of the random number generator
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, help_heading = heading::SIMULATED)]
     seed: u64,
-    /// Initial state: none, sequential[:PERCENT], random[:PERCENT],
-    /// overwritten[:TIMES] or steady
-    #[arg(long, value_name = "STATE", default_value = "none")]
+    /// Initial state: none, sequential, random, overwritten or steady
+    ///
+    /// The amount follows a colon: sequential:PERCENT and random:PERCENT of the
+    /// capacity, overwritten:TIMES the capacity.
+    #[arg(long, value_name = "STATE", default_value = "none", help_heading = heading::SIMULATED)]
     precondition: Precondition,
-    /// Refuse writes
+    /// Refuse writes, as a write-protected device
     #[arg(long)]
-    read_only: bool,
+    write_protect: bool,
     /// Socket for fault commands of `nandscope ctl` (unix:PATH)
     #[arg(long, value_name = "ADDRESS")]
     control: Option<Address>,
-    /// Initial fault, as a command of `nandscope ctl`; repeatable
-    #[arg(long, value_name = "COMMAND")]
+    /// Inject a fault, such as 'fake 2GiB wrap' (`nandscope help faults`); repeatable
+    #[arg(long, value_name = "COMMAND", help_heading = heading::SIMULATED)]
     fault: Vec<FaultCommand>,
     /// File of initial faults, one command per line; # starts a comment
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = heading::SIMULATED, hide_short_help = true)]
     faults: Option<PathBuf>,
-    /// Record every request with device time as a trace for replay
-    #[arg(long, value_name = "FILE")]
+    /// Record the requests as a trace for replay
+    #[arg(long, value_name = "FILE", help_heading = heading::OUTPUT)]
     record: Option<PathBuf>,
 }
 
@@ -319,7 +322,7 @@ fn export_of(arguments: &Arguments, simulated: &Simulated, device: &Device) -> E
         name: about.name.clone(),
         description: format!("{} (simulated by nandscope)", about.title),
         size: device.capacity(),
-        read_only: arguments.read_only || device.health().is_read_only(),
+        read_only: arguments.write_protect || device.health().is_read_only(),
         discards: device.identity().discard,
     }
 }

@@ -98,7 +98,7 @@ impl Place {
                     "nothing to resume: {shown} does not exist; start again without --resume"
                 ),
                 None => {
-                    "--resume needs the steps next to a result; name the result with -o".to_string()
+                    "--resume needs the steps next to a result; name the result with --result".to_string()
                 }
             })),
             (Some((_, contents)), false) if !contents.records.is_empty() && !contents.written => {

@@ -1,4 +1,4 @@
-//! How many threads a command uses: `--jobs`, or one per processor, if their devices fit into memory.
+//! How many threads a command uses: `--threads`, or one per processor, if their devices fit into memory.
 
 use crate::console::Console;
 use clap::Args;
@@ -6,18 +6,23 @@ use nandscope_experiment::memory;
 use nandscope_suite::at_once;
 use nandscope_units::Bytes;
 
-/// The option of commands that work on several devices at once.
+/// The option of commands that do several things at once.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct ThreadArguments {
     /// Threads [default: one per processor]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
 }
 
 impl ThreadArguments {
+    /// The threads, whatever memory they need.
+    pub fn wanted(self) -> usize {
+        at_once::threads(self.threads.map(usize::from))
+    }
+
     /// The threads, fewer if memory is short; a note says so. `device` is the memory of the largest device.
     pub fn within_memory(self, device: Bytes, console: &Console) -> usize {
-        let wanted = at_once::threads(self.jobs.map(usize::from));
+        let wanted = self.wanted();
         let threads = at_once::threads_within(wanted, device, memory::left());
         if threads < wanted {
             console.note(&format!(

@@ -146,6 +146,11 @@ fn info(name: &str, reading: &Reading, console: &Console) -> Result<String, Fail
 fn read_file(name: &str, reading: &Reading) -> Result<(Trace, Format, ParseReport), Failure> {
     let path = Path::new(name);
     if !path.exists() {
+        if name == "-" {
+            return Err(Failure::usage(
+                "`-` names no trace; for standard input name /dev/stdin",
+            ));
+        }
         let names: Vec<_> = library().iter().map(|t| t.name).collect();
         return Err(Failure::file(format!(
             "unknown trace `{name}`; name a file, or one of the library ({})",

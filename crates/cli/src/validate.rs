@@ -8,6 +8,7 @@ mod sensitivity;
 use crate::claims::FileClaims;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
+use crate::heading;
 use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Form};
@@ -25,9 +26,9 @@ use std::path::{Path, PathBuf};
 const INTRODUCTION: &str = "\
 # Validation: published against simulated
 
-Written by `nandscope validate -o docs/validation.md`; a test keeps it up to date. [validation.csv](validation.csv) has a row for each
+Written by `nandscope validate --page docs/validation.md`; a test keeps it up to date. [validation.csv](validation.csv) has a row for each
 published measurement of a real device and the same quantity of the simulated one; `nandscope validate DEVICE` prints the rows of a
-device. `facts/` has the sources. Seed 1; `ssd` and `ssd-peers` in their quick form.
+device. `facts/` has the sources. Seed 1; `--suite ssd`, with and without `--peers`, in its quick form.
 
 - A row is *calibrated* if a parameter was chosen with the published number, or another point of its series, in sight. It shows that
   the model can be fitted.
@@ -43,27 +44,24 @@ device. `facts/` has the sources. Seed 1; `ssd` and `ssd-peers` in their quick f
 )]
 pub struct Arguments {
     /// Devices to compare [default: all that have facts, or all of the table]
-    #[arg(value_name = "DEVICE", conflicts_with_all = ["output", "check"])]
+    #[arg(value_name = "DEVICE", conflicts_with_all = ["page", "check"])]
     devices: Vec<String>,
-    /// File for the page; the rows go to a .csv file beside it [default: standard output, no rows]
-    #[arg(short, long, value_name = "FILE.md", conflicts_with = "check")]
-    output: Option<PathBuf>,
+    /// Write the page with all tables; more rows in a .csv file beside it
+    #[arg(long, value_name = "FILE.md", conflicts_with = "check", hide_short_help = true, help_heading = heading::OUTPUT)]
+    page: Option<PathBuf>,
     /// Compare with this page and its rows instead: exit code 1 if they are out of date
-    #[arg(long, value_name = "FILE.md")]
+    #[arg(long, value_name = "FILE.md", hide_short_help = true, help_heading = heading::OUTPUT)]
     check: Option<PathBuf>,
     /// Compare simulated cards with recorded flashbench runs, by a table such as facts/cards.toml
     #[arg(long, value_name = "FILE.toml", conflicts_with = "sensitivity")]
     cards: Option<PathBuf>,
-    /// Move assumed parameters through their ranges; print which figures change
-    #[arg(long, conflicts_with_all = ["output", "check"])]
-    sensitivity: bool,
-    /// With --sensitivity: move only this parameter [default: all assumed ones]
-    #[arg(long, value_name = "KEY", requires = "sensitivity")]
-    parameter: Vec<String>,
+    /// Move assumed parameters, or only KEY, through their ranges; print which figures change
+    #[arg(long, value_name = "KEY", num_args = 0..=1, require_equals = true, conflicts_with_all = ["page", "check"])]
+    sensitivity: Option<Option<String>>,
     #[command(flatten)]
     threads: ThreadArguments,
     /// Print JSON instead of text
-    #[arg(long, conflicts_with_all = ["output", "check"])]
+    #[arg(long, conflicts_with_all = ["page", "check"], help_heading = heading::OUTPUT)]
     json: bool,
 }
 
@@ -75,8 +73,8 @@ pub struct Arguments {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let mut files = FileClaims::default();
     files.inputs("--cards", &arguments.cards)?;
-    if let Some(path) = &arguments.output {
-        files.output("-o", path)?;
+    if let Some(path) = &arguments.page {
+        files.output("--page", path)?;
         if arguments.cards.is_none() {
             files.beside("the rows of the page,", &output::rows_beside(path)?)?;
         }
@@ -98,9 +96,9 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let list = chosen(&arguments.devices)?;
     let threads = threads(&arguments, &list, console)?;
     let interrupt = Interrupt::listen()?;
-    if arguments.sensitivity {
-        let only = &arguments.parameter;
-        return sensitivity::run(&list, only, threads, (&interrupt, form), console);
+    if let Some(only) = &arguments.sensitivity {
+        let only: Vec<String> = only.iter().cloned().collect();
+        return sensitivity::run(&list, &only, threads, (&interrupt, form), console);
     }
     let devices = by_device(measure_all(&list, threads, &interrupt)?)?;
     let text = match (form, arguments.devices.is_empty()) {
@@ -296,7 +294,7 @@ fn deliver(
     rows: Option<&str>,
     console: &Console,
 ) -> Result<(), Failure> {
-    if let Some(path) = &arguments.output {
+    if let Some(path) = &arguments.page {
         output::write(path, page.as_bytes())?;
         return match rows {
             Some(rows) => output::write_beside(&output::rows_beside(path)?, rows.as_bytes()),
@@ -326,7 +324,7 @@ fn is_current(arguments: &Arguments, page: &Path, file: &Path, text: &str) -> Re
         format!(" --cards {}", table.display())
     });
     let text = format!(
-        "{} is out of date; write it with `nandscope validate{cards} -o {}`",
+        "{} is out of date; write it with `nandscope validate{cards} --page {}`",
         file.display(),
         page.display()
     );

@@ -68,7 +68,7 @@ fn run_all(folder: &Folder, device: &Sparse, unit: u64) {
         "report/result.json",
         "--for",
         "rootfs",
-        "--device",
+        "--on",
         &device.0,
         "--json",
     ];

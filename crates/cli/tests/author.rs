@@ -7,7 +7,7 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\nrest";
 fn measured(name: &str) -> Folder {
     let folder = Folder::new(name);
     folder.file("job.fio", "[a]\nrw=randread\nbs=4k\nnumber_ios=200\n");
-    let words = ["run", "job.fio", &tiny(), "-o", "result.json"];
+    let words = ["run", "job.fio", &tiny(), "--result", "result.json"];
     folder.run(&words).succeeds();
     std::fs::create_dir(folder.0.join("texts")).unwrap();
     folder

@@ -10,7 +10,7 @@ const RUN: [&str; 7] = [
     "sim:reference-nvme-64gb",
     "--precondition",
     "overwritten:1",
-    "-o",
+    "--result",
     "report/result.json",
 ];
 

@@ -25,7 +25,15 @@ fn emit(procedure: Procedure) {
     let name = procedure.name();
     let folder = Folder::new(&format!("emit-{name}"));
     let target = target(procedure);
-    let mut arguments = vec!["review", "--suite", name, "--quick", "-o", "out"];
+    let mut arguments = vec!["review", "--quick", "-o", "out", "--suite"];
+    arguments.extend(match procedure {
+        Procedure::SsdPeers => ["ssd", "--peers"].iter(),
+        Procedure::FlashbenchWhole => ["flashbench", "--whole"].iter(),
+        _ => [].iter(),
+    });
+    if arguments.ends_with(&["--suite"]) {
+        arguments.push(name);
+    }
     arguments.extend(target.iter().map(String::as_str));
     folder.run(&arguments).succeeds();
     let document = json::read(&folder.0.join("out/result.json")).unwrap();

@@ -57,56 +57,59 @@ fn outputs_of_a_run_are_neither_its_inputs_nor_each_other() {
     ran.succeeds();
     for (line, parts) in [
         (
-            "run job.fio TINY -o q.json --save q.json",
-            ["-o q.json", "--save q.json"],
+            "run job.fio TINY --result q.json --save q.json",
+            ["--result q.json", "--save q.json"],
         ),
         (
-            "run job.fio TINY -o q.json --save ./q.json",
-            ["-o q.json", "--save ./q.json"],
+            "run job.fio TINY --result q.json --save ./q.json",
+            ["--result q.json", "--save ./q.json"],
         ),
         (
-            "run job.fio TINY -o q.json --save dangling",
-            ["-o q.json", "--save dangling"],
+            "run job.fio TINY --result q.json --save dangling",
+            ["--result q.json", "--save dangling"],
         ),
         (
-            "run job.fio TINY -o q.json --save q.json.steps",
+            "run job.fio TINY --result q.json --save q.json.steps",
             ["the journal q.json.steps", "--save q.json.steps"],
         ),
         (
-            "run job.fio TINY -o job.fio",
-            ["-o job.fio", "the job file job.fio"],
+            "run job.fio TINY --result job.fio",
+            ["--result job.fio", "the job file job.fio"],
         ),
         (
-            "run job.fio TINY -o hard",
-            ["-o hard", "the job file job.fio"],
+            "run job.fio TINY --result hard",
+            ["--result hard", "the job file job.fio"],
         ),
         (
             "run job.fio TINY --save link",
             ["--save link", "the job file job.fio"],
         ),
         (
-            "run job.fio TINY -o tiny.toml",
-            ["-o tiny.toml", "the device profile ./tiny.toml"],
+            "run job.fio TINY --result tiny.toml",
+            ["--result tiny.toml", "the device profile ./tiny.toml"],
         ),
         (
-            "run logs.fio TINY -o a_bw.1.log",
-            ["-o a_bw.1.log", "the log of `write_bw_log`, ./a_bw.1.log"],
+            "run logs.fio TINY --result a_bw.1.log",
+            [
+                "--result a_bw.1.log",
+                "the log of `write_bw_log`, ./a_bw.1.log",
+            ],
         ),
         (
             "run same.fio TINY",
             ["the log of `write_bw_log`", "the log of `write_iolog`"],
         ),
         (
-            "run replay.fio TINY -o trace.csv",
-            ["-o trace.csv", "the trace trace.csv"],
+            "run replay.fio TINY --result trace.csv",
+            ["--result trace.csv", "the trace trace.csv"],
         ),
         (
             "run job.fio sim:saved:used.dev --save used.dev",
             ["--save used.dev", "the saved device used.dev"],
         ),
         (
-            "run job.fio ./image -o image",
-            ["-o image", "the target ./image"],
+            "run job.fio ./image --result image",
+            ["--result image", "the target ./image"],
         ),
     ] {
         refused(&folder, line, &parts);
@@ -116,7 +119,7 @@ fn outputs_of_a_run_are_neither_its_inputs_nor_each_other() {
         "run",
         "job.fio",
         TINY,
-        "-o",
+        "--result",
         "/dev/null",
         "--save",
         "/dev/null",
@@ -128,7 +131,7 @@ fn outputs_of_a_run_are_neither_its_inputs_nor_each_other() {
 fn outputs_of_other_commands_are_not_their_inputs() {
     let folder = prepared("claims-others");
     folder
-        .run(&["run", "job.fio", TINY, "-o", "a.json"])
+        .run(&["run", "job.fio", TINY, "--result", "a.json"])
         .succeeds();
     let result = folder.read("a.json");
     for name in ["report.html", "series.csv", "result.json"] {
@@ -175,8 +178,8 @@ fn outputs_of_other_commands_are_not_their_inputs() {
             ["the result ./result.json", "--kernel result.json"],
         ),
         (
-            "validate --cards page.md -o page.md",
-            ["-o page.md", "--cards page.md"],
+            "validate --cards page.md --page page.md",
+            ["--page page.md", "--cards page.md"],
         ),
         (
             "review ./result.json --quick -o .",
@@ -228,7 +231,7 @@ fn files_of_a_running_server_are_not_replaced() {
         let before = fs::read(folder.0.join(name)).unwrap();
         for line in [
             format!("serve {TINY} --nbd unix:s --record {name}"),
-            format!("run job.fio {TINY} -o {name}"),
+            format!("run job.fio {TINY} --result {name}"),
         ] {
             let words: Vec<&str> = line.split(' ').collect();
             folder.run(&words).fails(2, &[name, "locked"]);
@@ -237,7 +240,7 @@ fn files_of_a_running_server_are_not_replaced() {
     }
     serving.finish();
     folder
-        .run(&["run", "job.fio", TINY, "-o", "other-name"])
+        .run(&["run", "job.fio", TINY, "--result", "other-name"])
         .succeeds();
 }
 
@@ -273,9 +276,11 @@ fn the_file_behind_a_loop_device_is_no_output() {
         "run",
         "job.fio",
         &device.device,
-        "-o",
+        "--result",
         backing.to_str().unwrap(),
     ];
-    folder.run(&run).fails(2, &["the file of /dev/loop", "-o "]);
+    folder
+        .run(&run)
+        .fails(2, &["the file of /dev/loop", "--result "]);
     assert!(fs::read(&backing).unwrap().iter().all(|byte| *byte == 0xa5));
 }

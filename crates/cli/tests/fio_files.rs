@@ -125,7 +125,13 @@ fn options_with_one_hyphen_are_those_with_two() {
             "direct=1",
         ];
         let options = options.map(|option| format!("{hyphen}{option}"));
-        let mut words = vec!["run", "sim:samsung-970-pro-512gb", "-o", "r.json", "--"];
+        let mut words = vec![
+            "run",
+            "sim:samsung-970-pro-512gb",
+            "--result",
+            "r.json",
+            "--",
+        ];
         words.extend(options.iter().map(String::as_str));
         folder.run(&words).succeeds();
         let job = &result(&folder, "r.json")["steps"][0]["jobs"][0]["directions"][0];
@@ -152,7 +158,7 @@ fn options_with_one_hyphen_are_those_with_two() {
             "run",
             "a.fio",
             &tiny(),
-            "-o",
+            "--result",
             "s.json",
             "--",
             "-thread",
@@ -196,7 +202,7 @@ fn forced_writes_reach_the_flash() {
         folder.file("fua.fio", &text);
         let target = "sim:samsung-970-pro-512gb";
         folder
-            .run(&["run", "fua.fio", target, "-o", "r.json"])
+            .run(&["run", "fua.fio", target, "--result", "r.json"])
             .succeeds();
         let write = &result(&folder, "r.json")["steps"][0]["jobs"][0]["directions"][0];
         write["latency"]["mean_ns"].as_f64().unwrap()
@@ -242,7 +248,7 @@ fn traces_of_blktrace_are_replayed() {
     for trace in traces {
         folder.file("t.fio", &format!("[t]\nread_iolog={trace}\ndirect=1\n"));
         folder
-            .run(&["run", "t.fio", &tiny(), "-o", "r.json"])
+            .run(&["run", "t.fio", &tiny(), "--result", "r.json"])
             .succeeds();
         let found = result(&folder, "r.json");
         let job = &found["steps"][0]["jobs"][0];

@@ -312,7 +312,7 @@ fn a_verified_job_reads_what_it_wrote() {
         &device,
         "--contents",
         "--output-format=json",
-        "-o",
+        "--result",
         "r.json",
     ];
     let ran = folder.run(&arguments);

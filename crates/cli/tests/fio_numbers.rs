@@ -9,7 +9,7 @@ fn simulated(name: &str, job: &str) -> (Value, Folder) {
     let folder = Folder::new(&format!("fio-numbers-{name}"));
     folder.file("job.fio", job);
     folder
-        .run(&["run", "job.fio", &tiny(), "-o", "r.json"])
+        .run(&["run", "job.fio", &tiny(), "--result", "r.json"])
         .succeeds();
     let result = serde_json::from_str(&folder.read("r.json")).unwrap();
     (result, folder)
@@ -49,7 +49,7 @@ fn an_operation_beyond_max_latency_ends_the_job() {
     let job = "[a]\ndirect=1\nrw=write\nsize=1m\nmax_latency=0,1us\n";
     folder.file("job.fio", job);
     folder
-        .run(&["run", "job.fio", &tiny(), "-o", "r.json"])
+        .run(&["run", "job.fio", &tiny(), "--result", "r.json"])
         .fails(1, &["longer than its max_latency"]);
     let result: Value = serde_json::from_str(&folder.read("r.json")).unwrap();
     assert_eq!(operations(&result, "write"), 1);
@@ -97,7 +97,7 @@ fn requests_of_a_trace_are_left_out() {
         let job = format!("[a]\ndirect=1\nread_iolog=t.log\nreplay_skip={skip}\n");
         folder.file("job.fio", &job);
         folder
-            .run(&["run", "job.fio", &tiny(), "-o", "r.json"])
+            .run(&["run", "job.fio", &tiny(), "--result", "r.json"])
             .succeeds();
         let result = serde_json::from_str(&folder.read("r.json")).unwrap();
         let found = ["read", "write", "trim", "flush"].map(|kind| operations(&result, kind));
@@ -238,7 +238,7 @@ mod real {
             device.name(),
             "--engine",
             engine,
-            "-o",
+            "--result",
             "r.json",
         ];
         folder.run(&arguments).succeeds();

@@ -29,7 +29,7 @@ fn printed(folder: &Folder, format: &str) -> (String, ResultDocument) {
     folder.file("job.fio", JOB);
     let device = tiny();
     let option = format!("--output-format={format}");
-    let ran = folder.run(&["run", "job.fio", &device, "-o", "r.json", &option]);
+    let ran = folder.run(&["run", "job.fio", &device, "--result", "r.json", &option]);
     ran.succeeds();
     let document = json::read(&folder.0.join("r.json")).unwrap();
     (ran.out, document)

@@ -17,7 +17,7 @@ fn the_output_of_fio_is_reported_and_compared() {
     assert!(report.succeeds().out.contains("fio-3.33"), "{}", report.out);
     let page = folder.read("report/report.html");
     assert!(page.contains("completion latencies"));
-    let run = folder.run(&["run", "job.fio", &tiny(), "-o", "ours.json"]);
+    let run = folder.run(&["run", "job.fio", &tiny(), "--result", "ours.json"]);
     run.succeeds();
     let refused = folder.run(&["compare", "fio.json", "ours.json"]);
     refused.fails(
@@ -44,14 +44,14 @@ fn steps_of_a_result_go_to_fio() {
     let folder = Folder::new("steps-to-fio");
     folder.file("job.fio", JOBS);
     folder
-        .run(&["run", "job.fio", &tiny(), "-o", "ours.json"])
+        .run(&["run", "job.fio", &tiny(), "--result", "ours.json"])
         .succeeds();
     let all = folder.run(&["job", "emit-fio", "ours.json"]);
     let text = &all.succeeds().out;
     assert_eq!(text.matches("stonewall").count(), 2, "{text}");
     folder.file("all.fio", text);
     folder
-        .run(&["run", "all.fio", &tiny(), "-o", "again.json"])
+        .run(&["run", "all.fio", &tiny(), "--result", "again.json"])
         .succeeds();
     let one = folder.run(&["job", "emit-fio", "ours.json", "--step", "group-2"]);
     assert!(one.succeeds().out.contains("rw=randrw") && !one.out.contains("rw=randread"));

@@ -115,14 +115,14 @@ fn rows_beside_a_page_and_states_beside_contents_follow_no_link() {
     let folder = Folder::new("found-beside");
     let foreign = folder.file("foreign", "foreign");
     symlink(&foreign, folder.0.join("p.csv")).unwrap();
-    run(&folder, &["validate", "-o", "p.md"]).fails(3, &["p.csv", "not a regular file"]);
+    run(&folder, &["validate", "--page", "p.md"]).fails(3, &["p.csv", "not a regular file"]);
     symlink(&foreign, folder.0.join("card.device")).unwrap();
     let serve = ["serve", &tiny(), "--nbd", "unix:s", "--store", "card"];
     run(&folder, &serve).fails(3, &["card.device", "not a regular file"]);
     fs::create_dir(folder.0.join("elsewhere")).unwrap();
     fs::create_dir(folder.0.join("shelf")).unwrap();
     folder.file("job.fio", JOB);
-    run(&folder, &["run", "job.fio", &tiny(), "-o", "r.json"]).succeeds();
+    run(&folder, &["run", "job.fio", &tiny(), "--result", "r.json"]).succeeds();
     symlink("../elsewhere", folder.0.join("shelf/drive")).unwrap();
     let add = ["shelf", "add", "r.json", "--name", "drive"];
     run(&folder, &add).fails(3, &["leads out of its folder"]);
@@ -137,7 +137,7 @@ fn rows_beside_a_page_and_states_beside_contents_follow_no_link() {
 fn a_fifo_in_a_folder_holds_nobody_up() {
     let folder = Folder::new("found-fifos");
     folder.file("job.fio", JOB);
-    run(&folder, &["run", "job.fio", &tiny(), "-o", "r.json"]).succeeds();
+    run(&folder, &["run", "job.fio", &tiny(), "--result", "r.json"]).succeeds();
     let at = |name: &str| folder.0.join(name);
     fifo(&at("pipe"));
     let add = ["shelf", "add", "r.json", "--name", "drive"];
@@ -162,7 +162,7 @@ fn a_fifo_in_a_folder_holds_nobody_up() {
     fifo(&point);
     sweep(&folder).fails(3, &["not a regular file"]);
     // A result is not read from a FIFO either before it would be replaced.
-    let to_pipe = ["run", "job.fio", &tiny(), "-o", "pipe"];
+    let to_pipe = ["run", "job.fio", &tiny(), "--result", "pipe"];
     let reader = {
         let pipe = at("pipe");
         std::thread::spawn(move || fs::read(pipe).unwrap())

@@ -106,9 +106,9 @@ fn slow_cells_that_are_done_are_not_measured_again_after_a_kill() {
     if kernel(&folder, "resume").is_none() {
         return;
     }
-    let cells = "--fs ext4,vfat --workload log,postmark --setting LOG_LINES=40 --jobs 1";
-    fs(&folder, &format!("{cells} -o whole --trace whole")).succeeds();
-    let line = format!("fs {CARD} {cells} -o out --trace out");
+    let cells = "--fs ext4,vfat --workload log,postmark --setting LOG_LINES=40 --threads 1";
+    fs(&folder, &format!("{cells} -o whole --record whole")).succeeds();
+    let line = format!("fs {CARD} {cells} -o out --record out");
     let mut child = folder
         .command(&line.split(' ').collect::<Vec<_>>())
         .spawn()
@@ -137,7 +137,7 @@ fn slow_cells_that_are_done_are_not_measured_again_after_a_kill() {
     assert_eq!(recovered["complete"], false);
     let again = fs(&folder, &format!("{cells} -o out"));
     again.fails(2, &["out/result.steps", "--resume"]);
-    let ran = fs(&folder, &format!("{cells} -o out --trace out --resume"));
+    let ran = fs(&folder, &format!("{cells} -o out --record out --resume"));
     ran.succeeds();
     assert!(ran.err.contains("resuming after"), "{}", ran.err);
     assert_eq!(steps(&folder, "out/result.json"), whole);
@@ -183,9 +183,8 @@ fn slow_every_file_system_comes_through_clean_and_twice_the_same() {
         return;
     }
     for output in ["one", "two"] {
-        let cells =
-            "--fs ext4,f2fs,nilfs2,vfat,exfat,btrfs,xfs --workload postmark,log --setting LOG_LINES=40";
-        fs(&folder, &format!("{cells} -o {output} --trace {output}")).succeeds();
+        let cells = "--fs ext4,f2fs,nilfs2,vfat,exfat,btrfs,xfs --workload postmark,log --setting LOG_LINES=40";
+        fs(&folder, &format!("{cells} -o {output} --record {output}")).succeeds();
     }
     let (one, two) = (
         steps(&folder, "one/result.json"),
@@ -272,7 +271,7 @@ fn slow_a_sweep_holds_the_variants_against_the_default() {
     let cells = "--fs nilfs2 --workload log --setting LOG_LINES=5 --sweep";
     let ran = fs(
         &folder,
-        &format!("{cells} -o out --trace traces --page page.md"),
+        &format!("{cells} -o out --record traces --page page.md"),
     );
     ran.succeeds();
     assert!(ran.out.contains("RATIO"), "{}", ran.out);
@@ -426,7 +425,7 @@ fn names_that_do_not_exist_are_refused_before_anything_runs() {
 }
 
 /// Small enough a partition, and so full, that the load writes more than is free; of a card that was written before.
-const FULL: &str = "--partition 8MiB --size 512MiB --fullness 80 --age 1 --used";
+const FULL: &str = "--partition 8MiB --partition-size 512MiB --fullness 80 --age 1 --used";
 
 /// A card so slow that the cleaner keeps up: what it copies to make room is what NILFS2 writes beyond the bytes of the programs.
 #[test]
@@ -465,7 +464,7 @@ fn slow_a_full_file_system_repeats_itself() {
     }
     for output in ["one", "two"] {
         let cell = format!("--fs vfat --workload log --setting LOG_LINES=20 {FULL}");
-        fs(&folder, &format!("{cell} --trace {output}")).succeeds();
+        fs(&folder, &format!("{cell} --record {output}")).succeeds();
     }
     let [one, two] = ["one", "two"].map(|output| {
         let name = "samsung-evo-16gb-vfat-log.nstrace";

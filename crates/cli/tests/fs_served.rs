@@ -66,7 +66,7 @@ fn device_time(folder: &Folder, target: &str, trace: &str) -> f64 {
     let job = format!("[replay]\nread_iolog={trace}\nreplay_no_stall=1\n");
     folder.file("replay.fio", &job);
     folder
-        .run(&["run", "replay.fio", target, "-o", "replay.json"])
+        .run(&["run", "replay.fio", target, "--result", "replay.json"])
         .succeeds();
     let result: serde_json::Value = serde_json::from_str(&folder.read("replay.json")).unwrap();
     result["steps"][0]["end_s"].as_f64().unwrap()
@@ -93,7 +93,7 @@ fn slow_ext4_takes_as_long_in_virtual_time_as_on_the_served_card() {
     folder.file("load.sh", LOAD);
     std::fs::create_dir(folder.0.join("fs")).unwrap();
     let arguments = [
-        "fs", &target, "--fs", "ext4", "--script", "load.sh", "-o", "virtual", "--trace", "trace",
+        "fs", &target, "--fs", "ext4", "--script", "load.sh", "-o", "virtual", "--record", "trace",
     ];
     folder.run(&arguments).succeeds();
     let result: serde_json::Value =

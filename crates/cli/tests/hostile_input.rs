@@ -66,7 +66,7 @@ fn texts_in_files_cannot_steer_the_terminal() {
     faults.fails(2, &[]);
     assert_harmless(&faults.err);
     shows_it_escaped(&folder.run(&["job", "show", "job.fio"]));
-    let ran = folder.run(&["run", "job.fio", &tiny(), "-o", "a.json"]);
+    let ran = folder.run(&["run", "job.fio", &tiny(), "--result", "a.json"]);
     ran.succeeds();
     shows_it_escaped(&ran);
     let text = folder.read("a.json");
@@ -110,7 +110,7 @@ fn a_device_that_does_not_fit_into_memory_is_refused_first() {
     let folder = Folder::new("no-memory");
     folder.file("job.fio", "[a]\nrw=read\nsize=1m\n");
     for arguments in [
-        &["run", "job.fio", "sim:sm2262en-2tb", "-o", "r.json"][..],
+        &["run", "job.fio", "sim:sm2262en-2tb", "--result", "r.json"][..],
         &["review", "sim:sm2262en-2tb", "-o", "r"],
         &["probe", "sim:sm2262en-2tb"],
         &["serve", "sim:sm2262en-2tb", "--nbd", "unix:s"],
@@ -128,7 +128,7 @@ fn jobs_that_do_not_fit_into_memory_are_refused_first() {
     let folder = Folder::new("no-memory-for-jobs");
     let each = "filename=one\nsize=1m\nbs=512\nrw=read\n[a]\nnumjobs=30000\n[b]\nnumjobs=60000\n";
     folder.file("many.fio", &format!("[global]\n{each}"));
-    let run = ["run", "many.fio", &tiny(), "-o", "r.json"];
+    let run = ["run", "many.fio", &tiny(), "--result", "r.json"];
     let ran = within(2_000_000, &folder, &run);
     ran.fails(3, &["90000 jobs need ", "`ulimit -v`", "`group_reporting`"]);
     // Each does too little for a histogram.
@@ -185,7 +185,11 @@ fn fifty_years_between_two_requests_take_no_time() {
         "sim:kingston-class10-32gb",
     ] {
         for job in ["gap.fio", "delay.fio"] {
-            let ran = within(2_000_000, &folder, &["run", job, device, "-o", "r.json"]);
+            let ran = within(
+                2_000_000,
+                &folder,
+                &["run", job, device, "--result", "r.json"],
+            );
             assert!(ran.code == Some(0) || ran.code == Some(1), "{}", ran.err);
             assert!(folder.read("r.json").len() < 4 << 20, "{device}");
         }

@@ -28,7 +28,7 @@ fn start(folder: &Folder, arguments: &[&str]) -> Child {
 fn an_interrupted_run_keeps_what_it_measured() {
     for name in ["INT", "TERM"] {
         let folder = Folder::new(&format!("interrupt-{name}"));
-        let child = start(&folder, &["run", "job.fio", &tiny(), "-o", "r.json"]);
+        let child = start(&folder, &["run", "job.fio", &tiny(), "--result", "r.json"]);
         signal(&child, name);
         let asked = Instant::now();
         let ran = Ran::from(child.wait_with_output().unwrap());
@@ -109,7 +109,7 @@ fn a_full_disk_leaves_nothing_half_written() {
         "run",
         "job.fio",
         &tiny(),
-        "-o",
+        "--result",
         "disk/r.json",
         "--log-dir",
         "disk",
@@ -139,7 +139,7 @@ fn a_full_disk_leaves_nothing_half_written() {
         &tiny(),
         "--seed",
         "2",
-        "-o",
+        "--result",
         "disk/r.json",
     ]);
     ran.fails(3, &["No space left"]);

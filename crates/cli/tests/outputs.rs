@@ -35,7 +35,7 @@ fn ways(name: &str) -> Vec<Vec<String>> {
         words.collect()
     };
     [
-        "run job.fio TINY -o FILE",
+        "run job.fio TINY --result FILE",
         "run job.fio TINY --save FILE",
         "compare a.json a.json --html FILE",
     ]
@@ -51,7 +51,7 @@ fn run(folder: &Folder, arguments: &[String]) -> Ran {
 fn prepared(name: &str) -> Folder {
     let folder = Folder::new(name);
     folder.file("job.fio", SHORT);
-    let ran = folder.run(&["run", "job.fio", &tiny(), "-o", "a.json"]);
+    let ran = folder.run(&["run", "job.fio", &tiny(), "--result", "a.json"]);
     ran.succeeds();
     folder
 }
@@ -195,7 +195,7 @@ fn links_at_names_that_could_be_guessed_lead_nowhere() {
     let foreign = folder.file("foreign", "foreign");
     let tiny = tiny();
     for (line, name) in [
-        ("run job.fio TINY -o out/x", "x"),
+        ("run job.fio TINY --result out/x", "x"),
         ("run job.fio TINY --save out/x", "x"),
         ("run log.fio TINY --log-dir out", "a_bw.1.log"),
         ("compare a.json a.json --html out/x", "x"),
@@ -297,7 +297,10 @@ fn a_folder_that_is_removed_during_a_run_costs_nothing() {
     folder.file("job.fio", ENDLESS);
     let tiny = tiny();
     for (arguments, shown) in [
-        (&["run", "job.fio", &tiny, "-o", "out/r.json"][..], "IOPS="),
+        (
+            &["run", "job.fio", &tiny, "--result", "out/r.json"][..],
+            "IOPS=",
+        ),
         (&["review", "sim:sm2708-250gb", "-o", "out"], "SM2708"),
         (
             &["sweep", "fullness", "sim:sm2262en-2tb", "-o", "out"],
@@ -350,7 +353,10 @@ fn a_disk_that_fills_up_during_a_review_costs_nothing() {
     };
     let tiny = tiny();
     for (arguments, shown) in [
-        (&["run", "job.fio", &tiny, "-o", "disk/r.json"][..], "IOPS="),
+        (
+            &["run", "job.fio", &tiny, "--result", "disk/r.json"][..],
+            "IOPS=",
+        ),
         (&["review", "sim:sm2708-250gb", "-o", "disk/out"], "SM2708"),
     ] {
         let child = start(&folder, arguments);
@@ -401,7 +407,7 @@ fn a_result_that_can_be_kept_nowhere_is_said() {
         for dir in ["out", "tmp"] {
             let _ = fs::create_dir(folder.0.join(dir));
         }
-        let mut command = folder.command(&["run", "job.fio", &tiny(), "-o", "out/r.json"]);
+        let mut command = folder.command(&["run", "job.fio", &tiny(), "--result", "out/r.json"]);
         command.env("XDG_STATE_HOME", &blocked);
         command.env("TMPDIR", folder.0.join(temporary));
         let child = support::signals::start_by(command);
@@ -425,7 +431,7 @@ fn names_of_devices_are_whole_where_there_is_no_terminal() {
     let devices: serde_json::Value = serde_json::from_str(&json.succeeds().out).unwrap();
     let list = folder.run(&["devices"]);
     let first_words: Vec<&str> = list.succeeds().out.lines().collect();
-    for device in devices.as_array().unwrap() {
+    for device in devices["simulated"].as_array().unwrap() {
         let name = device["name"].as_str().unwrap();
         let whole = |line: &&str| line.split_whitespace().next() == Some(name);
         assert_eq!(first_words.iter().filter(|l| whole(l)).count(), 1, "{name}");

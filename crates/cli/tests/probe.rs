@@ -32,7 +32,7 @@ fn a_card_is_probed_within_its_budget_and_advice_follows() {
             "report/result.json",
             "--for",
             "rootfs",
-            "--device",
+            "--on",
             "/dev/sdq",
         ])
         .output()
@@ -70,7 +70,7 @@ fn advice_can_probe_the_target_itself_and_answers_fit_a_screen() {
             "sim:talk-mmcblk1-8gb",
             "--for",
             "log",
-            "--device",
+            "--on",
             "/dev/mmcblk3",
         ])
         .output()

@@ -18,7 +18,9 @@ fn a_new_file_is_made_written_and_used_again() {
     let folder = Folder::new("real-file");
     folder.file("w.fio", WRITE);
     folder.file("r.fio", READ);
-    let ran = folder.run(&["run", "w.fio", "./t.img", "--size", "8m", "-o", "w.json"]);
+    let ran = folder.run(&[
+        "run", "w.fio", "./t.img", "--size", "8m", "--result", "w.json",
+    ]);
     ran.succeeds();
     let document = json(&folder, "w.json");
     assert_eq!(operations(&document, 0), 2048);
@@ -28,7 +30,7 @@ fn a_new_file_is_made_written_and_used_again() {
     assert!(cost.contains("ns of processor time"), "{cost}");
     for engine in ["uring", "blocking"] {
         let ran = folder.run(&[
-            "run", "r.fio", "./t.img", "--engine", engine, "-o", "r.json",
+            "run", "r.fio", "./t.img", "--engine", engine, "--result", "r.json",
         ]);
         ran.succeeds();
         assert_eq!(operations(&json(&folder, "r.json"), 0), 4096, "{engine}");
@@ -94,10 +96,7 @@ fn a_block_device_is_written_only_where_that_was_said() {
     let named = named.as_str();
     for (rest, part) in [
         (&[][..], "allow writing with --destroy-data"),
-        (
-            &["--destroy-data", "--yes", yes],
-            "data of no known format",
-        ),
+        (&["--destroy-data", "--yes", yes], "data of no known format"),
         (&[named], "confirm with --yes loop"),
         (&[named, "--yes", "WD-123"], "nothing was written"),
         (&["--destroy-data=sdz", "--yes", yes], "names `sdz`"),
@@ -120,7 +119,7 @@ fn a_block_device_is_written_only_where_that_was_said() {
         named,
         "--yes",
         yes,
-        "-o",
+        "--result",
         "w.json",
     ];
     folder.run(&write).succeeds();
@@ -193,7 +192,7 @@ fn what_comes_to_have_the_name_of_the_target_in_mid_run_is_not_touched() {
     made.succeeds();
     let (there, away) = (folder.0.join("t.img"), folder.0.join("away.img"));
     let mine = vec![7u8; 4 << 20];
-    let run = ["run", "slow.fio", "./t.img", "-o", "p.json"];
+    let run = ["run", "slow.fio", "./t.img", "--result", "p.json"];
     let mut before = Vec::new();
     let (code, stderr) = disturbed(&folder, &run, |_| {
         std::fs::rename(&there, &away).unwrap();
@@ -217,12 +216,14 @@ fn verification_finds_a_wrong_byte_and_names_it() {
         "r.fio",
         "[r]\nrw=read\nbs=64k\niodepth=4\nverify=crc32c\nverify_interval=4k\ncontinue_on_error=all\n",
     );
-    let write = ["run", "w.fio", "./t.img", "--size", "4m", "-o", "w.json"];
+    let write = [
+        "run", "w.fio", "./t.img", "--size", "4m", "--result", "w.json",
+    ];
     folder.run(&write).succeeds();
     let document = json(&folder, "w.json");
     assert_eq!(document["steps"].as_array().unwrap().len(), 2);
     assert_eq!(operations(&document, 1), 1024, "all was read back");
-    let read = ["run", "r.fio", "./t.img", "-o", "r.json"];
+    let read = ["run", "r.fio", "./t.img", "--result", "r.json"];
     folder.run(&read).succeeds();
     let path = folder.0.join("t.img");
     let mut data = std::fs::read(&path).unwrap();
@@ -270,7 +271,7 @@ fn conditions_and_instruments_stand_in_the_result_and_power_becomes_energy_per_g
         "4m",
         "--power",
         "meter.csv",
-        "-o",
+        "--result",
         "p.json",
     ];
     let mut child = folder.command(&run).stdout(Stdio::null()).spawn().unwrap();

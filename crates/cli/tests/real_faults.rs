@@ -36,7 +36,7 @@ fn a_device_that_fails_at_some_places_fails_exactly_there() {
             &device.device,
             "--engine",
             engine,
-            "-o",
+            "--result",
             "p.json",
         ];
         folder.run(&run).fails(1, &[]);
@@ -69,7 +69,7 @@ fn a_file_system_that_answers_eio_at_some_places_fails_exactly_there() {
     );
     for engine in ["uring", "blocking"] {
         let run = [
-            "run", "r.fio", &device.0, "--engine", engine, "-o", "p.json",
+            "run", "r.fio", &device.0, "--engine", engine, "--result", "p.json",
         ];
         folder.run(&run).fails(1, &[]);
         let document = json(&folder, "p.json");
@@ -99,7 +99,7 @@ fn a_signal_at_any_moment_loses_no_result_and_leaves_no_half_file() {
     folder
         .run(&["run", "w.fio", "./t.img", "--size", "4m"])
         .succeeds();
-    let run = ["run", "long.fio", "./t.img", "-o", "p.json"];
+    let run = ["run", "long.fio", "./t.img", "--result", "p.json"];
     let mut kept = 0;
     for (number, after) in moments(16).enumerate() {
         let name = ["INT", "KILL"][number % 2];
@@ -145,7 +145,7 @@ fn an_interrupted_run_keeps_what_it_has_and_a_killed_one_leaves_no_half_file() {
     for engine in ["uring", "blocking"] {
         for name in ["INT", "TERM"] {
             let run = [
-                "run", "long.fio", "./t.img", "--engine", engine, "-o", "p.json",
+                "run", "long.fio", "./t.img", "--engine", engine, "--result", "p.json",
             ];
             let (code, stderr) = disturbed(&folder, &run, |id| signal(id, name));
             assert_eq!(code, Some(130), "{stderr}");
@@ -155,7 +155,7 @@ fn an_interrupted_run_keeps_what_it_has_and_a_killed_one_leaves_no_half_file() {
             std::fs::remove_file(folder.0.join("p.json")).unwrap();
         }
         let run = [
-            "run", "long.fio", "./t.img", "--engine", engine, "-o", "p.json",
+            "run", "long.fio", "./t.img", "--engine", engine, "--result", "p.json",
         ];
         let (code, _) = disturbed(&folder, &run, |id| signal(id, "KILL"));
         assert_eq!(code, None, "killed");
@@ -181,7 +181,7 @@ fn a_device_whose_medium_fails_in_mid_run_ends_the_run_with_what_was_measured() 
             &device.device,
             "--engine",
             engine,
-            "-o",
+            "--result",
             "p.json",
         ];
         // A loop device that has lost its file's end answers EIO there.
@@ -210,7 +210,7 @@ fn a_loop_device_that_is_detached_in_mid_run_hangs_nothing() {
         "s.fio",
         "[r]\nrw=randread\nbs=4k\nnorandommap\ntime_based\nruntime=3\n",
     );
-    let run = ["run", "s.fio", &device.device, "-o", "p.json"];
+    let run = ["run", "s.fio", &device.device, "--result", "p.json"];
     let (code, stderr) = disturbed(&folder, &run, |_| {
         tool("losetup", &["--detach", &device.device]).unwrap();
     });
@@ -234,7 +234,7 @@ fn a_file_system_that_fills_up_fails_writes_and_keeps_the_result() {
     let target = format!("{mount}/t.img");
     let make = folder.run(&["run", "w.fio", &target, "--size", "16m"]);
     make.succeeds();
-    let run = ["run", "t.fio", &target, "-o", "p.json"];
+    let run = ["run", "t.fio", &target, "--result", "p.json"];
     let filler = device.mount.join("filler");
     // The trims leave whole MiB; less is what was written after them.
     let is_written = |_| {

@@ -29,8 +29,10 @@ struct Help {
     sections: Vec<(String, Vec<String>)>,
 }
 
-/// The section of a help whose entries are commands.
+/// The section of a help whose entries are commands; the program itself has several groups of them.
 const COMMANDS: &str = "Commands:";
+/// The section of its options.
+const OPTIONS: &str = "Options:";
 
 impl Help {
     fn of(folder: &Folder, words: &[&str]) -> Help {
@@ -58,6 +60,8 @@ impl Help {
                 || !first.starts_with(' ') && !first.ends_with(':')
             {
                 break;
+            } else if has_groups(words, first) {
+                help.sections.extend(groups(paragraph));
             } else {
                 let lines = match first.starts_with(' ') {
                     true => paragraph,
@@ -80,7 +84,13 @@ impl Help {
             for entry in entries.drain(..) {
                 let goes_on = entry.starts_with("       ") && !entry.trim_start().starts_with('-');
                 match joined.last_mut() {
-                    Some(last) if goes_on => *last = format!("{last}\n{entry}"),
+                    Some(last) if goes_on => {
+                        // A paragraph of its own, or a default or list that belongs to the text.
+                        let own = entry.trim_start();
+                        let is_list = own.starts_with('[') || own.starts_with("Possible values");
+                        let end = if is_list { "" } else { "." };
+                        *last = format!("{last}{end}\n{entry}");
+                    }
                     _ => joined.push(entry),
                 }
             }
@@ -90,14 +100,34 @@ impl Help {
     }
 
     fn below(&self) -> Vec<String> {
-        let commands = self.sections.iter().find(|(title, _)| title == COMMANDS);
-        let entries = commands.into_iter().flat_map(|(_, entries)| entries);
+        let is_root = self.words.is_empty();
+        let has_commands = |title: &str| title == COMMANDS || is_root && title != OPTIONS;
+        let sections = self.sections.iter();
+        let commands = sections.filter(|(title, _)| has_commands(title));
+        let entries = commands.flat_map(|(_, entries)| entries);
         entries
             .filter_map(|entry| entry.split_whitespace().next())
             .filter(|name| self.words.is_empty() || *name != "help")
             .map(str::to_string)
             .collect()
     }
+}
+
+/// True if a paragraph of the program's own help has groups of commands.
+fn has_groups(words: &[&str], first: &str) -> bool {
+    words.is_empty() && first != OPTIONS && first.ends_with(':')
+}
+
+/// Headings with the entries below each.
+fn groups(paragraph: &str) -> Vec<(String, Vec<String>)> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for line in paragraph.lines() {
+        match found.last_mut() {
+            Some((_, entries)) if line.starts_with(' ') => entries.push(line.to_string()),
+            _ => found.push((line.to_string(), Vec::new())),
+        }
+    }
+    found
 }
 
 /// The entries of a paragraph: each begins with two to six spaces, its further lines with more.

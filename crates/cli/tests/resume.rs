@@ -235,7 +235,9 @@ fn job(last: &str) -> String {
 fn a_run_on_a_file_goes_on_after_the_groups_that_are_done() {
     let folder = Folder::new("resume-run");
     folder.file("job.fio", &job("number_ios=300\n"));
-    let run = ["run", "job.fio", "./t.img", "--size", "8m", "-o", "r.json"];
+    let run = [
+        "run", "job.fio", "./t.img", "--size", "8m", "--result", "r.json",
+    ];
     assert_eq!(killed_after(&folder, &run, "r.json.steps", 2), 2);
     let ran = folder.run(&["report", "--recover", "r.json.steps", "-o", "recovered"]);
     ran.succeeds();
@@ -282,7 +284,7 @@ fn a_simulated_run_that_is_killed_ends_as_one_that_never_was() {
             TARGET,
             "--precondition",
             "random:60",
-            "-o",
+            "--result",
             out,
         ]
     };
@@ -301,7 +303,9 @@ fn what_cannot_be_resumed_is_refused_and_stays_as_it_is() {
     let folder = Folder::new("resume-refused");
     let last = "number_ios=100000\n";
     folder.file("job.fio", &job(last));
-    let run = ["run", "job.fio", "./t.img", "--size", "8m", "-o", "r.json"];
+    let run = [
+        "run", "job.fio", "./t.img", "--size", "8m", "--result", "r.json",
+    ];
     killed_after(&folder, &run, "r.json.steps", 2);
     let path = folder.0.join("r.json.steps");
     let journal = std::fs::read(&path).unwrap();
@@ -311,13 +315,20 @@ fn what_cannot_be_resumed_is_refused_and_stays_as_it_is() {
     refuse(&["--resume", "--seed", "5"], &["seed: was `1`, is `5`"]);
     folder.file("job.fio", &job("number_ios=7\n"));
     refuse(&["--resume"], &["job file: not the same"]);
-    let other = ["run", "job.fio", "./t.img", "-o", "other.json", "--resume"];
+    let other = [
+        "run",
+        "job.fio",
+        "./t.img",
+        "--result",
+        "other.json",
+        "--resume",
+    ];
     folder
         .run(&other)
         .fails(2, &["nothing to resume", "other.json.steps"]);
     folder
         .run(&["run", "job.fio", "./t.img", "--resume"])
-        .fails(2, &["-o"]);
+        .fails(2, &["--result"]);
     assert_eq!(std::fs::read(&path).unwrap(), journal);
     // Damage in the middle: nothing is thrown away, and what is readable can be had.
     folder.file("job.fio", &job(last));
@@ -346,7 +357,7 @@ fn what_cannot_be_resumed_is_refused_and_stays_as_it_is() {
     for (name, text) in [("f.json.steps", "a letter"), ("g.json.steps", "")] {
         folder.file(name, text);
         let out = name.trim_end_matches(".steps");
-        let ran = folder.run(&["run", "job.fio", &tiny(), "-o", out]);
+        let ran = folder.run(&["run", "job.fio", &tiny(), "--result", out]);
         ran.fails(2, &["is not a step journal", "move it"]);
         assert_eq!(folder.read(name), text);
     }
@@ -357,7 +368,7 @@ fn what_cannot_be_resumed_is_refused_and_stays_as_it_is() {
     ] {
         let place = folder.0.join("l.json.steps");
         std::os::unix::fs::symlink(link, &place).unwrap();
-        let ran = folder.run(&["run", "job.fio", &tiny(), "-o", "l.json"]);
+        let ran = folder.run(&["run", "job.fio", &tiny(), "--result", "l.json"]);
         ran.fails(2, &[said]);
         std::fs::remove_file(place).unwrap();
     }
@@ -371,7 +382,9 @@ fn a_refused_resumption_leaves_the_target_as_it_is() {
     let folder = Folder::new("resume-target");
     folder.file("job.fio", &job("number_ios=100000\n"));
     let run = |size: &'static str, more: &[&'static str]| {
-        let run = ["run", "job.fio", "./t.img", "-o", "r.json", "--size", size];
+        let run = [
+            "run", "job.fio", "./t.img", "--result", "r.json", "--size", size,
+        ];
         [&run[..], more].concat()
     };
     killed_after(&folder, &run("8m", &[]), "r.json.steps", 2);
@@ -404,7 +417,9 @@ fn a_refused_resumption_leaves_the_target_as_it_is() {
 fn after_ctrl_c_a_run_can_go_on_or_begin_again() {
     let folder = Folder::new("resume-interrupted");
     folder.file("job.fio", &job("number_ios=100000\n"));
-    let run = ["run", "job.fio", "./t.img", "--size", "8m", "-o", "r.json"];
+    let run = [
+        "run", "job.fio", "./t.img", "--size", "8m", "--result", "r.json",
+    ];
     let mut child = start(&folder, &run);
     wait_for(&mut child, &folder.0.join("r.json.steps"), 2);
     interrupt(&child);
@@ -436,7 +451,7 @@ fn after_ctrl_c_a_run_can_go_on_or_begin_again() {
 fn a_result_that_is_no_file_has_no_journal() {
     let folder = Folder::new("resume-pipe");
     folder.file("job.fio", "[a]\nrw=read\nnumber_ios=10\n");
-    let ran = folder.run(&["run", "job.fio", &tiny(), "-o", "r.json"]);
+    let ran = folder.run(&["run", "job.fio", &tiny(), "--result", "r.json"]);
     ran.succeeds();
     assert_eq!(folder.names(), ["job.fio", "r.json"]);
     folder
@@ -458,15 +473,8 @@ fn another_empty_device_of_the_same_size_is_not_taken_for_the_first() {
     };
     folder.file("job.fio", &job("number_ios=100000\n"));
     let (name, destroy) = (device.name(), format!("--destroy-data={}", device.name()));
-    let run = [
-        "run",
-        "job.fio",
-        &device.device,
-        &destroy,
-        "--yes",
-        name,
-    ];
-    let run = [&run[..], &["-o", "r.json"]].concat();
+    let run = ["run", "job.fio", &device.device, &destroy, "--yes", name];
+    let run = [&run[..], &["--result", "r.json"]].concat();
     killed_after(&folder, &run, "r.json.steps", 1);
     wait_until_free(&device.device);
     let attach = |file: &Path| {
@@ -529,7 +537,9 @@ fn another_file_of_the_same_size_is_not_taken_for_the_first() {
     let folder = Folder::new("resume-another-file");
     folder.file("job.fio", &job("number_ios=100000\n"));
     folder.file("read.fio", "[a]\nrw=read\nbs=4k\nsize=4k\n");
-    let run = ["run", "job.fio", "./t.img", "--size", "8m", "-o", "r.json"];
+    let run = [
+        "run", "job.fio", "./t.img", "--size", "8m", "--result", "r.json",
+    ];
     killed_after(&folder, &run, "r.json.steps", 1);
     folder
         .run(&["run", "read.fio", "./other.img", "--size", "8m"])
@@ -549,7 +559,11 @@ fn an_interrupted_run_does_not_replace_a_complete_result() {
         "[a]\nrw=randread\nbs=4k\nnumber_ios=100\nwrite_bw_log\n",
     );
     folder.file("long.fio", "[a]\nrw=randread\nbs=4k\nnumber_ios=100\nwrite_bw_log\n[b]\nstonewall\nrw=randread\nbs=4k\nnorandommap\ntime_based\nruntime=100d\n");
-    let run = |job: &'static str| ["run", job, TARGET, "-o", "r.json", "--save", "used.dev"];
+    let run = |job: &'static str| {
+        [
+            "run", job, TARGET, "--result", "r.json", "--save", "used.dev",
+        ]
+    };
     const TARGET: &str = concat!("sim:", env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny.toml");
     folder.run(&run("short.fio")).succeeds();
     let names = ["a_bw.1.log", "r.json", "used.dev"];

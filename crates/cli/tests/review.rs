@@ -169,7 +169,7 @@ fn wrong_devices_modes_and_suites() {
         ),
         (
             &["sim:sm2708-250gb", "--suite", "tea"],
-            &["no procedure `tea`", "card"],
+            &["invalid value 'tea'", "card", "plain"],
         ),
         (
             &["sim:sm2708-250gb", "--host", "nobody"],

@@ -26,7 +26,14 @@ fn verified(name: &str, faults: &[&str]) -> (i32, ResultDocument) {
     let folder = Folder::new(&format!("contents-{name}"));
     folder.file("job.fio", VERIFY);
     let device = tiny();
-    let mut arguments = vec!["run", "job.fio", &device, "--contents", "-o", "r.json"];
+    let mut arguments = vec![
+        "run",
+        "job.fio",
+        &device,
+        "--contents",
+        "--result",
+        "r.json",
+    ];
     for fault in faults {
         arguments.extend(["--fault", fault]);
     }
@@ -84,7 +91,7 @@ fn contents_take_no_time() {
     folder.file("job.fio", &VERIFY.replace("verify=crc32c\n", ""));
     let device = tiny();
     let steps = |more: &[&str]| {
-        let mut arguments = vec!["run", "job.fio", &device, "-o", "r.json"];
+        let mut arguments = vec!["run", "job.fio", &device, "--result", "r.json"];
         arguments.extend(more);
         folder.run(&arguments).succeeds();
         json::read(&folder.0.join("r.json")).unwrap().steps
@@ -122,7 +129,14 @@ fn written_and_read(name: &str, write: &str, read: &str) -> Vec<String> {
         "[global]\nioengine=libaio\ndirect=1\nbs=4k\nsize=256k\nfilename=x\ncontinue_on_error=all\n[w]\nrw=write\n{write}\n[r]\nstonewall\nrw=read\n{read}\n"
     );
     folder.file("job.fio", &job);
-    folder.run(&["run", "job.fio", &tiny(), "--contents", "-o", "r.json"]);
+    folder.run(&[
+        "run",
+        "job.fio",
+        &tiny(),
+        "--contents",
+        "--result",
+        "r.json",
+    ]);
     errors(&json::read(&folder.0.join("r.json")).unwrap())
 }
 

@@ -10,7 +10,7 @@ fn notices(name: &str, job: &str, more: &[&str]) -> Vec<String> {
     let folder = Folder::new(&format!("notices-{name}"));
     folder.file("job.fio", &format!("[global]\ndirect=1\nbs=4k\n{job}"));
     let device = tiny();
-    let mut arguments = vec!["run", "job.fio", &device, "-o", "r.json"];
+    let mut arguments = vec!["run", "job.fio", &device, "--result", "r.json"];
     arguments.extend(more);
     let ran = folder.run(&arguments);
     ran.succeeds();
@@ -108,7 +108,7 @@ fn notices_of(name: &str, job: &str, more: &[&str]) -> Vec<nandscope_result::Not
             arguments.extend(more);
         }
     }
-    arguments.extend(["-o", "r.json"]);
+    arguments.extend(["--result", "r.json"]);
     folder.run(&arguments).succeeds();
     json::read(&folder.0.join("r.json")).unwrap().notices
 }
@@ -213,7 +213,7 @@ exec "$@"
         let mut inside = Command::new("unshare");
         inside.args(["--mount", "sh", "-c", AT_A_CABLE, "sh"]);
         inside.arg(env!("CARGO_BIN_EXE_nandscope"));
-        inside.args(["run", "job.fio", &device.device, "-o", "r.json"]);
+        inside.args(["run", "job.fio", &device.device, "--result", "r.json"]);
         let done = inside
             .current_dir(&folder.0)
             .env("NAME", device.name())

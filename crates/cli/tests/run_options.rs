@@ -5,7 +5,7 @@ use nandscope_result::{JobResult, json};
 
 /// The jobs of the result of a command.
 fn jobs(folder: &Folder, arguments: &[&str]) -> Vec<JobResult> {
-    let mut all = vec!["run", "-o", "r.json"];
+    let mut all = vec!["run", "--result", "r.json"];
     all.extend(arguments);
     folder.run(&all).succeeds();
     let document = json::read(&folder.0.join("r.json")).unwrap();

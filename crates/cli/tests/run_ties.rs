@@ -9,7 +9,7 @@ fn ran(name: &str, job: &str, options: &[&str]) -> (Value, Folder) {
     let folder = Folder::new(&format!("run-ties-{name}"));
     folder.file("job.fio", job);
     let tiny = tiny();
-    let run = ["run", "job.fio", &tiny, "-o", "r.json"];
+    let run = ["run", "job.fio", &tiny, "--result", "r.json"];
     folder.run(&[&run[..], options].concat()).succeeds();
     let result = serde_json::from_str(&folder.read("r.json")).unwrap();
     (result, folder)
@@ -88,7 +88,7 @@ fn the_operations_of_all_groups_can_be_replayed() {
         "replay.fio",
         "[r]\ndirect=1\nread_iolog=ops.log\nreplay_no_stall=1\n",
     );
-    let run = folder.run(&["run", "replay.fio", &tiny(), "-o", "again.json"]);
+    let run = folder.run(&["run", "replay.fio", &tiny(), "--result", "again.json"]);
     run.succeeds();
     let again: Value = serde_json::from_str(&folder.read("again.json")).unwrap();
     assert_eq!(operations(&again, 0, 0, "write"), 32);

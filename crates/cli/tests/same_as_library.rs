@@ -38,7 +38,7 @@ fn the_command_and_the_library_give_the_same_bytes() {
         let mut command = vec!["run", "job.fio", "TARGET", "--seed", &number, "--contents"];
         let target = tiny();
         command[2] = &target;
-        command.extend(["--precondition", precondition, "-o", "r.json"]);
+        command.extend(["--precondition", precondition, "--result", "r.json"]);
         if let Some(host) = host {
             command.extend(["--host", host]);
         }

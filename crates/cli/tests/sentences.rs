@@ -398,7 +398,7 @@ const PANEL: [&str; 6] = [
 /// Reviews of other devices, whole fills, a whole test of speed classes, and a file of this machine.
 const WHOLE: [Review; 5] = [
     // Beside the same rivals, whatever the drive.
-    &["sim:sm2262en-2tb", "--suite", "ssd-peers", "--quick"],
+    &["sim:sm2262en-2tb", "--suite", "ssd", "--peers", "--quick"],
     &["sim:sm2708-250gb", "--suite", "fill"],
     &["sim:samsung-evo-16gb", "--suite", "fill"],
     &["sim:kingston-class10-32gb", "--suite", "speed-class"],

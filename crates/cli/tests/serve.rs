@@ -48,7 +48,7 @@ fn nbdinfo_sees_the_card() {
     assert!(list.contains("export=\"kingston-8gb\""), "{list}");
     serving.finish();
 
-    let serving = Serving::start(&folder, CARD, &["--read-only"]);
+    let serving = Serving::start(&folder, CARD, &["--write-protect"]);
     let info = run(&folder, "nbdinfo", &[&serving.uri()]);
     assert!(info.contains("is_read_only: true"), "{info}");
     assert!(info.contains("can_trim: false"), "{info}");
@@ -239,7 +239,7 @@ fn the_pace_is_the_cards_own() {
     let card = "sim:talk-mmcblk1-8gb";
     let job = "[a]\nrw=randread\nbs=1k\nsize=1g\nnumber_ios=600\nrandrepeat=1\n";
     folder.file("job.fio", job);
-    let virtual_run = folder.run(&["run", "job.fio", card, "-o", "virtual.json"]);
+    let virtual_run = folder.run(&["run", "job.fio", card, "--result", "virtual.json"]);
     virtual_run.succeeds();
     let expected = p50_of(
         &folder.read("virtual.json"),

@@ -95,7 +95,7 @@ fn read_only_files_are_not_written() {
         return;
     }
     let folder = Folder::new("file-read-only");
-    let mounted = Mounted::start(&folder, CARD, &["--read-only"]);
+    let mounted = Mounted::start(&folder, CARD, &["--write-protect"]);
     assert!(OpenOptions::new().write(true).open(&mounted.file).is_err());
     let mut sector = [1; 512];
     File::open(&mounted.file)

@@ -72,7 +72,7 @@ fn number(value: &Value, pointer: &str) -> f64 {
 }
 
 fn virtually(folder: &Folder, host: &str, job: &str) -> Seen {
-    let arguments = ["run", job, DRIVE, "--host", host, "-o", "run.json"];
+    let arguments = ["run", job, DRIVE, "--host", host, "--result", "run.json"];
     folder
         .run(&[&arguments[..], &STATE[..]].concat())
         .succeeds();

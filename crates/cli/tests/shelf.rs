@@ -11,7 +11,7 @@ fn results(name: &str) -> Folder {
     let folder = Folder::new(name);
     folder.file("job.fio", JOB);
     for (file, seed) in [("a.json", "1"), ("b.json", "2")] {
-        let words = ["run", "job.fio", &tiny(), "--seed", seed, "-o", file];
+        let words = ["run", "job.fio", &tiny(), "--seed", seed, "--result", file];
         folder.run(&words).succeeds();
     }
     folder

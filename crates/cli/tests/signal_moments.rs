@@ -32,14 +32,14 @@ const CELLS: &str = "[a]\nrw=randwrite\nbs=4k\nnorandommap\nnumber_ios=3000000\n
 /// Commands by the name of their folder.
 fn commands(tiny: &str) -> Vec<(&'static str, Vec<String>)> {
     let lines = [
-        ("run", "run job.fio sim:reference-nvme-64gb -o r.json"),
+        ("run", "run job.fio sim:reference-nvme-64gb --result r.json"),
         (
             "run-steady",
-            "run job.fio sim:sm2708-250gb --precondition steady -o r.json",
+            "run job.fio sim:sm2708-250gb --precondition steady --result r.json",
         ),
         (
             "run-random",
-            "run job.fio sim:sm2708-250gb --precondition random -o r.json",
+            "run job.fio sim:sm2708-250gb --precondition random --result r.json",
         ),
         (
             "run-emmc",
@@ -49,7 +49,10 @@ fn commands(tiny: &str) -> Vec<(&'static str, Vec<String>)> {
             "run-large",
             "run job.fio sim:sm2262en-2tb --precondition sequential",
         ),
-        ("run-contents", "run job.fio TINY --contents -o r.json"),
+        (
+            "run-contents",
+            "run job.fio TINY --contents --result r.json",
+        ),
         ("review-card", "review sim:kingston-8gb -o out"),
         ("review-ssd", "review sim:sm2708-250gb --quick -o out"),
         ("probe", "probe sim:reference-nvme-64gb -o out"),
@@ -140,7 +143,7 @@ fn result() -> String {
     let folder = Folder::new("signal-moments-result");
     folder.file("job.fio", "[a]\nrw=randrw\nbs=4k\nnumber_ios=20000\n");
     folder
-        .run(&["run", "job.fio", &tiny(), "-o", "r.json"])
+        .run(&["run", "job.fio", &tiny(), "--result", "r.json"])
         .succeeds();
     folder.read("r.json")
 }

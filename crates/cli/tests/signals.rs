@@ -16,7 +16,7 @@ fn the_same_signal_twice_in_a_moment_is_one_request() {
     folder.file("job.fio", ENDLESS);
     for signal in ["TERM", "INT"] {
         let result = format!("{signal}.json");
-        let mut command = folder.command(&["run", "job.fio", &tiny(), "-o", &result]);
+        let mut command = folder.command(&["run", "job.fio", &tiny(), "--result", &result]);
         command.process_group(0);
         let child = start_by(command);
         let process = i64::from(child.id());
@@ -31,7 +31,7 @@ fn the_same_signal_twice_in_a_moment_is_one_request() {
 fn timeout_keeps_the_result() {
     let folder = Folder::new("signals-timeout");
     folder.file("job.fio", ENDLESS);
-    let nandscope = folder.command(&["run", "job.fio", &tiny(), "-o", "r.json"]);
+    let nandscope = folder.command(&["run", "job.fio", &tiny(), "--result", "r.json"]);
     let mut command = Command::new("timeout");
     // Some seconds more, and the tiny device is worn out.
     command.args(["--preserve-status", "2"]);
@@ -48,7 +48,7 @@ fn sighup_keeps_what_was_measured() {
     let folder = Folder::new("signals-hup");
     folder.file("job.fio", ENDLESS);
     let ran = end(
-        start(&folder, &["run", "job.fio", &tiny(), "-o", "r.json"]),
+        start(&folder, &["run", "job.fio", &tiny(), "--result", "r.json"]),
         "HUP",
     );
     ran.fails(130, &["interrupted", "r.json"]);
@@ -59,7 +59,7 @@ fn sighup_keeps_what_was_measured() {
 fn under_nohup_a_run_goes_on() {
     let folder = Folder::new("signals-nohup");
     folder.file("job.fio", ENDLESS);
-    let nandscope = folder.command(&["run", "job.fio", &tiny(), "-o", "r.json"]);
+    let nandscope = folder.command(&["run", "job.fio", &tiny(), "--result", "r.json"]);
     let mut command = Command::new("nohup");
     command
         .arg(nandscope.get_program())
@@ -80,7 +80,7 @@ fn a_lost_terminal_costs_nothing() {
     for (name, arguments) in [
         (
             "run",
-            &["run", "job.fio", &tiny, "-o", "out/result.json"][..],
+            &["run", "job.fio", &tiny, "--result", "out/result.json"][..],
         ),
         ("review", &["review", "sim:sm2708-250gb", "-o", "out"]),
         (

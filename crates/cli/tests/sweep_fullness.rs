@@ -34,7 +34,7 @@ fn a_sweep_finds_the_threshold_and_shows_it_everywhere() {
         "sim:./small.toml",
         "-o",
         "out",
-        "--jobs",
+        "--threads",
         "1",
     ]);
     let result = json::read(&folder.0.join("out/result.json")).unwrap();
@@ -113,7 +113,7 @@ fn a_sweep_finds_the_threshold_and_shows_it_everywhere() {
         "sim:./small.toml",
         "-o",
         "again",
-        "--jobs",
+        "--threads",
         "3",
     ];
     folder.run(&again).succeeds();

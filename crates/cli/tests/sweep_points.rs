@@ -143,7 +143,7 @@ fn a_point_is_the_run_of_its_job_and_overrides() {
             "random:70",
             "--seed",
             seed,
-            "-o",
+            "--result",
             "r.json",
         ];
         folder.run(&run).succeeds();
@@ -271,11 +271,7 @@ fn what_cannot_be_swept_says_why() {
         2,
         &["lower to a higher"],
     );
-    refused(
-        &["--job", "iodept=4"],
-        2,
-        &["iodept", "at job.iodept=4"],
-    );
+    refused(&["--job", "iodept=4"], 2, &["iodept", "at job.iodept=4"]);
     refused(
         &["--param", "ftl.over_provisioning=0.1..0.3"],
         2,
@@ -289,7 +285,7 @@ fn what_cannot_be_swept_says_why() {
         2,
         &["unknown metric `speed`", "group-1.mix.read.latency.p99"],
     );
-    refused(&["--jobs", "0"], 2, &["0"]);
+    refused(&["--threads", "0"], 2, &["0"]);
     folder.run(&["sweep"]).fails(2, &["JOB.fio"]);
     folder
         .run(&["sweep", "none.fio", &tiny, "-o", "out"])

@@ -50,10 +50,10 @@ fn runs_reports_and_comparisons() {
     let folder = Folder::new("terminal-runs");
     folder.file("job.fio", JOB);
     let tiny = folder.tiny();
-    let run = ["run", "job.fio", tiny, "-o", "a.json"];
+    let run = ["run", "job.fio", tiny, "--result", "a.json"];
     insta::assert_snapshot!("run", folder.screen(&run));
     folder
-        .run(&["run", "job.fio", tiny, "--seed", "2", "-o", "b.json"])
+        .run(&["run", "job.fio", tiny, "--seed", "2", "--result", "b.json"])
         .succeeds();
     let report = ["report", "a.json", "-o", "report"];
     insta::assert_snapshot!("report", folder.screen(&report));

@@ -72,7 +72,7 @@ fn faults_of_a_job_file() {
         ("", &["the file holds no job", "help: add a section"]),
     ] {
         folder.file("job.fio", text);
-        let ran = folder.run(&["run", "job.fio", &tiny(), "-o", "result.json"]);
+        let ran = folder.run(&["run", "job.fio", &tiny(), "--result", "result.json"]);
         ran.fails(2, parts);
         assert_eq!(folder.names(), ["job.fio"], "nothing may be left behind");
     }
@@ -116,6 +116,8 @@ fn wrong_targets_and_files() {
     folder.file("large.fio", "[a]\nread_iolog=database\n");
     folder.file("not.json", "{\"format\": \"something\"}");
     folder.file("used.dev", "nandscope kept device 9\n");
+    folder.file("empty.csv", "");
+    std::fs::write(folder.0.join("packed.zst"), b"\x28\xb5\x2f\xfd\0\0").unwrap();
     let tiny = tiny();
     for (arguments, code, parts) in [
         (
@@ -186,6 +188,24 @@ fn wrong_targets_and_files() {
             &["unknown trace `nothing`"],
         ),
         (&["trace", "info", "job.fio"], 2, &["no known trace format"]),
+        (&["trace", "info", "empty.csv"], 2, &["empty.csv is empty"]),
+        (
+            &["trace", "info", "packed.zst"],
+            2,
+            &["packed by zstd", "`zstd -d packed.zst`"],
+        ),
+        (&["trace", "info", "-"], 2, &["/dev/stdin"]),
+        (
+            &["run", &tiny, "job.fio"],
+            3,
+            &["names a simulated device", "order of the arguments"],
+        ),
+        (
+            &["sweep", &tiny, "job.fio", "-o", "out"],
+            3,
+            &["names a simulated device", "order of the arguments"],
+        ),
+        (&["report", "-"], 3, &["/dev/stdin"]),
         (&["devices", "shwo"], 2, &["shwo"]),
         (&["nothing"], 2, &["nothing"]),
     ] {
@@ -203,12 +223,12 @@ fn a_place_that_cannot_be_written_is_found_before_the_run() {
     );
     folder.file("file", "");
     for arguments in [
-        ["-o", "no/such/folder/result.json"],
-        ["-o", "file/result.json"],
-        ["-o", "."],
+        ["--result", "no/such/folder/result.json"],
+        ["--result", "file/result.json"],
+        ["--result", "."],
         ["--save", "no/used.dev"],
         ["--log-dir", "file/logs"],
-        ["-o", "/proc/result.json"],
+        ["--result", "/proc/result.json"],
     ] {
         let ran = folder.run(&["run", "job.fio", &tiny(), arguments[0], arguments[1]]);
         ran.fails(3, &["cannot write", arguments[1]]);

@@ -22,6 +22,15 @@ const MEMORY_OF_TEXT: u64 = 4;
 /// Memory that a saved device or its journal takes, as a multiple of the file's size.
 const MEMORY_OF_DEVICE: u64 = 2;
 
+/// First bytes of packed files, with the name of the program and the command that unpacks them.
+const PACKERS: [(&[u8], (&str, &str)); 5] = [
+    (b"\x28\xb5\x2f\xfd", ("zstd", "zstd -d")),
+    (b"\xfd7zXZ\0", ("xz", "xz -d")),
+    (b"BZh", ("bzip2", "bzip2 -d")),
+    (b"\x04\x22\x4d\x18", ("lz4", "lz4 -d")),
+    (b"PK\x03\x04", ("zip", "unzip")),
+];
+
 /// Longest wait for a program that opens a FIFO for writing.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
@@ -29,7 +38,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 #[derive(Debug, Error)]
 pub enum InputError {
     /// The system refuses.
-    #[error("cannot read {what} {}: {error}{}", path.display(), remedy(error))]
+    #[error("cannot read {what} {}: {error}{}", path.display(), remedy(path, error))]
     Io {
         /// Kind of the file with its article, such as `the job file`.
         what: String,
@@ -56,6 +65,25 @@ pub enum InputError {
         /// File that was to be read.
         path: PathBuf,
     },
+    /// It is a block device.
+    #[error("refusing to read {what} from {}: it is a block device; check the order of the arguments", path.display())]
+    BlockDevice {
+        /// Kind of the file with its article, such as `the job file`.
+        what: String,
+        /// Device that was named.
+        path: PathBuf,
+    },
+    /// A trace without a byte.
+    #[error("{} is empty: it has no requests to replay; check how it was recorded", .0.display())]
+    EmptyTrace(PathBuf),
+    /// A trace that another program than gzip has packed.
+    #[error("{} is packed by {}, and only gzip is read; unpack it first: `{} {}`", path.display(), packer.0, packer.1, path.display())]
+    PackedOtherwise {
+        /// Path of the trace.
+        path: PathBuf,
+        /// Name of the program, and the command that unpacks its files.
+        packer: (&'static str, &'static str),
+    },
     /// A trace that cannot be unpacked.
     #[error(transparent)]
     Packed(#[from] TraceError),
@@ -78,14 +106,21 @@ impl InputError {
             InputError::Io { .. } => ErrorClass::System,
             InputError::TooLarge { .. }
             | InputError::NotRegular { .. }
+            | InputError::BlockDevice { .. }
+            | InputError::EmptyTrace(_)
+            | InputError::PackedOtherwise { .. }
             | InputError::Packed(_)
             | InputError::NotText { .. } => ErrorClass::Usage,
         }
     }
 }
 
-fn remedy(error: &io::Error) -> &'static str {
+fn remedy(path: &Path, error: &io::Error) -> &'static str {
     match error.kind() {
+        ErrorKind::NotFound if path.as_os_str().as_encoded_bytes().starts_with(b"sim:") => {
+            "; it names a simulated device: check the order of the arguments"
+        }
+        ErrorKind::NotFound if path == Path::new("-") => "; for standard input name /dev/stdin",
         ErrorKind::NotFound => "; check the name",
         ErrorKind::PermissionDenied => "; check its permissions",
         ErrorKind::IsADirectory => "; name a file in it",
@@ -125,6 +160,15 @@ pub fn regular(path: &Path, what: &str) -> Result<Vec<u8>, InputError> {
 pub fn trace(path: &Path) -> Result<Vec<u8>, InputError> {
     const WHAT: &str = "the trace";
     let bytes = bytes(path, WHAT)?;
+    if bytes.is_empty() {
+        return Err(InputError::EmptyTrace(path.to_path_buf()));
+    }
+    if let Some((_, packer)) = PACKERS.iter().find(|(begin, _)| bytes.starts_with(begin)) {
+        return Err(InputError::PackedOtherwise {
+            path: path.to_path_buf(),
+            packer: *packer,
+        });
+    }
     let most = most_bytes(true, memory::left(), MEMORY_OF_TEXT);
     let contents = nandscope_workload::trace::unpacked(&path.display().to_string(), &bytes, most)?;
     match contents {
@@ -181,6 +225,12 @@ fn io_error(path: &Path, what: &str) -> impl Fn(io::Error) -> InputError {
 fn read(path: &Path, what: &str, memory_per_byte: u64) -> Result<Vec<u8>, InputError> {
     let refuse = io_error(path, what);
     let about = std::fs::metadata(path).map_err(&refuse)?;
+    if is_block_device(&about) {
+        return Err(InputError::BlockDevice {
+            what: what.to_string(),
+            path: path.to_path_buf(),
+        });
+    }
     let file = match is_fifo(&about) {
         true => open_fifo(path),
         false => File::open(path),
@@ -222,6 +272,17 @@ pub(crate) fn is_fifo(about: &Metadata) -> bool {
 
 #[cfg(not(unix))]
 fn is_fifo(_: &Metadata) -> bool {
+    false
+}
+
+#[cfg(unix)]
+fn is_block_device(about: &Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    about.file_type().is_block_device()
+}
+
+#[cfg(not(unix))]
+fn is_block_device(_: &Metadata) -> bool {
     false
 }
 

@@ -7,6 +7,7 @@
 //! makes the text of a prompt, the caller shows it. It is for Linux.
 
 pub mod conditions;
+pub mod disks;
 pub mod guard;
 pub mod identity;
 pub mod mounts;

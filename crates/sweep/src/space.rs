@@ -129,7 +129,9 @@ pub enum SpaceError {
     #[error("the grid has more than {MOST_POINTS} points; choose points with --sample")]
     TooLarge,
     /// A key of something else than the device profile.
-    #[error("`{0}` is not a key of a device profile; use --job for keys of jobs, or list values of --host, --precondition or --seed")]
+    #[error(
+        "`{0}` is not a key of a device profile; use --job for keys of jobs, or list values of --host, --precondition or --seed"
+    )]
     NotOfProfile(String),
     /// There is no point.
     #[error("the sweep has no points; give at least one")]

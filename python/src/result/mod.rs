@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// The result of a run: what was asked, on what, with which seed, and what was measured.
 ///
-/// It is the same document that the command line writes with `-o RESULT.json`.
+/// It is the same document that the command line writes with `--result RESULT.json`.
 #[pyclass(frozen, module = "nandscope", name = "Result")]
 #[derive(Debug)]
 pub struct RunResult {

@@ -7,6 +7,7 @@ use super::kept::Kept;
 use super::plan::Plan;
 use crate::console::Console;
 use crate::interrupt::Interrupt;
+use crate::threads::ThreadArguments;
 use nandscope_device::{DeviceError, Fill, FillError, break_if};
 use nandscope_suite::at_once;
 use nandscope_uml::cell::{self, Card, Cell};
@@ -66,7 +67,7 @@ pub fn measure_all(
     subjects: &[Subject],
     plans: &[Plan],
     kept: &mut [Kept],
-    jobs: Option<usize>,
+    threads: ThreadArguments,
     interrupt: &Interrupt,
     console: &Console,
 ) -> Vec<Measured> {
@@ -78,7 +79,7 @@ pub fn measure_all(
     let earlier: Vec<Mutex<Option<Cell>>> = earlier.collect();
     let cells = at_once::run(
         plans.len(),
-        at_once::threads(jobs),
+        threads.wanted(),
         &|| interrupt.asked(),
         |number| {
             let plan = &plans[number];

@@ -6,6 +6,7 @@ use super::cells::CellError;
 use crate::console::{Console, lines_of};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
+use crate::threads::ThreadArguments;
 use nandscope_suite::at_once;
 use nandscope_uml::filesystem::FileSystem;
 use nandscope_uml::powercut::{FlushSemantics, Outcome, Series};
@@ -25,13 +26,13 @@ pub struct Row {
     outcomes: Result<Vec<Outcome>, CellError>,
 }
 
-/// Cuts at `points` moments, each file system on each kind of card, `jobs` of them at once.
+/// Cuts at `points` moments, each file system on each kind of card, on so many threads.
 pub fn run(
     kernel: &Path,
     subject: &Subject,
     systems: &[FileSystem],
     points: u32,
-    jobs: Option<usize>,
+    threads: ThreadArguments,
     interrupt: &Interrupt,
     console: &Console,
 ) -> Vec<Row> {
@@ -43,7 +44,7 @@ pub fn run(
     let stop = || interrupt.asked();
     let rows = at_once::run(
         plans.len(),
-        at_once::threads(jobs),
+        threads.wanted(),
         &stop,
         |number| {
             let (fs, flush) = plans[number];

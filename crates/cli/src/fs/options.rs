@@ -3,6 +3,7 @@
 use super::Subject;
 use super::plan::{Plan, topology};
 use crate::failure::Failure;
+use crate::heading;
 use crate::input;
 use clap::Args;
 use nandscope_uml::build::{check_tools, in_path};
@@ -21,7 +22,8 @@ pub struct Options {
     #[arg(
         long,
         value_delimiter = ',',
-        default_value = "ext4,f2fs,nilfs2,vfat,exfat"
+        default_value = "ext4,f2fs,nilfs2,vfat,exfat",
+        help_heading = heading::FILE_SYSTEMS
     )]
     fs: Vec<String>,
     /// Workloads: postmark, build, untar, dbench, copy, sqlite, camera, log, create, boot
@@ -32,60 +34,71 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     script: Vec<PathBuf>,
     /// Fill the file system to this percentage before the work
-    #[arg(long, default_value_t = 0, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=95))]
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "PERCENT",
+        value_parser = clap::value_parser!(u32).range(0..=95),
+        help_heading = heading::FILE_SYSTEMS
+    )]
     fullness: u32,
     /// Then delete a third and fill again, this many times
-    #[arg(long, default_value_t = 0, value_name = "ROUNDS")]
+    #[arg(long, default_value_t = 0, value_name = "ROUNDS", help_heading = heading::FILE_SYSTEMS, hide_short_help = true)]
     age: u32,
     /// Use a card that was written completely before and gets no discards
-    #[arg(long)]
+    #[arg(long, help_heading = heading::SIMULATED, hide_short_help = true)]
     used: bool,
     /// Offset of a partition to use instead of the whole device
-    #[arg(long, value_name = "OFFSET")]
+    #[arg(long, value_name = "OFFSET", help_heading = heading::FILE_SYSTEMS, hide_short_help = true)]
     partition: Option<String>,
     /// Size of the partition [default: to the end of the device]
-    #[arg(long, value_name = "SIZE", requires = "partition")]
-    size: Option<String>,
+    #[arg(long, value_name = "SIZE", requires = "partition", help_heading = heading::FILE_SYSTEMS, hide_short_help = true)]
+    partition_size: Option<String>,
     /// mkfs options for a file system, such as 'f2fs:-s 2'
-    #[arg(long, value_name = "FS:OPTIONS")]
+    #[arg(long, value_name = "FS:OPTIONS", help_heading = heading::FILE_SYSTEMS)]
     mkfs: Vec<String>,
     /// Compare mkfs options derived from the card's allocation unit and page,
     /// and partition offsets
-    #[arg(long, conflicts_with = "cuts")]
+    #[arg(long, conflicts_with = "cuts", help_heading = heading::FILE_SYSTEMS)]
     sweep: bool,
     /// Mount options for a file system, such as 'ext4:data=journal'
-    #[arg(long, value_name = "FS:OPTIONS")]
+    #[arg(long, value_name = "FS:OPTIONS", help_heading = heading::FILE_SYSTEMS)]
     mount: Vec<String>,
     /// Setting of a workload, such as POSTMARK_FILES=2000 (list: docs/fs.md)
-    #[arg(long, value_name = "NAME=VALUE")]
+    #[arg(long, value_name = "NAME=VALUE", hide_short_help = true)]
     setting: Vec<String>,
     /// Processor time of a system call, bytes moved per second, time to
     /// compile a file of 18 kB, such as 2us,400M,1.5s [default: none]
-    #[arg(long, value_name = "CALL,RATE,COMPILE")]
+    #[arg(long, value_name = "CALL,RATE,COMPILE", help_heading = heading::MACHINE, hide_short_help = true)]
     cpu: Option<String>,
     /// Dirty pages at which the kernel starts background writeback
-    #[arg(long, default_value = "512KiB", value_name = "SIZE")]
+    #[arg(long, default_value = "512KiB", value_name = "SIZE", help_heading = heading::MACHINE, hide_short_help = true)]
     dirty: String,
     /// Largest request that the host sends
-    #[arg(long, default_value = "512KiB", value_name = "SIZE")]
+    #[arg(long, default_value = "512KiB", value_name = "SIZE", help_heading = heading::MACHINE, hide_short_help = true)]
     max_request: String,
     /// Report page and AU to the file systems, unlike SD and eMMC hosts
-    #[arg(long)]
+    #[arg(long, help_heading = heading::MACHINE, hide_short_help = true)]
     topology: bool,
     /// Idle time between the work and umount, seconds
-    #[arg(long, default_value_t = 0, value_name = "SECONDS")]
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "SECONDS",
+        hide_short_help = true
+    )]
     idle: u32,
     /// Run NILFS2's cleaner; it keeps deleted data for this many seconds
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", help_heading = heading::FILE_SYSTEMS, hide_short_help = true)]
     cleaner: Option<u32>,
     /// Seed of the random number generator
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, help_heading = heading::SIMULATED)]
     seed: u64,
-    /// Number of seeds per cell, from --seed on; reports the spread
-    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    /// Runs with seeds SEED, SEED + 1, …; reports the spread
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), hide_short_help = true)]
     seeds: u64,
     /// Limit of the real time of a cell, seconds
-    #[arg(long, default_value_t = 900, value_name = "SECONDS")]
+    #[arg(long, default_value_t = 900, value_name = "SECONDS", help_heading = heading::MACHINE, hide_short_help = true)]
     time_limit: u64,
 }
 
@@ -157,7 +170,7 @@ impl Chosen {
         };
         let settings = Settings {
             partition_start: partition(&arguments.partition, "--partition")?,
-            partition_size: partition(&arguments.size, "--size")?,
+            partition_size: partition(&arguments.partition_size, "--partition-size")?,
             fullness: arguments.fullness,
             age_rounds: arguments.age,
             max_request: size(&arguments.max_request, "--max-request")?,

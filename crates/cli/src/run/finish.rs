@@ -5,7 +5,7 @@ use super::printer::Printer;
 use super::target::CommandTarget;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
-use crate::output;
+use crate::output::{self, Form};
 use crate::steps::Keeper;
 use nandscope_experiment::run::{Ending, Run};
 use nandscope_report::summary::step_summary;
@@ -27,7 +27,7 @@ pub fn finish<T: CommandTarget>(
 ) -> Result<Exit, Failure> {
     // The summary comes last: a reader that goes away early must not cost the result.
     let is_apart = arguments
-        .output
+        .result
         .as_deref()
         .is_some_and(|path| output::replaces_complete(&run.document, path));
     let kept = write(arguments, &run, target, is_apart);
@@ -42,7 +42,7 @@ pub fn finish<T: CommandTarget>(
         true => keeper.finish(run.document.complete),
         false => None,
     };
-    let printed = print(&run.document, &mut printer, console);
+    let printed = print(&run.document, arguments.json, &mut printer, console);
     for (what, _) in kept.iter().filter(|(_, written)| written.is_ok()) {
         console.note(what);
     }
@@ -53,14 +53,14 @@ pub fn finish<T: CommandTarget>(
         Ending::Complete => Ok(Exit::Done),
         Ending::Failed(why) => Err(Failure::new(Exit::Partial, why)),
         Ending::Interrupted => {
-            let what = match &arguments.output {
+            let what = match &arguments.result {
                 Some(path) if is_apart => format!(
                     "the partial result is kept in {}, since {} is complete",
                     output::apart(path).display(),
                     path.display()
                 ),
                 Some(path) => format!("the partial result is kept in {}", path.display()),
-                None => "the partial result is printed above; with -o FILE it is kept".into(),
+                None => "the partial result is printed above; with --result FILE it is kept".into(),
             };
             let resumable = resumable.map(|text| format!("; {text}"));
             let resumable = resumable.unwrap_or_default();
@@ -93,7 +93,7 @@ fn write<T: CommandTarget>(
         true => output::write_or_keep_beside(&output::apart(path), bytes),
         false => output::write_or_keep(path, bytes),
     };
-    if let Some(path) = &arguments.output {
+    if let Some(path) = &arguments.result {
         let text = to_json(&run.document).map_err(Failure::internal);
         let written = text.and_then(|text| put(path, text.as_bytes()));
         kept.push((
@@ -125,20 +125,24 @@ fn write<T: CommandTarget>(
     kept
 }
 
-/// Prints the result in these formats, or a summary. Programs that read a format find nothing else in
+/// Prints the result as JSON, in the formats of fio, or as a summary. Programs that read a format find nothing else in
 /// it: notices go to standard error then.
 fn print(
     document: &ResultDocument,
+    as_json: bool,
     printer: &mut Printer,
     console: &Console,
 ) -> Result<(), Failure> {
     let notices = document.notices.iter();
     let notices = notices.map(|n| console.paragraph(&format!("{}: {}", n.level, n.text), ""));
-    if !printer.prints() {
+    if !printer.prints() && !as_json {
         let mut text: String = document.steps.iter().map(step_summary).collect();
         text.extend(notices);
         return console.print(&text);
     }
     notices.for_each(|notice| console.note(notice.trim_end()));
+    if as_json {
+        return output::print_summary(document, &[], Form::Json, console);
+    }
     printer.print(document, console)
 }

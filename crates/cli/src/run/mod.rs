@@ -11,6 +11,7 @@ mod target;
 use crate::claims::FileClaims;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
+use crate::heading;
 use crate::interrupt::Interrupt;
 use crate::steps::{self, Asked, Place};
 use crate::target::{ParamArguments, Precondition};
@@ -28,6 +29,7 @@ use nandscope_units::Nanos;
 use nandscope_workload::job::Override;
 use nandscope_workload::trace::Fit;
 use printer::Printer;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use target::{CommandObserver, CommandTarget};
 use thiserror::Error;
@@ -40,12 +42,12 @@ Examples:
   nandscope run sim:sm2708-250gb -- --rw=randread --bs=4k --size=1g --direct=1
   nandscope run verify.fio sim:kingston-8gb --contents --fault 'fake 4g wrap'
   nandscope run fill.fio sim:sm2708-250gb --save used.dev
-  nandscope run read.fio sim:saved:used.dev -o result.json
+  nandscope run read.fio sim:saved:used.dev --result result.json
   nandscope run jobs/rand-read.fio /dev/nvme0n1
   nandscope run job.fio ./test.img --size 8g        on a new file of 8 GiB
 
 Ctrl-C ends the run: operations in flight are waited for, what was measured is printed and kept, and the \
-exit code is 130. A second Ctrl-C ends the program at once. With -o RESULT.json every finished group of jobs \
+exit code is 130. A second Ctrl-C ends the program at once. With --result RESULT.json every finished group of jobs \
 is kept in RESULT.json.steps at once; after an interruption of any kind the same command with --resume \
 goes on from there.";
 
@@ -73,7 +75,7 @@ impl From<FitChoice> for Fit {
 
 /// Arguments of `nandscope run`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// Job file in fio's grammar (optional if options follow `--`; `-` is standard input), and the
     /// target: sim:NAME, sim:./FILE.toml, sim:saved:FILE, or a file or block device
@@ -86,52 +88,61 @@ pub struct Arguments {
     #[arg(last = true, value_name = "--OPTION=VALUE")]
     options: Vec<String>,
     /// Host of the device [default: direct, or that of a saved device]
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", help_heading = heading::SIMULATED)]
     host: Option<String>,
     #[command(flatten)]
     params: ParamArguments,
     /// Seed of the random number generator
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, help_heading = heading::SIMULATED)]
     seed: u64,
     /// File for the result
-    #[arg(short, long, value_name = "RESULT.json")]
-    output: Option<PathBuf>,
-    /// Print the result in fio's formats: normal, terse, json, json+ (comma-separated)
-    #[arg(long, value_name = "FORMATS", value_delimiter = ',', value_parser = fio_format)]
+    #[arg(long, value_name = "RESULT.json", help_heading = heading::OUTPUT)]
+    result: Option<PathBuf>,
+    /// Print JSON instead of text
+    #[arg(long, conflicts_with_all = ["output_format", "minimal", "status_interval"], help_heading = heading::OUTPUT)]
+    json: bool,
+    /// Print like fio: normal, terse, json, json+
+    ///
+    /// Several formats are separated by commas.
+    #[arg(long, value_name = "FORMATS", value_delimiter = ',', value_parser = fio_format, help_heading = heading::OUTPUT)]
     output_format: Vec<Format>,
-    /// Print the result in fio's terse format
-    #[arg(long)]
+    /// Print like fio's terse format
+    #[arg(long, help_heading = heading::OUTPUT, hide_short_help = true)]
     minimal: bool,
     /// Run the jobs of this section only; repeatable
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     section: Vec<String>,
-    /// Print interim results at this interval, in seconds or with a unit [default: at the end only]
-    #[arg(long, value_name = "TIME", value_parser = fio_options::interval)]
+    /// Print the result so far in this interval [default: at the end only]
+    #[arg(long, value_name = "TIME", value_parser = fio_options::interval, help_heading = heading::OUTPUT, hide_short_help = true)]
     status_interval: Option<Nanos>,
     /// What is to be printed in fio's formats, wherever that was said
     #[arg(skip)]
     fio: FioOptions,
-    /// Resume an interrupted run from the steps in RESULT.json.steps
-    #[arg(long)]
+    /// Continue an interrupted measurement
+    ///
+    /// Finished steps are kept in a journal beside the result.
+    #[arg(long, help_heading = heading::OUTPUT)]
     resume: bool,
-    /// Initial state: none, sequential[:PERCENT], random[:PERCENT],
-    /// overwritten[:TIMES] or steady
-    #[arg(long, value_name = "STATE", default_value = "none")]
+    /// Initial state: none, sequential, random, overwritten or steady
+    ///
+    /// The amount follows a colon: sequential:PERCENT and random:PERCENT of the
+    /// capacity, overwritten:TIMES the capacity.
+    #[arg(long, value_name = "STATE", default_value = "none", help_heading = heading::SIMULATED)]
     precondition: Precondition,
     /// Store data in a simulated device, so that jobs can verify it
-    #[arg(long)]
+    #[arg(long, help_heading = heading::SIMULATED, hide_short_help = true)]
     contents: bool,
-    /// Fault of the contents, as a command of `nandscope ctl`; repeatable
-    #[arg(long, value_name = "COMMAND", requires = "contents")]
+    /// Inject a fault, such as 'fake 2GiB wrap' (`nandscope help faults`); repeatable
+    #[arg(long, value_name = "COMMAND", requires = "contents", help_heading = heading::SIMULATED, hide_short_help = true)]
     fault: Vec<String>,
     /// Save the device after the run; sim:saved:FILE continues
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = heading::SIMULATED, hide_short_help = true)]
     save: Option<PathBuf>,
     /// Adaptation of a trace to the size of the device
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, hide_short_help = true)]
     fit: FitChoice,
     /// Folder for logs and other files of jobs
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = heading::OUTPUT, hide_short_help = true)]
     log_dir: PathBuf,
     #[command(flatten)]
     real: crate::target::real::RealArguments,
@@ -146,7 +157,7 @@ pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure>
     arguments.take_fio_options()?;
     let jobs = arguments.read(console)?;
     let _made = check_outputs(&arguments, &jobs, console)?;
-    let journal = arguments.output.as_deref().and_then(steps::beside);
+    let journal = arguments.result.as_deref().and_then(steps::beside);
     let place = Place::look(journal, arguments.resume, console)?;
     place.check(&arguments.asked(&jobs))?;
     let interrupt = Interrupt::listen()?;
@@ -205,6 +216,11 @@ impl Arguments {
         }
         self.options = rest;
         self.fio = own.or(given);
+        if self.json && !self.fio.formats.is_empty() {
+            return Err(Failure::usage(
+                "--json prints nandscope's own JSON and --output-format fio's formats; omit one of them",
+            ));
+        }
         Ok(())
     }
 
@@ -225,6 +241,9 @@ impl Arguments {
         let keys = self.keys.iter().map(|text| Override::parse(text));
         match self.job() {
             Some(path) => {
+                if path == Path::new(STANDARD_INPUT) && std::io::stdin().is_terminal() {
+                    console.note("reading the job file from standard input; end it with Ctrl-D");
+                }
                 let options = Override::of_words(&self.options);
                 let overrides: Vec<Override> = keys.chain(options).collect();
                 job::read_with(path, &overrides, &self.fio.sections, console)
@@ -272,7 +291,7 @@ fn run_real(
     let mut outputs: Vec<PathBuf> = Vec::new();
     outputs.extend(
         arguments
-            .output
+            .result
             .iter()
             .chain(&arguments.fio.output)
             .filter_map(|o| Some(o.parent()?.to_path_buf())),
@@ -356,8 +375,8 @@ fn claim(arguments: &Arguments, jobs: &Jobs) -> Result<FileClaims, Failure> {
     files.host(arguments.host.as_deref())?;
     files.traces(&jobs.file)?;
     arguments.real.claim(&mut files)?;
-    if let Some(path) = &arguments.output {
-        files.output("-o", path)?;
+    if let Some(path) = &arguments.result {
+        files.output("--result", path)?;
         if let Some(journal) = steps::beside(path) {
             files.file("the journal", &journal)?;
         }

@@ -4,6 +4,7 @@
 use super::run_points;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
+use crate::heading;
 use crate::output::{self, Form};
 use crate::target::ParamArguments;
 use crate::threads::ThreadArguments;
@@ -19,18 +20,18 @@ use std::time::{Instant, SystemTime};
 pub struct FullnessArguments {
     /// sim:NAME or sim:./FILE.toml
     target: String,
-    /// Folder for points and report, created if missing [default: fullness-NAME]
-    #[arg(short, long, value_name = "DIR")]
+    /// Folder for the report and its data, created if missing [default: fullness-NAME]
+    #[arg(short, long, value_name = "DIR", help_heading = heading::OUTPUT)]
     output: Option<PathBuf>,
     /// Seed of the random number generator
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, help_heading = heading::SIMULATED)]
     seed: u64,
     #[command(flatten)]
     params: ParamArguments,
     #[command(flatten)]
     threads: ThreadArguments,
     /// Print JSON instead of text
-    #[arg(long)]
+    #[arg(long, help_heading = heading::OUTPUT)]
     json: bool,
 }
 

@@ -4,6 +4,7 @@
 mod fullness;
 mod points;
 mod run_points;
+mod space;
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
@@ -29,7 +30,7 @@ goes on. docs/sweep.md explains files and columns.";
 
 /// Arguments of `nandscope sweep`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_long_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Arguments {
     #[command(subcommand)]
     what: Option<What>,

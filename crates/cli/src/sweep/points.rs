@@ -2,8 +2,10 @@
 //! of the sweep crate.
 
 use super::run_points;
+use super::space::SpaceArguments;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
+use crate::heading;
 use crate::input;
 use crate::output::{self, Form};
 use crate::target::Precondition;
@@ -11,8 +13,8 @@ use crate::threads::ThreadArguments;
 use clap::Args;
 use nandscope_report::sweep::{SweepMetric, SweepReport, SweepRow};
 use nandscope_sweep::metric::Direction;
+use nandscope_sweep::space::Key;
 use nandscope_sweep::table::{Row, Summary};
-use nandscope_sweep::space::{Key, SpaceError};
 use nandscope_sweep::{Parameter, Plan, Sampling, SweepSpec, SweepTable};
 use nandscope_units::number::short;
 use std::path::{Path, PathBuf};
@@ -30,22 +32,13 @@ pub struct PointArguments {
     /// Simulated device: sim:NAME or sim:./FILE.toml
     #[arg(value_name = "TARGET", required = true)]
     target: Option<String>,
-    /// Change a key of every job; repeatable
-    #[arg(long = "job", value_name = "KEY=VALUES", value_parser = job_parameter)]
-    keys: Vec<Parameter>,
-    /// Change a parameter of the device profile; repeatable
-    #[arg(
-        long = "param",
-        value_name = "KEY=VALUES",
-        value_parser = profile_parameter,
-        help_heading = "Simulated devices"
-    )]
-    params: Vec<Parameter>,
+    #[command(flatten)]
+    space: SpaceArguments,
     /// Runs with seeds SEED, SEED + 1, …; reports the spread
     #[arg(long, value_name = "N", default_value_t = 1)]
     seeds: u32,
     /// Seed of the random number generator
-    #[arg(long, value_delimiter = ',', default_value = "1")]
+    #[arg(long, value_delimiter = ',', default_value = "1", help_heading = heading::SIMULATED)]
     seed: Vec<u64>,
     /// Metrics (comma-separated)
     #[arg(
@@ -58,25 +51,29 @@ pub struct PointArguments {
     /// Points to run: grid (all), random:N or lhs:N (Latin hypercube)
     #[arg(long, value_name = "HOW", default_value = "grid")]
     sample: Sampling,
-    /// Host of a simulated device [default: direct]
-    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
+    /// Host of the device [default: direct, or that of a saved device]
+    #[arg(long, value_name = "NAME|FILE", value_delimiter = ',', help_heading = heading::SIMULATED)]
     host: Vec<String>,
-    /// State before each run, as in `run --precondition`
+    /// Initial state: none, sequential, random, overwritten or steady
+    ///
+    /// The amount follows a colon: sequential:PERCENT and random:PERCENT of the
+    /// capacity, overwritten:TIMES the capacity.
     #[arg(
         long,
         value_name = "STATE",
         value_delimiter = ',',
         default_value = "none",
-        value_parser = state
+        value_parser = state,
+        help_heading = heading::SIMULATED
     )]
     precondition: Vec<String>,
     #[command(flatten)]
     threads: ThreadArguments,
-    /// Folder for points, table and report, created if missing
-    #[arg(short, long, value_name = "DIR", required = true)]
+    /// Folder for the report and its data, created if missing
+    #[arg(short, long, value_name = "DIR", required = true, help_heading = heading::OUTPUT)]
     output: Option<PathBuf>,
     /// Print JSON instead of text
-    #[arg(long)]
+    #[arg(long, help_heading = heading::OUTPUT)]
     json: bool,
 }
 
@@ -115,29 +112,15 @@ pub fn run(arguments: &PointArguments, console: &Console) -> Result<Exit, Failur
     run_points::ending(&plan, &ran, folder)
 }
 
-/// A key of the device profile with its values.
-fn profile_parameter(text: &str) -> Result<Parameter, SpaceError> {
-    let parameter: Parameter = text.parse()?;
-    match &parameter.key {
-        Key::Profile(_) => Ok(parameter),
-        key => Err(SpaceError::NotOfProfile(key.to_string())),
-    }
-}
-
 /// A state before a run, as it was written.
 fn state(text: &str) -> Result<String, <Precondition as FromStr>::Err> {
     text.parse::<Precondition>()?;
     Ok(text.to_string())
 }
 
-/// A key of job files with its values.
-fn job_parameter(text: &str) -> Result<Parameter, SpaceError> {
-    format!("job.{text}").parse()
-}
-
 /// The varied parameters: of profile and jobs, then options of the command with several values.
 fn parameters(arguments: &PointArguments) -> Result<Vec<Parameter>, Failure> {
-    let mut all = [&arguments.params[..], &arguments.keys[..]].concat();
+    let mut all = arguments.space.parameters.clone();
     let seeds = arguments.seed.iter().map(ToString::to_string);
     for (key, values) in [
         (Key::Host, arguments.host.clone()),

@@ -1,6 +1,7 @@
 //! Options of every command that opens a simulated device.
 
 use crate::failure::Failure;
+use crate::heading;
 use clap::Args;
 use nandscope_experiment::{OpenOptions, ProfileOverride};
 
@@ -8,11 +9,7 @@ use nandscope_experiment::{OpenOptions, ProfileOverride};
 #[derive(Args, Clone, Debug, Default)]
 pub struct ParamArguments {
     /// Change a parameter of the device profile; repeatable
-    #[arg(
-        long = "param",
-        value_name = "KEY=VALUE",
-        help_heading = "Simulated devices"
-    )]
+    #[arg(long = "param", value_name = "KEY=VALUE", help_heading = heading::SIMULATED)]
     pub params: Vec<ProfileOverride>,
 }
 
@@ -24,12 +21,6 @@ impl ParamArguments {
             seed,
             overrides: self.params.clone(),
         }
-    }
-
-    /// The changes as text, in the order given.
-    pub fn in_words(&self) -> String {
-        let all: Vec<String> = self.params.iter().map(ToString::to_string).collect();
-        all.join(" ")
     }
 
     /// Refuses changes for a target that has no profile.

@@ -13,6 +13,7 @@ mod written_down;
 use crate::claims::FileClaims;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
+use crate::heading;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::run::progress::Line;
@@ -42,7 +43,7 @@ the journal is kept for --restore.";
 
 /// Arguments of `nandscope verify`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// Block device, file created by nandscope, or simulated device (sim:NAME)
     #[arg(value_name = "TARGET")]
@@ -58,13 +59,13 @@ pub struct Arguments {
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "keep", conflicts_with = "full")]
     restore: Option<Restore>,
     /// Limit of written blocks, restoring included
-    #[arg(long, value_name = "N", default_value_t = Options::default().budget)]
+    #[arg(long, value_name = "N", default_value_t = Options::default().budget, help_heading = heading::LIMITS, hide_short_help = true)]
     budget: u32,
     /// Size of the largest cache to detect, in blocks
-    #[arg(long, value_name = "N", default_value_t = Options::default().cache)]
+    #[arg(long, value_name = "N", default_value_t = Options::default().cache, help_heading = heading::LIMITS, hide_short_help = true)]
     cache: u64,
     /// Number of times that all tagged blocks are read again
-    #[arg(long, value_name = "N", default_value_t = Options::default().repeats)]
+    #[arg(long, value_name = "N", default_value_t = Options::default().repeats, help_heading = heading::LIMITS, hide_short_help = true)]
     repeats: u32,
     /// Leave the tagged blocks for a check after a power cycle; do not use the device in between
     #[arg(long, conflicts_with_all = ["full", "restore"])]
@@ -76,19 +77,19 @@ pub struct Arguments {
     #[arg(long)]
     full: bool,
     /// Allow overwriting a block device; NAME is required unless it is empty
-    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, requires = "full", help_heading = "Real targets")]
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, requires = "full", help_heading = heading::REAL)]
     destroy_data: Option<Option<String>>,
     /// With --full: speed on the label, MB/s (10 for C10, 30 for V30)
     #[arg(long, value_name = "MB/S", requires = "full")]
     printed_speed: Option<f64>,
-    /// Inject a fault into a simulated device, such as 'fake 2GiB wrap' (`nandscope help faults`); repeatable
-    #[arg(long, value_name = "COMMAND", conflicts_with = "full")]
+    /// Inject a fault, such as 'fake 2GiB wrap' (`nandscope help faults`); repeatable
+    #[arg(long, value_name = "COMMAND", conflicts_with = "full", help_heading = heading::SIMULATED)]
     fault: Vec<String>,
-    /// Folder for report.html, result.json and the data of the plots
-    #[arg(short, long, value_name = "DIR")]
+    /// Folder for the report and its data, created if missing
+    #[arg(short, long, value_name = "DIR", help_heading = heading::OUTPUT)]
     output: Option<PathBuf>,
     /// Print JSON instead of text
-    #[arg(long)]
+    #[arg(long, help_heading = heading::OUTPUT)]
     json: bool,
 }
 

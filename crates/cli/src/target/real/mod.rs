@@ -13,6 +13,7 @@ pub use open::{confirm, refused};
 
 use crate::claims::FileClaims;
 use crate::failure::Failure;
+use crate::heading;
 use crate::interrupt::Interrupt;
 use crate::steps::Asked;
 use clap::{Args, ValueEnum};
@@ -43,8 +44,10 @@ pub enum EngineName {
 /// The answer to the prompt before a block device is written, given in advance.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Confirmation {
-    /// Confirm with this serial number (or name) instead of a prompt
-    #[arg(long, value_name = "SERIAL", help_heading = "Real targets")]
+    /// Confirm with this serial number, without a prompt
+    ///
+    /// A device without a serial number is confirmed by its name.
+    #[arg(long, value_name = "SERIAL", help_heading = heading::REAL)]
     pub yes: Option<String>,
 }
 
@@ -72,24 +75,24 @@ fn refuse_given(options: &[(bool, &str)], name: &str) -> Result<(), Failure> {
 #[derive(Args, Clone, Debug, Default)]
 pub struct RealArguments {
     /// Allow overwriting a block device; NAME is required unless it is empty
-    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, help_heading = "Real targets")]
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, help_heading = heading::REAL)]
     pub destroy_data: Option<Option<String>>,
     #[command(flatten)]
     pub confirmation: Confirmation,
     /// Create the target file with this size, or fill an existing one
-    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Real targets")]
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = heading::REAL)]
     pub size: Option<Bytes>,
     /// Power sensor of the device (such as hwmon3), or file of a USB meter
-    #[arg(long, value_name = "SENSOR|FILE", help_heading = "Real targets")]
+    #[arg(long, value_name = "SENSOR|FILE", help_heading = heading::REAL, hide_short_help = true)]
     pub power: Option<String>,
     /// Sync every file of a folder before closing it, not only at the end
-    #[arg(long, help_heading = "Real targets")]
+    #[arg(long, help_heading = heading::REAL, hide_short_help = true)]
     pub sync_files: bool,
     /// I/O engine
-    #[arg(long, value_enum, default_value_t, help_heading = "Real targets")]
+    #[arg(long, value_enum, default_value_t, help_heading = heading::REAL, hide_short_help = true)]
     pub engine: EngineName,
     /// Poll for completions (devices with poll queues only)
-    #[arg(long, help_heading = "Real targets")]
+    #[arg(long, help_heading = heading::REAL, hide_short_help = true)]
     pub poll: bool,
 }
 

@@ -1,0 +1,73 @@
+//! The disks of this machine, and whether they may be written.
+
+use crate::console::{Console, lines_of};
+use nandscope_inspect::Roots;
+use nandscope_inspect::disks;
+use nandscope_inspect::guard::{Guard, Reason};
+use nandscope_inspect::identity::Identity;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// A disk of this machine.
+#[derive(Debug, Serialize)]
+pub struct Disk {
+    path: PathBuf,
+    #[serde(flatten)]
+    identity: Identity,
+    /// Why writing would be refused; empty if `--destroy-data` allows it.
+    refused: Vec<Reason>,
+}
+
+/// The disks with a medium.
+pub fn disks() -> Vec<Disk> {
+    let roots = Roots::default();
+    let guard = Guard::new(roots.clone());
+    let found = disks::disks(&roots).into_iter().map(|identity| {
+        // sysfs has `!` where a name has a slash.
+        let path = roots.dev.join(identity.name.replace('!', "/"));
+        let refused = match guard.judge(&path) {
+            Ok(judged) => judged.reasons,
+            Err(refusal) => refusal.reasons,
+        };
+        Disk {
+            path,
+            identity,
+            refused,
+        }
+    });
+    found.collect()
+}
+
+impl Disk {
+    /// Whether it may be written, in one line.
+    fn writing(&self) -> String {
+        match &self.refused[..] {
+            [] => "allowed with --destroy-data".to_string(),
+            [Reason::Carries(_, name)] => format!("allowed with --destroy-data={name}"),
+            [first, ..] => format!("refused: {}", first.what()),
+        }
+    }
+}
+
+/// A table of the disks.
+pub fn list(console: &Console) -> String {
+    let disks = disks();
+    if disks.is_empty() {
+        return "This machine has no disks that can be seen.\n".to_string();
+    }
+    let mut table = console.table(&["DISK", "SIZE", "BUS", "MODEL", "WRITING"]);
+    for disk in &disks {
+        table.add_row([
+            disk.path.display().to_string(),
+            format!("{:.0} GB", disk.identity.size.as_gb()),
+            disk.identity.transport.to_string(),
+            disk.identity.model.clone().unwrap_or_default(),
+            disk.writing(),
+        ]);
+    }
+    super::with_whole_names(&mut table);
+    format!(
+        "{}\n`nandscope inspect DISK` gives every reason with its remedy.\n",
+        lines_of(&table)
+    )
+}
