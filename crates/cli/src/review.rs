@@ -13,7 +13,6 @@ use crate::run::progress::Line;
 use crate::steps::{self, Asked, Keeper, Place};
 use crate::{author, input, shelf, target};
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use nandscope_report::compare::{self, Basis};
 use nandscope_report::shelf::{Author, Drive, PageContext, price_of};
 use nandscope_report::{ReportError, summary_json, terminal};
@@ -206,12 +205,6 @@ pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure>
         compare::text(&documents, &basis, &options).map_err(|e| output::report_failure(&e))?;
     console.print(&format!("\n{text}"))?;
     Ok(exit)
-}
-
-/// The values of `--suite`, with their help.
-fn suites() -> impl TypedValueParser<Value = Procedure> {
-    let values = Procedure::ALL.map(|p| PossibleValue::new(p.name()).help(p.summary()));
-    PossibleValuesParser::new(values).try_map(|name| Procedure::find(&name))
 }
 
 /// The folder of one of several targets, in the folder of all.

@@ -97,9 +97,8 @@ impl Place {
                 Some(_) => format!(
                     "nothing to resume: {shown} does not exist; start again without --resume"
                 ),
-                None => {
-                    "--resume needs the steps next to a result; name the result with --result".to_string()
-                }
+                None => "--resume needs the steps next to a result; name the result with --result"
+                    .to_string(),
             })),
             (Some((_, contents)), false) if !contents.records.is_empty() && !contents.written => {
                 Err(Failure::usage(format!(
