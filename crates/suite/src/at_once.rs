@@ -106,7 +106,7 @@ pub trait Schedule: Send {
 const BEAT: Duration = Duration::from_millis(100);
 
 /// Does the tasks of a schedule with `threads` threads. No task is begun once `stop` returns true. `heard` gets the
-/// news on the caller's thread, and `None` every [`BEAT`] without news, so that it can show progress within tasks.
+/// news on the caller's thread, and `None` every 100 ms without news, so that it can show progress within tasks.
 ///
 /// # Panics
 /// If a task panicked, after the other threads have ended, or if the system refuses the threads.

@@ -247,7 +247,7 @@ impl Contents {
             document.figures.extend(entry.figures);
             document.target.modes.extend(entry.modes);
         }
-        document
+        nandscope_result::json::upgraded(document)
     }
 
     /// The document of all records, marked as incomplete. `place` names the journal in its notice.

@@ -59,6 +59,12 @@ fn step(s: &StepResult, all: &mut Vec<Named>) {
             keep(all, &path, "until_s", v);
         }
     }
+    for conclusion in &s.conclusions {
+        let path = format!("{path}conclusion `{}`: ", conclusion.id);
+        if let Some(v) = conclusion.confidence {
+            keep(all, &path, "confidence", v);
+        }
+    }
     s.jobs.iter().for_each(|j| job(&path, j, all));
     s.figures.iter().for_each(|f| figure(&path, f, all));
     s.tables.iter().for_each(|t| table(&path, t, all));

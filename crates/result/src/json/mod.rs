@@ -9,6 +9,8 @@ mod finite;
 mod layout;
 mod older;
 
+pub use older::upgraded;
+
 use crate::{FORMAT, FORMAT_VERSION, ResultDocument};
 use nandscope_files::{Access, WriteError};
 use serde::{Deserialize, Serialize};
@@ -146,10 +148,7 @@ pub fn from_json(text: &str, path: &Path) -> Result<ResultDocument, DocumentErro
         line: e.line(),
         what: e.to_string(),
     });
-    read.map(|document| match version {
-        1 => older::from_version_1(document),
-        _ => document,
-    })
+    read.map(upgraded)
 }
 
 fn not_a_result(path: &Path, why: String) -> DocumentError {

@@ -3,8 +3,16 @@
 
 use crate::{CANNOT_TELL, Conclusion, FORMAT_VERSION, Ranked, ResultDocument};
 
+/// The document in the form of this version, whatever version it has, up to this one.
+pub fn upgraded(document: ResultDocument) -> ResultDocument {
+    match document.version {
+        1 => from_version_1(document),
+        _ => document,
+    }
+}
+
 /// Quick runs, answers that could not be told, confidences, and places in rankings were in the texts.
-pub(super) fn from_version_1(mut document: ResultDocument) -> ResultDocument {
+fn from_version_1(mut document: ResultDocument) -> ResultDocument {
     document.version = FORMAT_VERSION;
     let mut notices = document.notices.iter();
     document.quick = notices.any(|n| n.text.starts_with("Quick "));

@@ -1,5 +1,7 @@
 use super::*;
-use crate::{Figure, JobResult, Series, StepResult, TargetInfo, WallClock};
+use crate::{
+    CANNOT_TELL, Conclusion, Figure, JobResult, Notice, Series, StepResult, TargetInfo, WallClock,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -53,14 +55,24 @@ fn a_file_reads_back_as_it_was_and_nothing_else_stays_behind() {
 
 #[test]
 fn what_version_1_had_in_sentences_is_read() {
-    let text = r#"{"format":"nandscope-result","version":1,"generator":"nandscope 0.1.0","procedure":"probe","title":"A",
-        "seed":1,"target":{"name":"sim:a","kind":"simulated","model":"A","capacity_bytes":1},"complete":true,
-        "notices":[{"level":"warning","text":"Quick run: a tenth of the data."}],
-        "steps":[{"id":"probe","title":"","conclusions":[
-            {"id":"probe.unit","question":"Allocation unit","answer":"4 MiB (99 %)","evidence":""},
-            {"id":"probe.page","question":"Page","answer":"cannot tell","evidence":"no step"},
-            {"id":"fs.untar.rank2","question":"untar: place 2","answer":"ext4 (9.47s)","evidence":""}]}]}"#;
-    let document = from_json(text, Path::new("older.json")).unwrap();
+    let conclusion = |id: &str, question: &str, answer: &str| Conclusion {
+        id: id.into(),
+        question: question.into(),
+        answer: answer.into(),
+        ..Conclusion::default()
+    };
+    let mut older = ResultDocument {
+        version: 1,
+        notices: vec![Notice::warning("Quick run: a tenth of the data.")],
+        ..document()
+    };
+    older.steps[0].conclusions = vec![
+        conclusion("probe.unit", "Allocation unit", "4 MiB (99 %)"),
+        conclusion("probe.page", "Page", CANNOT_TELL),
+        conclusion("fs.untar.rank2", "untar: place 2", "ext4 (9.47s)"),
+    ];
+    let text = to_json(&older).unwrap();
+    let document = from_json(&text, Path::new("older.json")).unwrap();
     assert_eq!((document.version, document.quick), (FORMAT_VERSION, true));
     let [unit, page, second] = &document.steps[0].conclusions[..] else {
         panic!("{document:?}");
@@ -149,7 +161,7 @@ fn every_number_that_is_not_finite_is_named() {
 #[test]
 fn what_is_no_result_is_refused_in_words() {
     let good = to_json(&document()).unwrap();
-    let newer = good.replace("\"version\": 1", "\"version\": 2");
+    let newer = good.replace("\"version\": 2", "\"version\": 3");
     let cases = [
         ("", "r.json is not a nandscope result: the file is empty"),
         ("hello", "r.json is not a nandscope result: expected value"),
@@ -164,7 +176,7 @@ fn what_is_no_result_is_refused_in_words() {
         (&good[..good.len() / 2], "r.json is cut off at line"),
         (
             newer.as_str(),
-            "r.json is a result of version 2, written by `nandscope 0.1.0`",
+            "r.json is a result of version 3, written by `nandscope 0.1.0`",
         ),
         (
             "{\"format\": \"nandscope-result\",\n\"version\": 1,\n\"seed\": \"x\"}",
@@ -237,6 +249,7 @@ fn every_floating_point_field_is_looked_at() {
     found.sort();
     // A field that is new here must be added to `finite.rs` first.
     let looked_at = [
+        "Conclusion.confidence",
         "Curve.threshold",
         "Curve.x",
         "Curve.y",
