@@ -25,6 +25,8 @@ const RESTORED: f64 = 1.5;
 const NOT: f64 = 1.2;
 /// Time for the device to do what a discard allows.
 const REST: Nanos = Nanos::from_secs(1);
+/// Measurements of the rates of full and of discarded AUs, at most.
+const ROUNDS: usize = 2;
 /// Batches that must be quick.
 const BATCHES: usize = 3;
 
@@ -123,27 +125,49 @@ fn in_units<T: Target>(
         probing.add(question.unknown(why));
         return Ok(());
     }
-    let mut rates = [0.0; 2];
-    for (discarded, rate) in [false, true].into_iter().zip(&mut rates) {
-        for number in 0..u64::from(units) {
-            let at = plan.place(number);
-            probing.timed(|p| p.write(Bytes(at), Bytes(unit)))?;
-        }
-        for number in (0..u64::from(units)).filter(|_| discarded) {
-            probing
-                .target
-                .discard(Bytes(plan.place(number)), Bytes(unit))?;
-        }
-        *rate = probing.timed(|p| plan.rate(p, units, length))?.bytes_per_s;
+    let mut rounds = Vec::new();
+    let mut took = Nanos::ZERO;
+    while rounds.is_empty()
+        || rounds.len() < ROUNDS && probing.writes_left() >= 3 * bytes && took < probing.time_left()
+    {
+        let began = probing.target.now();
+        let full = rate_in_units(probing, &plan, (units, length), false)?;
+        rounds.push((full, rate_in_units(probing, &plan, (units, length), true)?));
+        took = probing.target.now().saturating_sub(began);
     }
+    let (full, discarded): (Vec<f64>, Vec<f64>) = rounds.iter().copied().unzip();
     let evidence = format!(
-        "pieces of {} into {units} interleaved AUs, two more than stay open: {:.2} MB/s where they are full, {:.2} MB/s where they were discarded",
+        "pieces of {} into {units} interleaved AUs, two more than stay open: {:.2} MB/s where they are full, {:.2} MB/s where they were discarded{}",
         size(length),
-        rates[0] / 1e6,
-        rates[1] / 1e6
+        median(&full) / 1e6,
+        median(&discarded) / 1e6,
+        if rounds.len() > 1 {
+            ", medians of two alternating measurements"
+        } else {
+            ""
+        }
     );
-    said(probing, rates[1] / rates[0].max(1.0), evidence);
+    let factors: Vec<f64> = rounds.iter().map(|r| r.1 / r.0.max(1.0)).collect();
+    said(probing, &factors, evidence);
     Ok(())
+}
+
+/// Rate of pieces in turn into AUs that were written whole, and `discarded` or not, bytes per second.
+fn rate_in_units<T: Target>(
+    probing: &mut Probing<'_, T>,
+    plan: &OpenAu,
+    (units, length): (u32, u64),
+    discarded: bool,
+) -> Result<f64, ProbeError> {
+    for number in 0..u64::from(units) {
+        let at = plan.place(number);
+        probing.timed(|p| p.write(Bytes(at), Bytes(plan.unit)))?;
+    }
+    for number in (0..u64::from(units)).filter(|_| discarded) {
+        let at = plan.place(number);
+        probing.target.discard(Bytes(at), Bytes(plan.unit))?;
+    }
+    Ok(probing.timed(|p| plan.rate(p, units, length))?.bytes_per_s)
 }
 
 /// A cache that is full: writing is slow until it is emptied, or what lies in it is discarded.
@@ -208,21 +232,18 @@ fn again<T: Target>(
     Ok((false, median(&rates)))
 }
 
-fn said<T: Target>(probing: &mut Probing<'_, T>, factor: f64, evidence: String) {
+/// The answer if all of the `factors` by which discards raise the rate say the same: a pause of the host makes one of two rates low.
+fn said<T: Target>(probing: &mut Probing<'_, T>, factors: &[f64], evidence: String) {
     let question = Question::DiscardSpeed;
-    probing.add(match factor {
-        f if f >= RESTORED => question.answer(
-            Value::Flag(true),
-            "yes".to_string(),
-            Strength::Strong,
-            evidence,
-        ),
-        f if f < NOT => question.answer(
-            Value::Flag(false),
-            "no".to_string(),
-            Strength::Fair,
-            evidence,
-        ),
-        _ => question.unknown(evidence),
-    });
+    let all = |is: fn(f64) -> bool| factors.iter().all(|f| is(*f));
+    let (answer, strength) = match () {
+        () if all(|f| f >= RESTORED) => ("yes", Strength::Strong),
+        () if all(|f| f < NOT) => ("no", Strength::Fair),
+        () => {
+            probing.add(question.unknown(evidence));
+            return;
+        }
+    };
+    let value = Value::Flag(answer == "yes");
+    probing.add(question.answer(value, answer.to_string(), strength, evidence));
 }
