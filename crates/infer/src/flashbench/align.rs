@@ -1,17 +1,15 @@
-//! `flashbench -a`: reads of one block before, across and after boundaries, from the largest that
-//! the device holds down to twice the block. Each of seven places keeps its quickest read; the
-//! row is the mean of the places.
+//! `flashbench -a`: reads one block before, across and after boundaries, from the largest that the device holds down to twice the
+//! block. The quickest read at each of seven places counts; a row is the mean over the places.
 //!
-//! flashbench lets places wrap round the end of the device, where they need not lie on the
-//! boundary any more: the table of powers of two does the same, and counts them. Boundaries at odd multiples of
-//! powers of two are an extension; their places never wrap.
+//! In flashbench, places wrap round at the end of the device and may then miss the boundary. The table of powers of two does the
+//! same and counts such places. Boundaries at odd multiples of powers of two are an extension; their places never wrap.
 
 use super::boundary::AlignRow;
 use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
-/// Places of each row.
+/// Places per row.
 const PLACES: u64 = 7;
 
 /// Parameters of `flashbench -a`.
@@ -21,7 +19,7 @@ pub struct AlignPlan {
     pub block: Bytes,
     /// Reads of each place.
     pub tries: u32,
-    /// The odd number whose products with powers of two are the boundaries; 1 as flashbench does.
+    /// Odd number; the boundaries are its products with powers of two. flashbench uses 1.
     pub factor: u64,
     /// True lets places wrap round the end of the device, as flashbench does, where they may miss their
     /// boundary; false begins with a smaller boundary instead. Odd factors never wrap.
@@ -40,11 +38,11 @@ impl Default for AlignPlan {
     }
 }
 
-/// The smallest boundary that is looked at for odd factors: nothing but units is sought there.
+/// Smallest distance, bytes, is this times the odd factor: odd factors are for allocation units, not for pages.
 const ODD_MIN: u64 = 32 << 10;
 
 impl AlignPlan {
-    /// Boundaries from the largest down, and the distance of the places.
+    /// Boundaries from the largest down, and the distance between the places of a row, bytes.
     fn boundaries(&self, capacity: u64) -> (Vec<u64>, u64) {
         let mut largest = (self.block.0 * 2).max(1) * self.factor;
         if self.factor == 1 && self.wrap {
@@ -85,7 +83,7 @@ impl AlignPlan {
     }
 }
 
-/// Measures the table, largest boundary first.
+/// Measures the table; the largest boundary is the first row.
 ///
 /// # Errors
 /// `ProbeError::Failed` if the plan does not fit the device or a read fails; `ProbeError::Stopped` if it was
@@ -113,7 +111,7 @@ fn row<T: Target>(
 ) -> Result<AlignRow, ProbeError> {
     let capacity = probe.capacity().0;
     let block = plan.block.0;
-    // Before, across, after: by how much a read begins before the boundary.
+    // Bytes by which the reads before, across and after the boundary begin before it.
     let starts = [block, block / 2, 0];
     let mut quickest = [[Nanos::MAX; PLACES as usize]; 3];
     for _ in 0..plan.tries.max(1) {
@@ -132,7 +130,7 @@ fn row<T: Target>(
     let [pre_us, on_us, post_us] = quickest.map(|times| mean(&times));
     let off = |place: &u64| {
         let at = (boundary + place * distance) % capacity;
-        // The start of the device has nothing before it.
+        // No read can begin before the start of the device.
         at == 0 || !at.is_multiple_of(boundary)
     };
     Ok(AlignRow {

@@ -1,5 +1,5 @@
-//! What the table of `flashbench -a` says: at which boundaries a read takes longer. Pure functions
-//! of the table, so that recorded runs of real cards are judged as simulated ones are.
+//! Finds the boundaries at which reads take longer in a table of `flashbench -a`. Pure functions of the table, so that recorded
+//! runs of real cards and simulated ones are judged alike.
 
 use crate::quantile::median;
 use num_integer::gcd;
@@ -10,11 +10,11 @@ use std::cmp::Reverse;
 pub struct AlignRow {
     /// The boundary, bytes.
     pub align: u64,
-    /// The block that ends at the boundary, µs.
+    /// Time of the read that ends at the boundary, µs.
     pub pre_us: f64,
-    /// The block that lies across it, µs.
+    /// Time of the read across the boundary, µs.
     pub on_us: f64,
-    /// The block that begins at it, µs.
+    /// Time of the read that begins at the boundary, µs.
     pub post_us: f64,
     /// `on − (pre + post) / 2`, µs.
     pub diff_us: f64,
@@ -22,19 +22,19 @@ pub struct AlignRow {
     pub off_boundary: u32,
 }
 
-/// From this ratio between neighbouring rows on a step is visible.
+/// Smallest ratio between neighbouring rows at which a step is visible.
 pub const VISIBLE: f64 = 1.2;
-/// From this ratio on it is clear.
+/// Smallest ratio between neighbouring rows at which a step is clear.
 pub const CLEAR: f64 = 1.5;
 
 /// Clarity of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
-    /// The step is at least [`CLEAR`].
+    /// The ratio is at least [`CLEAR`].
     Clear,
-    /// It is only just visible.
+    /// The ratio is at least [`VISIBLE`], and less than [`CLEAR`].
     Weak,
-    /// It is not visible: there is no conclusion.
+    /// The ratio is less than [`VISIBLE`]: no conclusion.
     None,
 }
 
@@ -51,13 +51,13 @@ impl Certainty {
 /// Largest rise of the extra time from one row to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CardStep {
-    /// The row that it rises to, bytes.
+    /// Boundary of the row with the larger time, bytes.
     pub at: u64,
-    /// Ratio of the extra times after and before.
+    /// Ratio of the extra times of the two rows, not less than 0.5 µs each.
     pub ratio: f64,
-    /// Extra time below and at it, µs.
+    /// Extra time of the next smaller boundary, µs.
     pub from_us: f64,
-    /// See `from_us`.
+    /// Extra time of the boundary `at`, µs.
     pub to_us: f64,
 }
 
@@ -68,34 +68,34 @@ impl CardStep {
     }
 }
 
-/// The page and the allocation unit, if they are visible.
+/// Page and allocation unit; `None` if the table has no rows for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Boundaries {
-    /// The step that is taken for the page.
+    /// Step at the page size.
     pub page: Option<CardStep>,
-    /// The step that is taken for the allocation unit.
+    /// Step at the size of the allocation unit.
     pub unit: Option<CardStep>,
 }
 
-/// The largest page that is looked for: 128 KiB.
+/// Largest page size, bytes.
 const PAGE_MAX: u64 = 128 << 10;
-/// The smallest allocation unit: 128 KiB.
+/// Smallest allocation unit, bytes.
 const UNIT_MIN: u64 = 128 << 10;
-/// The largest allocation unit: 128 MiB.
+/// Largest allocation unit, bytes.
 const UNIT_MAX: u64 = 128 << 20;
-/// Extra times below this share of the read itself are noise: a ratio to them would say nothing.
+/// Extra times below this share of the read time are noise and have no meaningful ratio.
 pub(super) const NOISE: f64 = 0.002;
-/// And so are times below this, whatever the read takes, µs.
+/// Extra times below this are noise, however short the read, µs.
 pub(super) const NOISE_US: f64 = 0.5;
-/// A row at which nothing rises could be anywhere; odd factors give so many rows that one of them
-/// counts only where it shows this share of the strongest step.
+/// An odd multiple counts as the unit only if its rise is at least this share of the strongest rise: with several odd factors,
+/// some row is high by chance.
 pub(super) const FULL: f64 = 0.7;
 
-/// A step of a small page with less than this share of the rise at a large one is noise beside it.
+/// A small page is noise if its rise is less than this share of the rise at a larger page.
 const SMALL: f64 = 0.1;
 
-/// One row for each boundary, from the largest down, with the median of all its rows in every cell;
-/// a time that is missing in all of them is NaN.
+/// Merges rows of equal boundaries: one row for each, from the largest down, with the median of every column. A time that no row
+/// has is NaN.
 pub fn medians(rows: &[AlignRow]) -> Vec<AlignRow> {
     let mut aligns: Vec<u64> = rows.iter().map(|r| r.align).collect();
     aligns.sort_unstable_by_key(|a| Reverse(*a));
@@ -121,22 +121,21 @@ pub fn medians(rows: &[AlignRow]) -> Vec<AlignRow> {
     aligns.into_iter().map(row).collect()
 }
 
-/// The step that is taken for the page: the largest up to 128 KiB.
+/// Page size: the largest step up to 128 KiB.
 pub fn page_size(rows: &[AlignRow]) -> Option<CardStep> {
     largest_step(rows, 0, PAGE_MAX)
 }
 
-/// The step that is taken for the allocation unit: the largest above the page, from 128 KiB to 128 MiB.
+/// Allocation unit: the largest step above the page, from 128 KiB to 128 MiB.
 pub fn allocation_unit(rows: &[AlignRow]) -> Option<CardStep> {
     let page = page_size(rows).filter(|s| s.certainty() != Certainty::None);
     let from = page.map_or(UNIT_MIN, |s| UNIT_MIN.max(s.at + 1));
     largest_step(rows, from, UNIT_MAX)
 }
 
-/// Page and unit from tables of several families of boundaries: powers of two, and their multiples
-/// by odd numbers. Every family crosses a unit of 4 MiB (the fivefold one at 20 MiB), and crosses a unit
-/// of 3 MiB in full only at multiples of three; so the smallest boundary counts that shows the
-/// step in full.
+/// Page and allocation unit from tables of several families of boundaries: powers of two, and their multiples by odd numbers.
+/// Every family has rows whose boundaries are all multiples of an AU of 4 MiB (the fivefold one from 20 MiB on); of an AU of 3
+/// MiB, only families of multiples of three have such rows. So the AU is the smallest boundary with the full rise.
 pub fn boundaries(families: &[Vec<AlignRow>]) -> Boundaries {
     let Some(powers) = families.first() else {
         return Boundaries::default();
@@ -147,8 +146,8 @@ pub fn boundaries(families: &[Vec<AlignRow>]) -> Boundaries {
     }
 }
 
-/// The same for a card whose pages may be as long as `page_max`: what rises up to there is the page where nothing rises
-/// below 128 KiB, and the unit is what rises above it.
+/// Like [`boundaries`] for pages of up to `page_max` bytes: a step up to there is the page unless one is visible up to 128 KiB,
+/// and the AU is the largest step above `page_max`.
 pub fn boundaries_above(families: &[Vec<AlignRow>], page_max: u64) -> Boundaries {
     let Some(powers) = families.first() else {
         return Boundaries::default();
@@ -164,15 +163,14 @@ pub fn boundaries_above(families: &[Vec<AlignRow>], page_max: u64) -> Boundaries
     }
 }
 
-/// The smallest boundary that shows the step in full: that of the powers of two, or one of their odd multiples. Up to
-/// `page_max` rise pages.
+/// The smallest boundary with the full rise among powers of two and their odd multiples. Steps up to `page_max` are pages.
 fn smallest_in_full(
     families: &[Vec<AlignRow>],
     of_powers: Option<CardStep>,
     page_max: u64,
 ) -> Option<CardStep> {
     let mut steps: Vec<CardStep> = of_powers.into_iter().collect();
-    // What rises up to the last page-like step of the powers of two rises at its multiples too.
+    // The last page-like step of the powers of two also appears at its odd multiples.
     let page_like = last_step(families.first()?, page_max);
     let odd = families.iter().skip(1).filter_map(|rows| {
         let from = UNIT_MIN.max(factor_of(rows).saturating_mul(page_like) + 1);
@@ -185,20 +183,20 @@ fn smallest_in_full(
     full.min_by_key(|s| s.at)
 }
 
-/// The odd number whose products with powers of two a family has.
+/// The odd factor of a family: its boundaries are products of it with powers of two.
 fn factor_of(rows: &[AlignRow]) -> u64 {
     rows.first()
         .map_or(1, |r| r.align >> r.align.trailing_zeros().min(63))
 }
 
-/// A rise must be this many times the scatter of the rows on either side of it.
+/// A rise must be at least this many times the scatter of the rows on either side.
 const SCATTER: f64 = 8.0;
-/// The scatter of a few rows may be small by chance; it is taken for this at least, µs.
+/// Least scatter that is assumed, µs: a few rows may agree by chance.
 const SCATTER_US: f64 = 0.3;
 
-/// A unit whose step is small beside that of the page, but large beside the scatter of the rows: the rows
-/// below it lie on one level, those from it on lie on another. For tables of many tries only; the answer
-/// counts the same families as [`boundaries`]. Up to `page_max` rise pages.
+/// Finds an AU whose step is small compared with that of the page, but large compared with the scatter: the rows below it have
+/// one level, those from it on another. For tables of many tries only; `families` as in [`boundaries`]. Steps up to `page_max`
+/// are pages.
 pub fn faint_unit(families: &[Vec<AlignRow>], page_max: u64) -> Option<CardStep> {
     let powers = families.first()?;
     let page = last_step(powers, page_max).max(UNIT_MIN / 2);
@@ -212,9 +210,8 @@ pub fn faint_unit(families: &[Vec<AlignRow>], page_max: u64) -> Option<CardStep>
     full.min_by_key(|s| s.at)
 }
 
-/// Whether a step explains the rows of all families: of the multiples of a boundary a, one in
-/// `unit / gcd(a, unit)` is one of the unit, and where that is a third or less, the row cannot be as high as
-/// the unit's own. A smaller unit would be seen there.
+/// Whether an AU explains the rows of all families. Of the multiples of a boundary a, one in `unit / gcd(a, unit)` is a multiple
+/// of the AU; where that is a third or less, the row must stay below the AU's own. A high row there means a smaller AU.
 pub fn explains(step: &CardStep, families: &[Vec<AlignRow>]) -> bool {
     let rise = step.to_us - step.from_us;
     families.iter().all(|rows| {
@@ -229,7 +226,7 @@ pub fn explains(step: &CardStep, families: &[Vec<AlignRow>]) -> bool {
     })
 }
 
-/// The largest change of level among the rows above the page, if it is large enough.
+/// The largest change of level among the rows above the page, if it exceeds the scatter.
 fn level(rows: &[AlignRow], page: u64) -> Option<CardStep> {
     let inside = |r: &&AlignRow| r.off_boundary == 0 && r.align > page && r.align <= UNIT_MAX;
     let mut rows: Vec<&AlignRow> = rows.iter().filter(inside).collect();
@@ -256,40 +253,39 @@ fn level(rows: &[AlignRow], page: u64) -> Option<CardStep> {
         })
 }
 
-/// Rows at and above a step by which it is judged: a boundary of a unit is one at its multiples too,
-/// so that a lone high row is a disturbance.
+/// Rows from a step on whose median limits its height: multiples of an AU boundary are AU boundaries too, so a single high row is
+/// a disturbance.
 const LASTING: usize = 3;
 
-/// The largest ratio of a row to the one before it, with `from ≤ align ≤ to`, as far as the rows above
-/// stay as high. Rows whose places were wrapped off their boundary are not looked at.
+/// The step with the largest ratio at a boundary from `from` to `to`. Rows with places that wrapped off the boundary are ignored.
 fn largest_step(rows: &[AlignRow], from: u64, to: u64) -> Option<CardStep> {
     let steps = steps(rows).into_iter();
     let inside = steps.filter(|s| s.at >= from && s.at <= to);
     inside.max_by(|a, b| a.ratio.total_cmp(&b.ratio))
 }
 
-/// The largest boundary up to `to` at which a step is visible; 0 where there is none.
+/// The largest boundary up to `to` with a visible step; 0 if there is no such step.
 fn last_step(rows: &[AlignRow], to: u64) -> u64 {
     let steps = steps(rows).into_iter();
     let visible = steps.filter(|s| s.at <= to && s.certainty() != Certainty::None);
     visible.map(|s| s.at).max().unwrap_or(0)
 }
 
-/// All steps that are visible, upwards.
+/// All visible steps, from the smallest boundary up.
 pub fn visible_steps(rows: &[AlignRow]) -> Vec<CardStep> {
     let mut steps = steps(rows);
     steps.retain(|s| s.certainty() != Certainty::None);
     steps
 }
 
-/// All steps, visible or not, upwards.
+/// All steps, visible or not, from the smallest boundary up.
 fn steps(rows: &[AlignRow]) -> Vec<CardStep> {
     let mut rows: Vec<&AlignRow> = rows.iter().filter(|r| r.off_boundary == 0).collect();
     rows.sort_by_key(|r| r.align);
     let steps = (1..rows.len()).map(|i| {
         let (below, here) = (rows[i - 1], rows[i]);
         let floor = NOISE * (below.pre_us + below.post_us) / 2.0;
-        // A time that was not recorded gives no floor.
+        // The floor is unknown if the times were not recorded.
         let floor = if floor.is_finite() { floor } else { 0.0 }.max(NOISE_US);
         let above = &rows[i..rows.len().min(i + LASTING)];
         let above: Vec<f64> = above.iter().map(|r| r.diff_us).collect();
@@ -386,7 +382,7 @@ mod tests {
         let found = boundaries_above(&tables, 512 << 10);
         assert_eq!(found.page.unwrap().at, 512 << 10);
         assert_eq!(found.unit.unwrap().at, 4 << 20);
-        // A small page beside which nothing rises stays one.
+        // Without a step above it, a small page remains the answer.
         let small = |a: u64| if a < 16 << 10 { 2.0 } else { 200.0 };
         let found = boundaries_above(&[table(1, small)], 512 << 10);
         assert_eq!(found.page.unwrap().at, 16 << 10);
@@ -396,7 +392,7 @@ mod tests {
     #[test]
     fn a_unit_of_three_mib_is_seen_through_the_odd_multiples() {
         let unit = 3 << 20;
-        // Of seven places at odd multiples of a power of two, two are multiples of three.
+        // Two of seven places at odd multiples of a power of two are multiples of three.
         let extra = |factor: u64| {
             move |a: u64| match a {
                 a if a < 16 << 10 => 3.0,
@@ -407,7 +403,7 @@ mod tests {
         };
         let families: Vec<_> = [1, 3, 5, 7, 9].map(|f| table(f, extra(f))).into();
         assert_eq!(boundaries(&families).unit.unwrap().at, unit);
-        // By powers of two alone it looks like a weak 1 MiB.
+        // The powers of two alone suggest a weak AU of 1 MiB.
         assert_eq!(boundaries(&families[..1]).unit.unwrap().at, 1 << 20);
     }
 
@@ -427,7 +423,7 @@ mod tests {
         table[12] = wrapped;
         let unit = allocation_unit(&table).unwrap();
         assert_eq!(unit.certainty(), Certainty::None, "{unit:?}");
-        // A lone high row that does lie on its boundary.
+        // A single high row whose places all lie on the boundary.
         table[12].off_boundary = 0;
         let unit = allocation_unit(&table).unwrap();
         assert_eq!(unit.certainty(), Certainty::None, "{unit:?}");

@@ -1,6 +1,5 @@
-//! `flashbench --find-fat`: the first allocation units are written one after the other, each whole,
-//! in pieces of every length from the unit down. Where the card treats the units with the file
-//! allocation table otherwise, their rates differ from those of the rest.
+//! `flashbench --find-fat`: writes the first allocation units one after the other, each as a whole, in pieces of every length
+//! from the AU size down. Rates of the FAT area differ if the card treats it specially.
 
 use super::boundary::CLEAR;
 use super::open_au::{Care, OpenAu, Order};
@@ -51,15 +50,14 @@ pub fn find_fat<T: Target>(
 /// Rate of a unit compared with the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Treatment {
-    /// Its number, from 0.
+    /// Number of the AU, from 0.
     pub unit: u32,
-    /// Its rate over that of the others: the median over all lengths.
+    /// Rate of the AU divided by the median rate of all AUs: the median over all lengths.
     pub ratio: f64,
 }
 
-/// The units that are written faster or slower than the others by [`CLEAR`] or more: the ratio to
-/// the median of all units, and of that the median over the lengths, so that a stall in one
-/// measurement makes no treatment. `None` where there are too few units for a comparison.
+/// AUs that are faster or slower than the median AU by [`CLEAR`] or more. The ratio is the median over the lengths, so that a
+/// stall during one length has no effect. `None` if there are fewer than four AUs.
 pub fn treatments(rates: &[Vec<f64>]) -> Option<Vec<Treatment>> {
     let units = rates.iter().map(Vec::len).min().filter(|n| *n >= 4)?;
     let treated = (0..units).filter_map(|unit| {
@@ -73,8 +71,7 @@ pub fn treatments(rates: &[Vec<f64>]) -> Option<Vec<Treatment>> {
     Some(treated.collect())
 }
 
-/// What two passes agree on: units treated otherwise in the same direction both times, with the ratio
-/// that says less.
+/// AUs that are faster in both passes or slower in both, with the ratio closer to 1.
 pub fn confirmed(
     first: Option<Vec<Treatment>>,
     second: Option<Vec<Treatment>>,
@@ -93,7 +90,7 @@ pub fn confirmed(
     Some(both.collect())
 }
 
-/// The plan with which units of `find-fat` are written, for its lengths.
+/// Lengths of the pieces from the AU size down to `least`, bytes.
 pub fn lengths(unit: u64, least: u64) -> Vec<u64> {
     let plan = OpenAu {
         unit,
@@ -124,7 +121,7 @@ mod tests {
     #[test]
     fn a_treated_unit_is_found_and_a_stalled_one_is_not() {
         let mut rates = vec![vec![3.6, 3.7, 7.1, 7.0, 7.2, 7.1, 7.0, 7.1]; 5];
-        // One stall, in one measurement.
+        // A stall during one length.
         rates[2][5] = 0.4;
         let found = treatments(&rates).unwrap();
         let units: Vec<u32> = found.iter().map(|t| t.unit).collect();

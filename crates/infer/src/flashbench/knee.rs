@@ -1,28 +1,27 @@
-//! What the rates of `flashbench --open-au` say: how many units the card keeps open. Pure
-//! functions of the rates.
+//! Finds the number of open AUs in the rates of `flashbench --open-au`. Pure functions of the rates.
 
 use super::boundary::{CLEAR, Certainty, VISIBLE};
 
-/// Number of units at which rates collapse.
+/// Number of interleaved AUs beyond which the rate falls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Knee {
-    /// Beyond so many units the rate is less than half of the best before.
+    /// With one AU more than `units`, the rate is less than half of the best.
     At {
-        /// The last number before that.
+        /// The last number of AUs before the fall.
         units: u32,
-        /// The best rate before, divided by that after.
+        /// The best rate up to `units`, divided by the rate after it.
         drop: f64,
-        /// The rate of that number divided by that of the next: large for a collapse, near 1 for a slope.
+        /// The rate with `units` AUs divided by the rate with the next number: large for a collapse, near 1 for a slope.
         step: f64,
     },
-    /// The rate did not collapse up to this number, the largest measured.
+    /// The rate did not fall up to this number of AUs, the largest measured.
     AtLeast(u32),
-    /// Fewer than two numbers were measured.
+    /// Rates of fewer than two numbers of AUs were measured.
     Unknown,
 }
 
 impl Knee {
-    /// Number of units, and whether it is only a lower bound; `None` if neither is known.
+    /// Number of open AUs, and whether it is only a lower bound; `None` if neither is known.
     pub fn told(&self) -> Option<(u32, bool)> {
         match self {
             Knee::At { units, .. } if self.certainty() != Certainty::None => Some((*units, false)),
@@ -31,7 +30,7 @@ impl Knee {
         }
     }
 
-    /// Clarity of the knee.
+    /// Clarity of the fall.
     pub fn certainty(&self) -> Certainty {
         match self {
             Knee::At { step, .. } if *step >= CLEAR => Certainty::Clear,
@@ -42,10 +41,10 @@ impl Knee {
     }
 }
 
-/// A rate that is less than this share of the best before has collapsed.
+/// A rate below this share of the best so far has collapsed.
 const COLLAPSED: f64 = 0.5;
 
-/// The knee of rates of one length: number of units and bytes per second, in any order.
+/// The knee from rates of one length: `(AUs, bytes per second)`, in any order.
 pub fn knee(rates: &[(u32, f64)]) -> Knee {
     let mut rates = rates.to_vec();
     rates.sort_by_key(|r| r.0);
@@ -71,22 +70,21 @@ pub fn knee(rates: &[(u32, f64)]) -> Knee {
     }
 }
 
-/// Number of units that a card keeps open, over all lengths.
+/// Number of open AUs from rates of several lengths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OpenUnits {
-    /// Of the length at which it shows best.
+    /// Knee of the length with the largest step.
     pub knee: Knee,
-    /// That length, bytes.
+    /// Length of the pieces, bytes.
     pub length: u64,
 }
 
-/// Shorter pieces are gathered in the card's buffer as long as there is one stream, and not with
-/// two: a fall from one unit to two then says nothing of open units. 64 KiB is the most common
-/// cluster.
+/// Shortest pieces that count if there are any, bytes. The card's write buffer may gather shorter ones of one stream, but not of
+/// two: a fall from one AU to two then says nothing about open AUs. 64 KiB is the most common cluster size.
 pub const SHORTEST: u64 = 64 << 10;
 
-/// The answer from rates of several lengths: `(units, length, bytes per second)`. The length with the
-/// largest step counts; where none collapses, the shortest.
+/// The number of open AUs from `(AUs, length, bytes per second)`: the knee of the length with the largest step; if no length has
+/// a knee, that of the shortest.
 pub fn open_units(rates: &[(u32, u64, f64)]) -> Option<OpenUnits> {
     let mut lengths: Vec<u64> = rates.iter().map(|r| r.1).collect();
     lengths.sort_unstable();
@@ -102,7 +100,7 @@ pub fn open_units(rates: &[(u32, u64, f64)]) -> Option<OpenUnits> {
             length,
         }
     });
-    // Of equals the shortest length comes first and stays.
+    // Of equal steps, the shortest length counts.
     answers.reduce(|a, b| if weight(&b) > weight(&a) { b } else { a })
 }
 

@@ -1,7 +1,6 @@
-//! The measurements that Arnd Bergmann's flashbench made of memory cards, and what a person read off
-//! them: boundaries that reads cross ([`align()`]), units written in turn ([`OpenAu`]), the first units
-//! ([`find_fat()`], [`fat_and_data`]), and what the numbers say ([`boundaries`], [`open_units`],
-//! [`treatments`]), be they measured here or recorded by others ([`recorded`]).
+//! The measurements of Arnd Bergmann's flashbench for memory cards, and their interpretation: reads across boundaries
+//! ([`align()`]), interleaved AUs ([`OpenAu`]), the first AUs ([`find_fat()`], [`fat_and_data`]), and the conclusions
+//! ([`boundaries`], [`open_units`], [`treatments`]) from own measurements or recorded ones ([`recorded`]).
 
 mod align;
 mod boundary;
@@ -30,7 +29,7 @@ pub use pinned::{FatRounds, PIECES, Pinned, fat_and_data};
 
 use thiserror::Error;
 
-/// Why a recorded table cannot be read: file, line and column, in words.
+/// Error in a recorded table: file, line, column and reason.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct RecordError(pub String);

@@ -1,27 +1,27 @@
-//! Steps in tables of `flashbench -a` whose boundaries are any sizes, in any order, with any gaps: a boundary is a multiple of a
-//! unit or it is not, so that no row of a table is "above" another one. Pure functions of the table.
+//! Finds steps in tables of `flashbench -a` with boundaries of any size, in any order, with gaps. A boundary is either a multiple
+//! of a size or not, so that no row of a table is "above" another one. Pure functions of the table.
 
 use super::boundary::{AlignRow, Certainty, FULL, NOISE, NOISE_US};
 use crate::quantile::median;
 use num_integer::gcd;
 
-/// A size that splits the rows in two: reads across its multiples take longer.
+/// A size that divides the rows into two groups: reads across its multiples take longer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Split {
     /// The size, bytes.
     pub at: u64,
-    /// Other sizes of which the table has the same multiples, as where rows are missing.
+    /// Other sizes with the same multiples in the table, for example because rows are missing.
     pub alternatives: Vec<u64>,
-    /// Extra time of a read across the boundaries near it that are no multiples, µs.
+    /// Extra time of a read across nearby boundaries that are not multiples of the size, µs.
     pub from_us: f64,
-    /// The same of its multiples, µs.
+    /// Extra time of a read across multiples of the size, µs.
     pub to_us: f64,
-    /// Scatter of the times: of several trials, and of rows that should be equal; µs.
+    /// Scatter of the extra times between trials and between rows of one group, µs.
     pub scatter_us: f64,
 }
 
 impl Split {
-    /// Ratio of the extra times.
+    /// Ratio of the extra times, not less than 0.5 µs each.
     pub fn ratio(&self) -> f64 {
         self.to_us.max(NOISE_US) / self.from_us.max(NOISE_US)
     }
@@ -46,25 +46,25 @@ struct Row {
     floor: f64,
 }
 
-/// Odd numbers whose products with powers of two are units: planes and bits per cell.
+/// Odd factors of AU sizes: planes and bits per cell; the other factor is a power of two.
 const ODD: [u64; 5] = [1, 3, 5, 7, 9];
-/// A size is judged by the boundaries that are up to this many times larger or smaller, and by [`MANY`] where rows are missing.
+/// A size is judged by the boundaries up to this factor larger or smaller, or by the nearest [`MANY`] if rows are missing.
 const NEAR: u64 = 8;
-/// From this many rows on one side one of them may be off: a stall, or a place that wrapped at the end of the device.
+/// In a group of at least this many rows, one may be an outlier: a stall, or a place that wrapped at the end of the device.
 const MANY: usize = 4;
-/// A step is this many times the scatter of rows of one level.
+/// A step is at least this many times the standard deviation within a group.
 const SCATTER: f64 = 4.0;
-/// For normal noise, the standard deviation of single values is this many times the median difference of neighbours.
+/// Standard deviation of normal noise divided by the median difference between neighbours.
 const OF_DIFFERENCES: f64 = 1.05;
 
-/// The number of trials of a table: how often its boundaries occur.
+/// Number of trials in a table: the smallest number of rows with the same boundary.
 pub fn trials(rows: &[AlignRow]) -> usize {
     let counts = by_boundary(rows).into_iter().map(|r| r.trials.len());
     counts.min().unwrap_or(0)
 }
 
-/// All sizes from `from` to `to` at whose multiples reads take longer than at other boundaries, by more than the rows and the
-/// trials scatter, upwards. `rows` has a row for each boundary and trial, in any order.
+/// All sizes from `from` to `to` at whose multiples reads take longer than at other boundaries by more than the scatter, in
+/// ascending order. `rows` has one row per boundary and trial, in any order.
 pub fn splits(rows: &[AlignRow], (from, to): (u64, u64)) -> Vec<Split> {
     let rows = by_boundary(rows);
     let mut sizes: Vec<u64> = rows
@@ -87,7 +87,7 @@ pub fn splits(rows: &[AlignRow], (from, to): (u64, u64)) -> Vec<Split> {
     found.into_iter().map(|(_, split)| split).collect()
 }
 
-/// Products of powers of two, a sector at least, and small odd numbers that divide a boundary.
+/// Sizes of 512 bytes or more, powers of two times an odd factor of `ODD`, that divide a boundary.
 fn divisors(align: u64) -> impl Iterator<Item = u64> {
     let twos = align.trailing_zeros().min(63);
     let odd = ODD
@@ -104,7 +104,7 @@ fn by_boundary(rows: &[AlignRow]) -> Vec<Row> {
         let of = || rows.iter().filter(move |r| r.align == align);
         let trials: Vec<f64> = of().map(|r| r.diff_us).collect();
         let reads: Vec<f64> = of().map(|r| (r.pre_us + r.post_us) / 2.0).collect();
-        // A time that was cut off at the edge of a screen gives no floor.
+        // The floor is unknown if a time was cut off at the edge of a screen.
         let floor = NOISE * median(&reads);
         let floor = if floor.is_finite() { floor } else { 0.0 };
         Row {
@@ -117,7 +117,7 @@ fn by_boundary(rows: &[AlignRow]) -> Vec<Row> {
     aligns.into_iter().map(row).collect()
 }
 
-/// The boundaries that are multiples of a size, and the step; `None` if there is no step beyond the scatter.
+/// The boundaries that are multiples of the size, and the step; `None` if the step is within the scatter.
 fn split(rows: &[Row], size: u64) -> Option<(Vec<u64>, Split)> {
     let (mut multiples, mut others): (Vec<&Row>, Vec<&Row>) =
         rows.iter().partition(|r| r.align.is_multiple_of(size));
@@ -133,8 +133,8 @@ fn split(rows: &[Row], size: u64) -> Option<(Vec<u64>, Split)> {
         seen += 1;
         r.align / NEAR <= size && (r.align.saturating_mul(NEAR) >= size || seen > below)
     });
-    // flashbench reads at several places of a row, equally far apart: some of them are multiples of a size that is a multiple of
-    // an odd number.
+    // The places of a row are equidistant: for a size with an odd factor, some of them are multiples of the size although the
+    // boundary is not.
     let (some, none): (Vec<&Row>, Vec<&Row>) = others.into_iter().partition(|r| {
         let share = size / gcd(size, r.align);
         share % 2 == 1
@@ -161,8 +161,8 @@ fn split(rows: &[Row], size: u64) -> Option<(Vec<u64>, Split)> {
     (in_each && stands_out && !unexplained).then_some((at, split))
 }
 
-/// The level of boundaries that are no multiples and that of those that are: the highest and the lowest, but one of many. The
-/// nearest on either side always counts, or half of a unit and twice a unit would look like one.
+/// Levels of the two groups: the highest of the other boundaries, and the lowest of the multiples, without one outlier in a group
+/// of [`MANY`] or more. The nearest boundary on either side always counts, or half and twice the AU size would look like the AU.
 fn levels(
     multiples: &[&Row],
     others: &[&Row],
@@ -181,11 +181,12 @@ fn levels(
     let first = multiples.iter().min_by_key(|r| r.align)?;
     let below = others.iter().filter(|r| r.align < size);
     let below = below.max_by_key(|r| r.align).map_or(highest, |r| of(r));
-    // One row alone may be anything.
+    // A single row may be a disturbance.
     (high.len() > 1).then_some((highest.max(below), lowest.min(of(first))))
 }
 
-/// The scatter of the times: how far the trials of a row lie apart, and how much neighbours differ that are on one level.
+/// Scatter of the extra times, µs: the range over the trials of a row, and the differences between neighbouring rows of one
+/// group.
 fn scatter(rows: &[Row], multiples: &[&Row]) -> f64 {
     let differences: Vec<f64> = multiples
         .windows(2)
@@ -219,10 +220,10 @@ mod tests {
         diffs.iter().map(row).collect()
     }
 
-    /// Boundaries at powers of two and, if `odd`, three times these; pages of 16 KiB.
+    /// A table with pages of 16 KiB, at powers of two and, if `odd`, also at three times these.
     fn table(unit: u64, odd: bool) -> Vec<AlignRow> {
         let extra = |align: u64| {
-            // Some scatter, the same each time.
+            // Deterministic noise.
             let noise = (align >> 7).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60;
             let level = match align {
                 a if a.is_multiple_of(unit) => 210.0,
@@ -249,7 +250,7 @@ mod tests {
             assert_eq!(units(&table(unit, true)), [(unit, 0)]);
             assert_eq!(units(&table(unit, false)), [(unit, 0)]);
         }
-        // Three times a power of two.
+        // AUs of three times a power of two.
         for unit in [3 << 20, 12 << 20, 24 << 20] {
             assert_eq!(units(&table(unit, true)), [(unit, 0)]);
         }
@@ -289,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_step_within_the_scatter_of_the_trials_is_none() {
-        // One level; the rows of one trial alone would show a step at 64 KiB.
+        // All rows have one level; the first trial alone would show a step at 64 KiB.
         let trial = |add: &dyn Fn(u32) -> f64| {
             let all = (11..=24).map(|k| (1 << k, 4.0 + add(k)));
             rows(&all.collect::<Vec<_>>())

@@ -1,26 +1,25 @@
-//! `flashbench --open-au`: N allocation units that lie twelve units apart are written in turn, a
-//! piece of each, until all are full. As long as the card keeps N units open, the rate does not
-//! depend on N; one more, and it copies a unit for every few pieces.
+//! `flashbench --open-au`: interleaves writes to N allocation units twelve AUs apart, one piece into each in turn, until all are
+//! full. The rate does not depend on N up to the number of AUs that the card keeps open; beyond it, the card copies an AU for
+//! every few pieces.
 //!
-//! As in flashbench, the units are not reset between two measurements: a rate is that of units
-//! that were written before.
+//! As in flashbench, the AUs are not reset between two measurements: they contain data of earlier ones.
 
 use super::order::shuffled;
 use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
-/// Order in which the pieces of a unit are written, each once.
+/// Order in which the pieces of an AU are written, each once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Order {
-    /// One after another.
+    /// Ascending addresses.
     Linear,
-    /// In a random order.
+    /// Random permutation.
     Random,
 }
 
 impl Order {
-    /// As the tables name it.
+    /// Name in tables and recordings.
     pub const fn name(self) -> &'static str {
         match self {
             Order::Linear => "linear",
@@ -28,7 +27,7 @@ impl Order {
         }
     }
 
-    /// The places 0 to n − 1 in this order.
+    /// The places 0 to n − 1 in this order; `seed` selects the permutation.
     pub fn places(self, n: u32, seed: u64) -> Vec<u32> {
         match self {
             Order::Linear => (0..n).collect(),
@@ -37,66 +36,66 @@ impl Order {
     }
 }
 
-/// The rate with so many interleaved AUs.
+/// Write rate with `units` interleaved AUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// Units written in turn.
+    /// Number of interleaved AUs.
     pub units: u32,
     /// Length of a piece, bytes.
     pub length: u64,
     /// Bytes per second.
     pub bytes_per_s: f64,
-    /// False where the budget ended it before the units were full.
+    /// False if the budget ended the measurement before the AUs were full.
     pub whole: bool,
 }
 
-/// Units between the starts of two that are written in turn, as in flashbench.
+/// Distance between the starts of interleaved AUs, in AUs, as in flashbench.
 const APART: u64 = 12;
-/// Start of the units, after the file allocation table.
+/// Start of the first interleaved AU, bytes: beyond the FAT area.
 const FIRST: u64 = 16 << 20;
-/// Rounds over all units that a rate is based on at least, however long they take.
+/// Rounds per rate at least, however long they take, except after a warm-up (see `LONG`).
 const ROUNDS_MIN: u32 = 8;
 
-/// Where this many times the budget is spent, the rounds so far are enough, and so are those of the unsteady beginning.
+/// After a warm-up, a measurement ends after this many times the budget, even with fewer than `ROUNDS_MIN` rounds; so does the
+/// warm-up itself.
 const LONG: u64 = 2;
 
-/// Pieces of one round that a rate is based on at least, where that takes so long: merges that are put off are among them.
+/// Pieces per rate at least if a single round takes longer than `LONG` budgets; enough for deferred merges to occur among them.
 const PIECES_MIN: u32 = 12;
 
-/// Units to write, their places and order.
+/// Which AUs are written, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenAu {
-    /// The allocation unit, bytes.
+    /// Size of the allocation unit, bytes.
     pub unit: u64,
-    /// Order within it.
+    /// Order of the pieces within an AU.
     pub order: Order,
-    /// Random orders follow from it.
+    /// Seed of the random permutations.
     pub seed: u64,
-    /// A rate is based on what was written in this time, where there is more; `None` fills the units.
+    /// Time per rate; `None` writes until the AUs are full.
     pub budget: Option<Nanos>,
     /// Precautions between measurements.
     pub care: Care,
 }
 
-/// Precautions that keep one measurement from disturbing the next; by default none, as in flashbench.
+/// Precautions against effects of one measurement on the next; by default none, as in flashbench.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Care {
-    /// Rounds at the beginning that do not count: units that the measurement before left half
-    /// written are closed in them.
+    /// Rounds of warm-up, which do not count: they close AUs that the previous measurement left half-written.
     pub warm: u32,
-    /// The first unit that is written to lies here at the earliest, bytes; 16 MiB where it is less.
+    /// Lowest start of the first interleaved AU, bytes; at least 16 MiB.
     pub from: u64,
-    /// So much of a unit is written at most, bytes; all of it where 0.
+    /// Bytes written per AU at most; 0 for the whole AU.
     pub extent: u64,
-    /// Each number of units is tried in units of its own, which lie between those of the others.
+    /// Every number of AUs is measured in different AUs, which lie between those of the other numbers.
     pub fresh: bool,
-    /// The slowest tenth of the rounds, one at least, is left out of four or more: a stall of the host falls into one
-    /// round, and the work of the card into many.
+    /// Leaves out the slowest tenth of four or more rounds, at least one: a stall of the host affects one round, work of the card
+    /// many.
     pub trim: bool,
 }
 
 impl OpenAu {
-    /// The most units that fit the device, up to `most`.
+    /// Number of interleaved AUs that fit the device, at most `most`.
     pub fn fitting(&self, capacity: Bytes, most: u32) -> u32 {
         let between = if self.care.fresh { APART - 1 } else { 0 };
         let first = self.start() + self.unit * (1 + between);
@@ -112,12 +111,12 @@ impl OpenAu {
         FIRST.max(self.care.from).next_multiple_of(self.unit.max(1))
     }
 
-    /// Begin of the interleaved unit with this number.
+    /// Start of the interleaved AU with this number, bytes.
     pub fn place(&self, number: u64) -> u64 {
         self.start() + number * APART * self.unit
     }
 
-    /// Lengths from the unit down to `least`, by halves.
+    /// Lengths from the AU size down to `least`, each half of the previous one, in multiples of 512 bytes.
     pub fn lengths(&self, least: u64) -> Vec<u64> {
         let halves = std::iter::successors(Some(self.unit), |l| Some(l / 2));
         halves
@@ -125,7 +124,7 @@ impl OpenAu {
             .collect()
     }
 
-    /// The rate of pieces of `length` into `units` interleaved AUs.
+    /// Measures the rate with pieces of `length` bytes into `units` interleaved AUs.
     ///
     /// # Errors
     /// `ProbeError::Failed` if the units do not fit the device or a write fails; `ProbeError::Stopped` if it was
@@ -139,7 +138,7 @@ impl OpenAu {
         self.shifted(probe, units, length, 0)
     }
 
-    /// The same in units that lie so many units further up.
+    /// Like [`OpenAu::rate`], in AUs that lie `shift` AUs further up.
     ///
     /// # Errors
     /// As [`OpenAu::rate`].
@@ -168,16 +167,16 @@ impl OpenAu {
             extent => extent.clamp(length, self.unit),
         };
         let places = u32::try_from(extent / length).unwrap_or(u32::MAX);
-        // The same turn in every round, as in flashbench.
+        // The AUs have the same order in every round, as in flashbench.
         let turn = shuffled(units, self.seed ^ 1);
         let mut spent = Nanos::ZERO;
         let mut unsteady = Nanos::ZERO;
         let mut rounds = 0;
         let mut times = Vec::new();
-        // Short measurements count whole.
+        // The warm-up is at most a quarter of the rounds.
         let mut warm = self.care.warm.min(places / 4);
         let over = |spent: Nanos, times: u64| self.budget.is_some_and(|b| spent.0 > times * b.0);
-        // Of a round that takes long, so many pieces are enough, where the rounds before it closed what was open.
+        // A first round that takes too long ends after `PIECES_MIN` pieces, if a warm-up has closed older AUs.
         let mut cut = None;
         for (number, place) in (0..).zip(self.order.places(places, self.seed)) {
             let mut round = Nanos::ZERO;
@@ -196,7 +195,7 @@ impl OpenAu {
             }
             if number < warm {
                 unsteady += round;
-                // A round closes as many units of the measurement before as it opens.
+                // Each round closes as many AUs of the previous measurement as it opens.
                 if over(unsteady, LONG) {
                     warm = number + 1;
                 }
@@ -205,7 +204,7 @@ impl OpenAu {
             spent += round;
             times.push(round);
             rounds += 1;
-            // Without the unsteady beginning few rounds do, where they take long.
+            // After a warm-up, few rounds are enough if they take long.
             let few = self.care.warm > 0 && over(spent, LONG);
             if few || rounds >= ROUNDS_MIN && over(spent, 1) {
                 break;
@@ -236,8 +235,8 @@ impl OpenAu {
     }
 }
 
-/// Looks for the number of units at which the rate collapses: 1, 2, 4, … units until it is less than half of
-/// the best, then by halves in between. Gives all rates, by number of units.
+/// Searches the number of AUs at which the rate falls below half of the best: doubles the number until it does, then bisects.
+/// Returns all rates, sorted by number of AUs.
 ///
 /// # Errors
 /// As [`OpenAu::rate`].
@@ -269,7 +268,7 @@ pub fn search<T: Target>(
         probe.progress(f64::from(rates.len() as u32) / 12.0);
         next = match slow {
             None => (next * 2).min(most),
-            // One further than fast is slow: nothing is left in between.
+            // The largest fast number and the smallest slow one are neighbours.
             Some(slow) if slow - fast <= 1 => break,
             Some(slow) => fast + (slow - fast) / 2,
         };

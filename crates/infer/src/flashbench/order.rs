@@ -1,8 +1,8 @@
-//! Orders in which each of n places comes exactly once.
+//! Random permutations.
 
 use nandscope_units::random::SplitMix64;
 
-/// The numbers 0 to n − 1 in a random order that follows from the seed (Fisher and Yates).
+/// The numbers 0 to n − 1 in a random order (Fisher-Yates shuffle); equal seeds give equal orders.
 pub fn shuffled(n: u32, seed: u64) -> Vec<u32> {
     let mut order: Vec<u32> = (0..n).collect();
     let mut random = SplitMix64::new(seed);

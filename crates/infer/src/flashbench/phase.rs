@@ -1,6 +1,6 @@
-//! Boundaries that do not lie at multiples of anything from the beginning of the target on, as on a partition that
-//! begins in the middle of an allocation unit: every place where one could be is read across, and those that
-//! take longer must lie equally far apart. flashbench cannot see them: it looks at multiples only.
+//! Finds equidistant boundaries that are shifted against the start of the target, as on a partition that begins within an
+//! allocation unit: reads across every possible place, and looks for equal distances between the slow ones. flashbench only reads
+//! at multiples, and misses such boundaries.
 
 use super::order::shuffled;
 use crate::quantile::median;
@@ -8,44 +8,44 @@ use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::Bytes;
 
-/// A read across a boundary: a sector on either side.
+/// Length of a read across a place: one sector on either side.
 const ACROSS: Bytes = Bytes(1024);
 const SECTOR: u64 = 512;
-/// Range in which every sector is looked at for pages: three boundaries of the largest one.
+/// Range in which every sector is tested for page boundaries, bytes: four pages of 512 KiB.
 const PAGE_WINDOW: u64 = 2 << 20;
-/// Range in which every page is looked at for units, and the most pages.
+/// Range in which every page boundary is tested for AU boundaries, bytes, and the largest number of pages.
 const UNIT_WINDOW: u64 = 128 << 20;
 const PAGES_MAX: u64 = 8192;
-/// Tries of each place, and of those that seem to take longer.
+/// Reads per place in the first pass, and in the second for places that seemed slow.
 const TRIES: [u32; 2] = [3, 16];
-/// Most places that are measured again.
+/// Most places in the second pass.
 const AGAIN: usize = 1024;
-/// Places that do not seem to take longer, for comparison.
+/// Places in the second pass that did not seem slow, for comparison.
 const CONTROLS: usize = 256;
-/// A place takes longer where it does by this many times the scatter of the others, and by this share of their
-/// time.
+/// A place is slow if its read exceeds the median of the comparison places by this many times their scatter, and by `SHARE` of
+/// their time.
 const SCATTER: f64 = 8.0;
 const SHARE: f64 = 0.002;
-/// Boundaries that must be seen, and of distances that are no small multiple of a power of two.
+/// Boundaries that must be found; `MANY` for distances that are not a small odd multiple of a power of two.
 const LEAST: usize = 3;
 const MANY: usize = 8;
-/// So many distances are tried.
+/// Most distances tried that are not small odd multiples of a power of two.
 const DISTANCES: usize = 4096;
 
-/// Boundaries that lie equally far apart.
+/// Equidistant boundaries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoundaryPeriod {
-    /// Their distance, bytes.
+    /// Distance between neighbouring boundaries, bytes.
     pub period: u64,
-    /// The first of them from the beginning of the target on, less than the distance; bytes.
+    /// The first boundary from the start of the target, less than the period; bytes.
     pub first: u64,
-    /// Time of a read between them, µs.
+    /// Time of a read between boundaries, µs.
     pub between_us: f64,
-    /// Time of a read across one, µs.
+    /// Time of a read across a boundary, µs.
     pub across_us: f64,
 }
 
-/// Pages, wherever they begin, from about `base` on.
+/// Finds page boundaries, at any offset, in the 2 MiB from about `base` on.
 ///
 /// # Errors
 /// `ProbeError::Failed` if a read fails; `ProbeError::Stopped` if it was interrupted.
@@ -60,7 +60,7 @@ pub fn page_period<T: Target>(
     period_among(probe, &places, seed)
 }
 
-/// Pages of several smaller ones: some of the boundaries of these, where a read takes longer still.
+/// Finds larger pages that consist of pages of `page` bytes: their boundaries are the slower ones among those of the pages.
 ///
 /// # Errors
 /// As [`page_period`].
@@ -71,7 +71,7 @@ pub fn page_of_pages<T: Target>(
     seed: u64,
 ) -> Result<Option<BoundaryPeriod>, ProbeError> {
     let page = page.max(SECTOR);
-    // Every second place may be one: half of them are measured again.
+    // Up to half of the places may be boundaries, and half of the places are measured again.
     let end = probe.capacity().0.min(first + (2 * AGAIN as u64) * page);
     let places: Vec<u64> = (first..end)
         .step_by(page as usize)
@@ -80,7 +80,7 @@ pub fn page_of_pages<T: Target>(
     period_among(probe, &places, seed)
 }
 
-/// Units whose boundaries are some of those of pages.
+/// Finds AU boundaries among the boundaries of pages of `page` bytes, the first of which is at `first`.
 ///
 /// # Errors
 /// As [`page_period`].
@@ -103,8 +103,8 @@ pub fn unit_period<T: Target>(
     period_among(probe, &places, seed)
 }
 
-/// Whether each boundary of a unit is one, and not only some of them: `Some(false)` where they are not, `None`
-/// where single places tell nothing.
+/// Whether reads are slow at every multiple of `unit`: `Some(false)` if only at some of them, `None` if single places are not
+/// distinguishable.
 ///
 /// # Errors
 /// As [`page_period`].
@@ -133,7 +133,7 @@ pub fn every_one<T: Target>(
     let times = quickest_reads(probe, &all, TRIES[1], seed)?;
     let (on, off) = times.split_at(at.len());
     let (low, scatter) = level(off);
-    // Of some boundaries only the highest tell what one costs.
+    // The 90th percentile: only some of the places may be boundaries.
     let mut sorted = on.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let rise = sorted[sorted.len() * 9 / 10] - low;
@@ -148,7 +148,7 @@ pub fn every_one<T: Target>(
     ))
 }
 
-/// The quickest of some reads across each place, µs. All places in turn, so that a stall meets each but once.
+/// The quickest of `tries` reads across each place, µs. The places alternate, so that a stall affects each place only once.
 fn quickest_reads<T: Target>(
     probe: &mut Probe<'_, T>,
     places: &[u64],
@@ -166,11 +166,11 @@ fn quickest_reads<T: Target>(
     Ok(quickest)
 }
 
-/// The middle of the times and their scatter about it.
+/// Median of the times, and their scatter.
 fn level(times: &[f64]) -> (f64, f64) {
     let middle = median(times);
     let off: Vec<f64> = times.iter().map(|t| (t - middle).abs()).collect();
-    // As large as a standard deviation would be for normal noise.
+    // For normal noise, this equals the standard deviation.
     (middle, 1.48 * median(&off))
 }
 
@@ -186,7 +186,7 @@ fn period_among<T: Target>(
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_by(|a, b| first[*b].total_cmp(&first[*a]));
     let (again, rest) = order.split_at(AGAIN.min(places.len() / 2));
-    // Evenly out of the rest, lest only the quickest be compared with.
+    // Evenly spaced in the sorted rest, so that the comparison is not with the quickest only.
     let every = (rest.len() / CONTROLS).max(1);
     let controls = rest.iter().step_by(every);
     let looked: Vec<u64> = again.iter().chain(controls).map(|i| places[*i]).collect();
@@ -195,7 +195,7 @@ fn period_among<T: Target>(
     let bar = low + (SCATTER * scatter).max(SHARE * low).max(1.0);
     let all = looked.iter().copied().zip(second);
     let high: Vec<(u64, f64)> = all.filter(|(_, t)| *t > bar).collect();
-    // What is just above the bar is there by chance where the others are far above.
+    // Places just above the limit are chance hits if the others are far above it.
     let rises: Vec<f64> = high.iter().map(|h| h.1 - low).collect();
     let usual = median(&rises);
     let strong: Vec<u64> = high
@@ -213,11 +213,11 @@ fn period_among<T: Target>(
     }))
 }
 
-/// Odd factors of distances that are tried first.
+/// Odd factors of the distances tried first.
 const FACTORS: [u64; 5] = [1, 3, 5, 7, 9];
 
-/// Distance and first of the outliers, if they are equally far apart, hardly one is missing, and few are elsewhere. Of
-/// several distances the shortest: what is at every second place is at every fourth too.
+/// Distance and offset of the slow places, if at least 80 % of the places at this distance are slow and at most a third of the
+/// slow places lie elsewhere. The shortest distance that fits, because its multiples fit too.
 fn equal_distances(high: &[u64], places: &[u64]) -> Option<(u64, u64)> {
     let (low, top) = places.first().zip(places.last())?;
     let range = top - low;
@@ -241,7 +241,7 @@ fn equal_distances(high: &[u64], places: &[u64]) -> Option<(u64, u64)> {
     };
     let most = |least: usize| range / (least as u64 - 1);
     let round = periods.into_iter().filter(|p| *p <= most(LEAST));
-    // Any other number of steps asks for more boundaries: among so many distances a few places fit one by chance.
+    // Other distances need more boundaries: with so many candidates, a few places fit one by chance.
     let others = (2..=most(MANY) / step.max(1)).map(|n| n * step);
     round
         .into_iter()
@@ -249,7 +249,7 @@ fn equal_distances(high: &[u64], places: &[u64]) -> Option<(u64, u64)> {
         .or_else(|| others.take(DISTANCES).find_map(fit(MANY)))
 }
 
-/// The value that more than half of some values have, if one does (Boyer and Moore); else any of them.
+/// The value that more than half of the values have (Boyer-Moore majority vote); any value if there is no majority.
 fn majority(values: impl Iterator<Item = u64>) -> Option<u64> {
     let mut kept = None;
     let mut ahead = 0_usize;
@@ -279,23 +279,23 @@ mod tests {
         };
         let high = boundaries(16 << 10, 512);
         assert_eq!(equal_distances(&high, &places), Some((16 << 10, 512)));
-        // One missing and one too many.
+        // One boundary missing, and one slow place elsewhere.
         let mut some = high.clone();
         some.remove(5);
         some.push(7 * 512);
         some.sort_unstable();
         assert_eq!(equal_distances(&some, &places), Some((16 << 10, 512)));
-        // Half of them missing in no order.
+        // More than half of the boundaries missing, irregularly.
         let few = high
             .iter()
             .enumerate()
             .filter(|(i, _)| [0, 1, 3, 7].contains(&(i % 9)));
         let few: Vec<u64> = few.map(|h| *h.1).collect();
         assert_eq!(equal_distances(&few, &places), None);
-        // At three times a power of two.
+        // The distance is three times a power of two.
         let odd = boundaries(24 << 10, 4096);
         assert_eq!(equal_distances(&odd, &places), Some((24 << 10, 4096)));
-        // At no small multiple of a power of two: many of them are needed.
+        // The distance is not a small multiple of a power of two: it needs `MANY` boundaries.
         let pages: Vec<u64> = (1..2700).map(|i| i * (48 << 10)).collect();
         let units = |count: usize| -> Vec<u64> {
             let at = pages.iter().copied();

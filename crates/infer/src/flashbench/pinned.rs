@@ -1,7 +1,6 @@
-//! Does the card keep the unit with the file allocation table open for itself? A file system writes
-//! data, and every now and then a little to the table. Where the number of open units k is known,
-//! k data units and a little in any other unit are slow; if k and a little in one of the first units are
-//! fast, that unit does not count among the k.
+//! Does the card keep the AU of the file allocation table open in addition to the others? A file system writes data, and from
+//! time to time a few sectors of the table. If the card keeps k AUs open, interleaving k data AUs with small writes to another AU
+//! is slow; if it is fast with small writes to one of the first AUs, that AU does not count among the k.
 
 use super::boundary::CLEAR;
 use super::open_au::OpenAu;
@@ -9,42 +8,42 @@ use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
-/// Lengths of the writes to the table that are tried one after the other until one tells: a block, as
-/// file systems write tables, and a cluster, for cards that gather whatever is shorter elsewhere.
+/// Lengths of the small writes, bytes, tried until the result is conclusive: a block, as file systems write tables, and a
+/// cluster, for cards that buffer shorter writes.
 pub const PIECES: [u64; 2] = [4 << 10, 64 << 10];
-/// Rounds that a time is based on at least, however long they take.
+/// Rounds per time at least, however long they take.
 const ROUNDS_MIN: u32 = 8;
 
-/// Seconds for a round: a piece into each data unit, and a small write.
+/// Times per round, s: one piece into each data AU, and a small write.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FatRounds {
     /// Length of the small writes, bytes.
     pub piece: u64,
-    /// k data units, no small write.
+    /// With k data AUs and no small write.
     pub data_s: f64,
-    /// A small write to the unit in question, no data.
+    /// With a small write to the tested AU and no data.
     pub small_s: f64,
-    /// k data units, a small write to that unit.
+    /// With k data AUs and a small write to the tested AU.
     pub fat_s: f64,
-    /// k + 1 data units, a small write to that unit.
+    /// With k + 1 data AUs and a small write to the tested AU.
     pub fat_more_s: f64,
-    /// k data units, a small write to a unit after them.
+    /// With k data AUs and a small write to an AU after them.
     pub control_s: f64,
 }
 
-/// Conclusion on the unit from its times.
+/// Whether the tested AU is kept open in addition to the data AUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pinned {
-    /// It is kept open beside the others.
+    /// The AU is open in addition to the k others.
     Yes,
-    /// It takes a place among them.
+    /// The AU is one of the k.
     No,
-    /// One unit more did no harm elsewhere either, so nothing follows.
+    /// One AU more is not slow anywhere, so there is no conclusion.
     CannotTell,
 }
 
 impl FatRounds {
-    /// Conclusion from the times.
+    /// Conclusion from the times of the rounds.
     pub fn pinned(&self) -> Pinned {
         if self.control_s < CLEAR * (self.data_s + self.small_s) {
             Pinned::CannotTell
@@ -60,15 +59,14 @@ impl FatRounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Small {
     None,
-    /// To this unit of the card.
+    /// To the AU of this number from the start of the card.
     First(u64),
-    /// To the unit that would be this number of the data units.
+    /// To the AU that would follow the data AUs with this number.
     After(u64),
 }
 
-/// Measures with pieces of `length` in `open` data units, the number that the card keeps open, and
-/// small writes of the first of `PIECES` that tells to unit `first` of the card, which must lie before
-/// the data.
+/// Measures with pieces of `length` bytes in `open` data AUs, the number that the card keeps open, and small writes to AU `first`
+/// of the card, which must lie before the data. The first conclusive length of `PIECES` counts.
 ///
 /// # Errors
 /// As [`OpenAu::rate`].
@@ -102,7 +100,7 @@ pub fn fat_and_data<T: Target>(
     Ok(rounds)
 }
 
-/// The five rounds with small writes of one length, to unit `first`.
+/// The five rounds with small writes of `piece` bytes to AU `first`.
 fn with_pieces<T: Target>(
     probe: &mut Probe<'_, T>,
     plan: &OpenAu,
@@ -133,7 +131,7 @@ fn with_pieces<T: Target>(
     })
 }
 
-/// Mean time of a round until the units are full or the budget is spent.
+/// Mean time of a round, s, until the AUs are full or the budget is spent.
 fn round<T: Target>(
     probe: &mut Probe<'_, T>,
     plan: &OpenAu,
@@ -154,7 +152,7 @@ fn round<T: Target>(
             Small::After(number) => Some(plan.place(number)),
         };
         if let Some(table) = table {
-            // The same few sectors again and again, as a table is updated.
+            // Rewrites the same eight pieces, as updates of a table do.
             let offset = table + u64::from(rounds) * piece % (8 * piece).min(plan.unit);
             spent += probe.write(Bytes(offset), Bytes(piece))?;
         }

@@ -1,5 +1,5 @@
-//! Tables of flashbench as they were recorded on real cards: `facts/flashbench/*.csv`, one line for
-//! each number, columns found by their headings. Fields hold no quotes and no commas.
+//! Reads tables of flashbench recorded on real cards: `facts/flashbench/*.csv`, one number per line, columns identified by their
+//! headings. Fields contain no quotes and no commas.
 
 use super::RecordError;
 use super::boundary::{AlignRow, medians};
@@ -9,23 +9,23 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::str::FromStr;
 
-/// A run of a card.
+/// Identifies a run of a card.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunId {
-    /// The card, such as `wb-card03`.
+    /// Name of the card, such as `wb-card03`.
     pub card: String,
-    /// Number of its run.
+    /// Number of the run.
     pub run: u32,
 }
 
-/// All runs that were recorded.
+/// All recorded runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
     /// `flashbench -a`: a table for each trial.
     pub align: BTreeMap<RunId, Vec<RecordedAlign>>,
-    /// `flashbench --open-au`: rates of both orders.
+    /// `flashbench --open-au`: rates of linear and random order.
     pub open_au: BTreeMap<RunId, Vec<RecordedRate>>,
-    /// `flashbench --find-fat`.
+    /// `flashbench --find-fat`: rates of the first AUs.
     pub find_fat: BTreeMap<RunId, Vec<RecordedUnit>>,
 }
 
@@ -38,18 +38,18 @@ pub struct RecordedAlign {
     pub block: u64,
     /// Reads of each place.
     pub tries: u32,
-    /// The rows, as they were printed.
+    /// Rows in the printed order.
     pub rows: Vec<AlignRow>,
 }
 
 /// One rate of `flashbench --open-au`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedRate {
-    /// `linear` or `random`, or a remark that begins so.
+    /// `linear` or `random`, possibly followed by a remark.
     pub mode: String,
     /// Interleaved AUs.
     pub units: u32,
-    /// The unit given to flashbench, bytes.
+    /// AU size given to flashbench, bytes.
     pub unit: u64,
     /// Length of a piece, bytes.
     pub length: u64,
@@ -64,14 +64,14 @@ pub struct RecordedUnit {
     pub trial: u32,
     /// Length of a piece, bytes.
     pub length: u64,
-    /// Number of the unit, from 0.
+    /// Number of the AU, from 0.
     pub unit: u32,
     /// Bytes per second.
     pub bytes_per_s: f64,
 }
 
 impl Recorded {
-    /// Adds the tables of an `align.csv`; `name` is for messages.
+    /// Adds the tables of an `align.csv`; `name` is the file name in errors.
     ///
     /// # Errors
     /// [`RecordError`] with the file, line and column that cannot be read.
@@ -79,7 +79,7 @@ impl Recorded {
         for line in lines(name, text)? {
             let row = AlignRow {
                 align: line.number("align_bytes")?,
-                // A time that was cut off at the edge of a screen is missing; the difference is not.
+                // Times cut off at the edge of a screen are missing; the difference is always there.
                 pre_us: line.optional("pre_us")?.unwrap_or(f64::NAN),
                 on_us: line.optional("on_us")?.unwrap_or(f64::NAN),
                 post_us: line.optional("post_us")?.unwrap_or(f64::NAN),
@@ -164,7 +164,7 @@ impl Recorded {
     }
 }
 
-/// One line with the headings of its file.
+/// A line and the headings of its file.
 pub struct Line<'a> {
     name: &'a str,
     number: usize,
@@ -172,7 +172,7 @@ pub struct Line<'a> {
     fields: Vec<&'a str>,
 }
 
-/// The lines after the headings.
+/// All lines after the headings, without empty ones.
 ///
 /// # Errors
 /// [`RecordError`] if the text is empty, or a line does not have as many fields as there are columns.
@@ -224,7 +224,7 @@ impl Line<'_> {
         self.optional(column)?.ok_or_else(|| self.fault(column))
     }
 
-    /// The same; `None` where the field is empty.
+    /// The field of a column as a number; `None` if the field is empty.
     ///
     /// # Errors
     /// [`RecordError`] if the line has no such column, or its field is neither empty nor a valid number.
@@ -249,7 +249,7 @@ impl Line<'_> {
         }
     }
 
-    /// Card and run.
+    /// The card and run of the line.
     ///
     /// # Errors
     /// [`RecordError`] if a column of the card or the run is missing or invalid.
@@ -270,9 +270,9 @@ impl Line<'_> {
     }
 }
 
-/// Numbers that can be reckoned with.
+/// Numbers that may be checked for use in calculations.
 pub trait Sane {
-    /// Whether this is one.
+    /// True if the number is usable: finite.
     fn sane(&self) -> bool;
 }
 
