@@ -1,8 +1,8 @@
-//! What is inside a device, concluded from measurements alone: whether it is what it claims to be
-//! ([`authenticity`], [`registers`]).
+//! Infers the internals of a device from measurements ([`probe`], [`flashbench`]) and detects counterfeits ([`authenticity`],
+//! [`registers`]).
 //!
-//! Nothing here asks a simulated device for its profile or its counters: what is concluded could be
-//! concluded of a real one. This crate prints nothing and asks nobody.
+//! No profile or counter of a simulated device is read, so that every procedure works on a real device as well. The crate prints
+//! nothing and never prompts.
 
 pub mod authenticity;
 pub mod flashbench;

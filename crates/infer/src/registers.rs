@@ -1,7 +1,6 @@
-//! Whether the registers of a card fit together and to what its maker writes into them. Registers
-//! prove nothing: whoever makes a fake can copy those of a genuine card, but may not take the
-//! trouble. Of 215 cards that were suspected by their low serial numbers, 117 show another of these
-//! signs, and 98 the serial number alone.
+//! Checks the registers of a card: whether they are consistent with each other and with the habits of the card's maker. Registers
+//! prove nothing: a counterfeiter can copy those of a genuine card, but often does not. Of 215 cards suspected because of low
+//! serial numbers, 117 show another of these signs, and 98 the serial number alone.
 
 use nandscope_inspect::registers::{Checksum, Cid, Registers};
 use nandscope_units::Bytes;
@@ -11,41 +10,40 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weight {
-    /// Worth knowing; occurs on genuine cards too.
+    /// Worth reporting; also occurs on genuine cards.
     Note,
-    /// Does not occur on cards of makers who care.
+    /// Does not occur on cards of careful makers.
     Suspicious,
 }
 
-/// Something about the registers.
+/// Finding about the registers of a card.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Sign {
     /// Stable name for programs.
     pub id: &'static str,
     /// Weight of the sign.
     pub weight: Weight,
-    /// In words.
+    /// Description for readers.
     pub text: String,
 }
 
-/// Manufacturer identifiers that belong to nobody: the values of erased and zeroed memory and the one
-/// next to it, seen on 86 of the 215 suspected cards and on no genuine one.
+/// Manufacturer identifiers that are not assigned: the values of erased and zeroed memory, and 0xfe. They occur on 86 of the 215
+/// suspected cards and on no genuine one.
 const NOBODY: [u8; 3] = [0x00, 0xfe, 0xff];
-/// Serial numbers are 32 bits, and given in some order or at random; one below this is as likely as
-/// 1 in 65,536.
+/// Serial numbers have 32 bits and are assigned in sequence or at random; a random one is below this limit with probability
+/// 1/65,536.
 const LOW_SERIAL: u32 = 1 << 16;
-/// Names that controllers have before anybody gives them one.
+/// Product names that controllers have before the card's maker sets one.
 const NAMELESS: [&str; 8] = ["SMI", "ASTC", "SD", "AS", "TO", "MS", "USD", "0000"];
-/// A name with a number of gigabytes in it may be this much smaller than the capacity: decimal and
-/// binary gigabytes, and reserve.
+/// A capacity may exceed the gigabytes in the product name by this factor: decimal or binary gigabytes, and reserve.
 const NAME_SLACK: f64 = 1.15;
-/// The CSD counts in units of this length; a simulated device may be longer by a part of one.
+/// Capacities in the CSD are multiples of this, bytes; a simulated device may be longer by less than one such unit.
 const CSD_UNIT: u64 = 512 << 10;
-/// The first SD card was sold in 2000.
+/// Year in which the first SD card was sold.
 const FIRST_YEAR: u16 = 2000;
 
-/// Everything about the registers of a card that is worth saying. `size` is what the block device
-/// has, `this_year` the present one.
+/// All signs in the registers of a card. `size` is the size of the block device; `this_year` is the current year, to detect dates
+/// in the future.
 pub fn signs(registers: &Registers, size: Option<Bytes>, this_year: u16) -> Vec<Sign> {
     let mut signs = Vec::new();
     let capacity = registers.csd.as_ref().and_then(|csd| csd.capacity);
@@ -74,7 +72,7 @@ pub fn signs(registers: &Registers, size: Option<Bytes>, this_year: u16) -> Vec<
     signs
 }
 
-/// The signs of an identification register on a card of this capacity.
+/// Signs in the identification register (CID) of a card of this capacity.
 pub fn of_cid(cid: &Cid, capacity: Option<Bytes>, this_year: u16) -> Vec<Sign> {
     let signs = [
         maker(cid),
@@ -114,7 +112,7 @@ fn maker(cid: &Cid) -> Option<Sign> {
     unknown.then(|| sign("maker", Weight::Note, format!("{ids}: not known")))
 }
 
-/// True for 12 34 56, as in the example of a manual.
+/// True for identifiers that count up, such as 12 34 56 in the example of a manual.
 fn counts_up(cid: &Cid) -> bool {
     let [high, low] = cid.oem.to_be_bytes();
     matches!(

@@ -1,19 +1,18 @@
-//! Operations timed one by one, as a program does that reads or writes and waits. The runner of
-//! the measure crate keeps histograms; a procedure that must know how long *this* read at *this*
-//! place took asks the target itself, through here.
+//! Times single operations: each is submitted and awaited before the next one. The runner of the measure crate keeps only
+//! histograms; procedures that need the time of one read at one address use [`Probe`] instead.
 //!
-//! It keeps no record: what the times mean is the procedure's.
+//! No record is kept; the calling procedure interprets the times.
 
 use nandscope_measure::target::{Outcome, Reply, Request, Target};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
-/// Why no further operation is timed.
+/// Why no more operations are timed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProbeError {
-    /// Someone asked to stop.
+    /// The caller requested a stop.
     Stopped,
-    /// An operation failed or the target is gone; in words.
+    /// An operation failed or the target is gone; with the reason.
     Failed(String),
 }
 
@@ -38,7 +37,7 @@ pub struct Probe<'a, T: Target> {
 }
 
 impl<'a, T: Target> Probe<'a, T> {
-    /// `tell` is called now and then with the share of the work that is done, and the target's time.
+    /// `tell` is called every 64 operations with the completed share of the work and the target's time.
     pub fn new(
         target: &'a mut T,
         stop: &'a dyn Fn() -> bool,
@@ -56,7 +55,7 @@ impl<'a, T: Target> Probe<'a, T> {
         }
     }
 
-    /// Longer operations are cut into requests of this size, as the kernel of a real host does.
+    /// Splits longer operations into requests of this size, as the kernel of a real host does.
     pub fn with_request(mut self, request: Bytes) -> Self {
         self.request = Bytes((request.0 / 512 * 512).max(512));
         self
@@ -73,17 +72,17 @@ impl<'a, T: Target> Probe<'a, T> {
         self.target.capacity()
     }
 
-    /// Present time on the target's clock.
+    /// Current time of the target's clock.
     pub fn now(&self) -> Nanos {
         self.target.now()
     }
 
-    /// Says which share of the work is done, 0 to 1.
+    /// Sets the completed share of the work, 0 to 1.
     pub fn progress(&mut self, fraction: f64) {
         self.fraction = fraction;
     }
 
-    /// Reads and waits; how long it took.
+    /// Reads and returns the time until all requests completed.
     ///
     /// # Errors
     /// `ProbeError::Failed` if the operation fails; `ProbeError::Stopped` if it was interrupted.
@@ -91,7 +90,7 @@ impl<'a, T: Target> Probe<'a, T> {
         self.time(OpKind::Read, offset, length)
     }
 
-    /// Writes and waits; how long it took.
+    /// Writes and returns the time until all requests completed.
     ///
     /// # Errors
     /// As [`Probe::read`].
@@ -99,7 +98,7 @@ impl<'a, T: Target> Probe<'a, T> {
         self.time(OpKind::Write, offset, length)
     }
 
-    /// Does the operation and waits until every request of it is done.
+    /// Submits the requests of one operation and waits until all have completed.
     fn time(&mut self, kind: OpKind, offset: Bytes, length: Bytes) -> Result<Nanos, ProbeError> {
         if self.operations.is_multiple_of(LOOK_EVERY) {
             if (self.stop)() {
@@ -118,7 +117,7 @@ impl<'a, T: Target> Probe<'a, T> {
                     tag,
                     kind,
                     offset: Bytes(offset.0 + at),
-                    // At most one request, which fits.
+                    // At most one request, which fits a `u32`.
                     length: u32::try_from(piece).unwrap_or(u32::MAX),
                     durable: false,
                     thread: 0,
