@@ -1,5 +1,5 @@
-//! The target under probing: counts what is written to it, shows a part of it as the whole where a
-//! measurement should stay there, and runs operations many at once.
+//! The probed target with its budget: counts writes and time, can restrict a measurement to a part of the target, and runs
+//! operations at a queue depth.
 
 use crate::timed::ProbeError;
 use nandscope_measure::target::{Outcome, Reading, Reply, Request, Target, TargetError};
@@ -14,13 +14,13 @@ pub struct Metered<T> {
     begin: Bytes,
     /// Bytes written so far.
     pub written: u64,
-    /// Bytes that may be written in all; a write beyond is refused.
+    /// Write budget, bytes; a write that exceeds it is refused.
     pub limit: u64,
-    /// The end of the time, on the target's clock. An operation that might end later is refused.
+    /// End of the probe on the target's clock. An operation that might end later is refused.
     pub end: Nanos,
-    /// Cause of the last refused operation, if there was one.
+    /// Why the last refused operation was refused.
     pub refused: Option<Refused>,
-    /// The longest that the target took for one operation, without the time that it waited for others.
+    /// Longest time of one operation, without waiting for earlier ones.
     longest: Nanos,
     last_completed: Nanos,
     began: Nanos,
@@ -29,20 +29,20 @@ pub struct Metered<T> {
     replies: Vec<Reply>,
 }
 
-/// The exhausted part of the budget.
+/// Exhausted part of the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Bytes that may be written.
+    /// The write budget.
     Writes,
-    /// The device's time.
+    /// The time.
     Time,
 }
 
-/// What takes longer than this is no pause of a host.
+/// Operations longer than this are merges: stalls of a host are shorter.
 const MINUTE: Nanos = Nanos::from_secs(60);
 
 impl<T: Target> Metered<T> {
-    /// Nothing counted yet, the whole target shown.
+    /// Starts with zero counts and the whole target visible.
     pub fn new(target: T) -> Self {
         Metered {
             shown: target.capacity(),
@@ -61,8 +61,8 @@ impl<T: Target> Metered<T> {
         }
     }
 
-    /// Refuses an operation for which there is no time: it may take as long as the longest so far, or twice as long as one of
-    /// more than a minute, after the outstanding ones, which take as long as an operation took on average.
+    /// Refuses an operation if there is no time: it may take as long as the longest so far (twice that if it was longer than a
+    /// minute), after the outstanding ones, which take the mean time of an operation each.
     fn check_time(&mut self) -> Result<(), TargetError> {
         let spent = self.target.now().saturating_sub(self.began);
         let mean = spent.0 / self.completed.max(1);
@@ -73,9 +73,9 @@ impl<T: Target> Metered<T> {
         Err(self.time_is_spent())
     }
 
-    /// Time in which an operation may begin.
+    /// Remaining time in which an operation may start.
     pub(super) fn time_left(&self) -> Nanos {
-        // The merge of a large unit takes minutes, and the next one may have twice as much to copy.
+        // The merge of a large AU takes minutes, and the next one may have to copy twice as much.
         let may = match self.longest > MINUTE {
             true => Nanos(self.longest.0.saturating_mul(2)),
             false => self.longest,
@@ -83,7 +83,7 @@ impl<T: Target> Metered<T> {
         self.end.saturating_sub(self.target.now() + may)
     }
 
-    /// Operations that ended so far.
+    /// Number of completed operations.
     pub(super) fn ended(&self) -> u64 {
         self.completed
     }
@@ -96,31 +96,32 @@ impl<T: Target> Metered<T> {
     fn note(&mut self, replies: &[Reply]) {
         self.completed += replies.len() as u64;
         for reply in replies {
-            // Of many under way at once one waits for the others: a stall delays all of them, and happens once.
+            // Operations that wait for earlier ones start when those complete: one stall delays all outstanding ones, but counts
+            // once.
             let began = reply.submitted.max(self.last_completed);
             self.longest = self.longest.max(reply.completed.saturating_sub(began));
             self.last_completed = self.last_completed.max(reply.completed);
         }
     }
 
-    /// Shows the beginning only, or all of it.
+    /// Restricts the visible target to its first `bytes`, or makes it whole again.
     pub fn show(&mut self, bytes: Bytes) {
         self.shown = bytes.min(self.whole());
     }
 
-    /// Shows the target as if it began there, all of it: what begins at its first boundary is measured like a
-    /// target that has one at its beginning.
+    /// Moves the visible start of the target to `begin` and makes the rest visible, so that an AU boundary there can be measured
+    /// like one at the start.
     pub fn begin_at(&mut self, begin: Bytes) {
         self.begin = begin.min(self.target.capacity());
         self.shown = self.whole();
     }
 
-    /// The capacity of the target from where it is shown on, however much of it is.
+    /// Capacity from the visible start on, whether visible or not.
     pub fn whole(&self) -> Bytes {
         Bytes(self.target.capacity().0 - self.begin.0)
     }
 
-    /// Lets time pass.
+    /// Idles for a time.
     ///
     /// # Errors
     /// `ProbeError::Stopped` if the time left is shorter; `ProbeError::Failed` if the target is gone.
@@ -139,12 +140,12 @@ impl<T: Target> Metered<T> {
         Ok(())
     }
 
-    /// Has everything written that is gathered in memory; a target without flushes is left as it is.
+    /// Flushes the write buffer; does nothing on a target without flushes.
     ///
     /// # Errors
     /// `ProbeError::Failed` if the target is gone.
     pub fn flush(&mut self) -> Result<(), ProbeError> {
-        // It has no place on the target, and none to begin at.
+        // A flush has no offset.
         let request = Request {
             tag: 0,
             kind: OpKind::Flush,
@@ -156,7 +157,7 @@ impl<T: Target> Metered<T> {
         self.single(request).map(|_| ())
     }
 
-    /// Discards a range, shorter than 4 GiB; how that ended, or `None` where the target did not answer.
+    /// Discards a range shorter than 4 GiB; returns the outcome, or `None` if the target did not answer.
     ///
     /// # Errors
     /// `ProbeError::Failed` if the target is gone.
@@ -171,7 +172,7 @@ impl<T: Target> Metered<T> {
         })
     }
 
-    /// One operation and its end; the offset is that of the target itself, wherever it is shown from.
+    /// Executes one operation; its offset counts from the start of the target, not from the visible start.
     fn single(&mut self, request: Request) -> Result<Option<Outcome>, ProbeError> {
         let failed = |e: TargetError| ProbeError::Failed(e.to_string());
         self.check_time().map_err(failed)?;
@@ -185,8 +186,8 @@ impl<T: Target> Metered<T> {
         Ok(outcome)
     }
 
-    /// Keeps `depth` operations under way until `places` are used up; the time of each completion since the
-    /// beginning, in the order of completion.
+    /// Runs operations at all `places` at queue depth `depth`; returns the completion times since the start, in the order of
+    /// completion.
     ///
     /// # Errors
     /// `ProbeError::Failed` if an operation fails or the target is gone.
@@ -203,7 +204,7 @@ impl<T: Target> Metered<T> {
         let mut times = Vec::with_capacity(places.len());
         let failed = |e: TargetError| ProbeError::Failed(e.to_string());
         while next < places.len() || outstanding > 0 {
-            // The first operation of all is alone: how long several take together is not known yet.
+            // The very first operation runs alone: the time of several is not known yet.
             let most = if self.completed == 0 { 1 } else { depth };
             while outstanding < most && next < places.len() {
                 self.submit(Request {
@@ -266,7 +267,7 @@ impl<T: Target> Target for Metered<T> {
         Ok(())
     }
 
-    /// Waits until the end of the time at most: an operation may take longer than any before it, and is not waited for then.
+    /// Waits, at most until the end of the probe: an operation may take longer than any before it.
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
         let before = replies.len();
         self.target.wait(until.min(self.end), replies)?;
@@ -292,12 +293,12 @@ impl<T: Target> Target for Metered<T> {
 mod tests {
     use super::*;
 
-    /// Writes down what reaches it, and answers at once.
+    /// A target that records requests and answers at once.
     #[derive(Default)]
     struct Log {
         reached: Vec<(OpKind, u64, u32)>,
         waiting: Vec<Reply>,
-        /// The present of a target that never answers.
+        /// Current time of a target that never answers; `None` if it answers.
         stuck: Option<Nanos>,
     }
 
@@ -344,7 +345,7 @@ mod tests {
         let error = target.many(OpKind::Read, &[0; 9], 512, 1).unwrap_err();
         assert!(matches!(error, ProbeError::Failed(why) if why.contains("time")));
         assert_eq!(target.refused, Some(Refused::Time));
-        // Of 10 s each, so that the fifth would have ended at 50 s.
+        // Operations take 10 s each: the fifth would end at 50 s.
         assert_eq!(target.target.reached.len(), 4);
         assert_eq!(target.idle(Nanos::from_secs(6)), Err(ProbeError::Stopped));
     }
@@ -393,7 +394,7 @@ mod tests {
         let mut replies = Vec::new();
         target.submit(request).unwrap();
         target.wait(Nanos::MAX, &mut replies).unwrap();
-        // 10 s each: the second would end at 20 s, and the third after it at 40 s.
+        // Operations take 10 s each: the second would end at 20 s, the third at 40 s.
         target.submit(request).unwrap();
         assert!(target.submit(request).is_err());
         assert_eq!(target.refused, Some(Refused::Time));

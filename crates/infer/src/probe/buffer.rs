@@ -1,6 +1,6 @@
-//! The RAM that gathers writes: bursts are taken faster than they can be done until it is full, and then all writes wait until
-//! some have been programmed. Page registers of the flash count as memory if data leaves the RAM before it is programmed. If
-//! programming is as fast as the link there is no such pause, and no conclusion.
+//! Size of the write buffer: a burst is accepted at link speed until the buffer is full, then writes wait until some data is
+//! programmed. Page registers of the flash count as buffer if data leaves the RAM before it is programmed. If programming is as
+//! fast as the link, there is no such pause and no conclusion.
 
 use super::confidence::Strength;
 use super::finding::{Value, size};
@@ -13,13 +13,13 @@ use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
-/// Bursts of one length.
+/// Bursts of one size.
 #[derive(Clone, Copy, Debug)]
 struct Level {
-    /// Length of a write, bytes, and how many a burst has.
+    /// Length of a write, bytes, and writes per burst.
     length: u64,
     count: u64,
-    /// Bursts that show whether there is a pause, and all.
+    /// Number of bursts that show whether there is a pause, and number in total.
     first: usize,
     all: usize,
 }
@@ -39,7 +39,7 @@ impl Level {
     }
 }
 
-/// Longer bursts are written where shorter ones show no pause in their first part.
+/// Bursts in ascending size; the next size is used if a burst shows no pause in its first part.
 const LEVELS: [Level; 5] = [
     Level::of(8 << 10, 256, 3, 9),
     Level::of(16 << 10, 256, 3, 9),
@@ -47,22 +47,22 @@ const LEVELS: [Level; 5] = [
     Level::of(128 << 10, 256, 1, 7),
     Level::of(128 << 10, 640, 2, 4),
 ];
-/// Writes under way.
+/// Queue depth.
 const DEPTH: u32 = 32;
-/// Bytes that are left for looking at a discard, beside those for the map.
+/// Write budget reserved for the discard test, bytes, in addition to that for the map.
 const LOOKED: u64 = 8 << 20;
-/// Sizes from parts of the bursts, or from most of them, must lie this close to that from all.
+/// Largest relative difference between the buffer size from all bursts and that from parts of them.
 const SPREAD: f64 = 0.08;
-/// Idle time before each burst, and one part in so many of the time before all.
+/// Idle time before each burst; divisor of the remaining time for the rest before the first burst.
 const IDLE: Nanos = Nanos::from_millis(100);
 const REST: u64 = 10;
-/// Reads that show whether the device is quiet.
+/// Reads that show whether the device is idle.
 const QUIET: usize = 64;
 const BLOCK: u64 = 4096;
-/// A device that takes so many seconds for a burst keeps nothing.
+/// A device that takes longer for the first burst, s, is not tested further.
 const SLOW: f64 = 2.0;
 
-/// Writes longer and longer bursts until one shows when memory is full.
+/// Writes bursts of increasing size until one shows the size of the write buffer.
 pub(super) fn buffer<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
@@ -99,8 +99,8 @@ pub(super) fn buffer<T: Target>(
     Ok(())
 }
 
-/// The size that bursts of one length agree on, and longer ones do not contradict: memory is as large for these. Says in
-/// `shown` what bursts of each length show.
+/// The buffer size on which bursts of one length agree and that longer ones do not contradict; `None` if there is none. Adds the
+/// results of each length to `shown`.
 fn look<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
@@ -141,17 +141,17 @@ fn near(size: f64, all: f64) -> bool {
     (size / all - 1.0).abs() <= SPREAD
 }
 
-/// How much lies in memory when it is full, in these bursts together, bytes.
+/// Buffer size from these bursts together, bytes; `None` if they show no full buffer.
 fn full(bursts: &[Vec<f64>], level: Level, step: f64) -> Option<f64> {
     held(&usual(bursts, step), step).map(|n| n * level.length as f64)
 }
 
-/// Bursts of which most may be enough.
+/// Smallest number of bursts of which a majority is enough.
 const LEAST: usize = 3;
-/// Bursts of which a third may be left out.
+/// From this number of bursts on, parts leave out a third of them instead of half.
 const MANY: usize = 6;
 
-/// What all bursts show, what parts of them show, and each by itself, bytes.
+/// Buffer sizes from all bursts, from parts of them, and from each burst, bytes.
 struct Sizes {
     all: Option<f64>,
     parts: Vec<Option<f64>>,
@@ -160,7 +160,7 @@ struct Sizes {
 
 impl Sizes {
     fn of(bursts: &[Vec<f64>], level: Level, step: f64) -> Self {
-        // Of a few bursts each half, of more all but each third of them.
+        // Halves of few bursts; two thirds of many.
         let parts = if bursts.len() < MANY { 2 } else { 3 };
         let part = |left_out: usize| {
             let numbered = bursts.iter().enumerate();
@@ -179,12 +179,12 @@ impl Sizes {
         }
     }
 
-    /// The size, if either all parts agree with it or most of the bursts.
+    /// The size from all bursts, if it agrees with all parts or with most single bursts.
     fn agreed(&self) -> Option<u64> {
         let all = self.all?;
         let near = |size: &Option<f64>| size.is_some_and(|s| near(s, all));
         let near_ones = self.singles.iter().filter(|s| near(s)).count();
-        // No part of them may show another size.
+        // No part may show a different size.
         let none_other = self.parts.iter().all(|part| part.is_none() || near(part));
         let most = 2 * near_ones > self.singles.len().max(LEAST) && none_other;
         (most || self.parts.iter().all(near)).then_some(all as u64)
@@ -199,7 +199,7 @@ impl Sizes {
     }
 }
 
-/// Writes bursts until there are so many; whether it could.
+/// Writes bursts until there are `count`; false if the budget or the device does not allow it.
 fn more<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
@@ -231,11 +231,11 @@ fn more<T: Target>(
     Ok(true)
 }
 
-/// Times that lie so many steps of the clock, or such a share, from the middle are those of pauses of the host.
+/// Times further from the median than this many clock steps plus `SHARE_OFF` of the median are pauses of the host.
 const STEPS_OFF: f64 = 2.0;
 const SHARE_OFF: f64 = 0.1;
 
-/// The ends of a burst as most of these bursts have it: of each gap the mean of the times near the middle.
+/// Completion times of a typical burst: for each gap, the mean of the bursts near the median.
 fn usual(bursts: &[Vec<f64>], step: f64) -> Vec<f64> {
     let count = bursts.iter().map(Vec::len).min().unwrap_or(0);
     let mut now = 0.0;
@@ -253,29 +253,29 @@ fn usual(bursts: &[Vec<f64>], step: f64) -> Vec<f64> {
     ends.collect()
 }
 
-/// A gap between completions this many times the usual one is a pause, if it is so many steps of the clock.
+/// A gap between completions is a pause if it is at least this many times the mean gap before it, and at least `PAUSE_STEPS`
+/// steps of the clock.
 const PAUSE: f64 = 3.5;
 const PAUSE_STEPS: f64 = 2.5;
-/// A pause takes so many steps of the clock as a rule, or some are not seen.
+/// Least median pause, in steps of the clock; shorter pauses would be missed in part.
 const CLEAR_STEPS: f64 = 2.9;
-/// A first pause of so many periods is longer than that between waves.
+/// A first pause that takes longer than this many wave periods is not one between waves.
 const LATE: f64 = 1.2;
-/// Pauses by which waves are known; one of them or another may be a single one of the device.
+/// Number of longest pauses that define the waves; some of the longest may be single stalls of the device.
 const WAVES: usize = 3;
-/// Within a wave there may be pauses of less than this share of those between waves.
+/// Pauses within a wave are shorter than this share of those between waves.
 const WITHIN: f64 = 0.25;
-/// Writes before the first pause at least.
+/// Writes before the first pause, at least.
 const SETTLED: usize = 8;
-/// The first pause lies in this part of the burst.
+/// Largest share of the burst's writes before the first pause.
 const EARLY: f64 = 0.75;
-/// Writes after the first pause take so many times as long.
+/// Least ratio of the mean time per write after the first pause to that before it.
 const SLOWER: f64 = 1.4;
 
-/// How many writes of a burst lie in memory when it is full for the first time: those before the first pause,
-/// less those that were programmed until then. Programming continues in waves, all dies at once; after the first
-/// pause every wave makes room for as many writes as the one before, after a pause of its own. The
-/// end of the first pause is the end of a wave as well, and the first began with the burst. A device may have to wake up
-/// for the first write.
+/// Writes in the full buffer: those before the first pause, less those programmed until then. Programming continues in waves on
+/// all dies at once; after the first pause, each wave makes room for as many writes as the previous one, after a pause of its
+/// own. The first pause ends with a wave, and the first wave starts with the burst. Times count from the first completion, as a
+/// device may have to wake up for the first write.
 fn held(ends: &[f64], step: f64) -> Option<f64> {
     let begin = *ends.first()?;
     let ends: Vec<f64> = ends.iter().map(|end| end - begin).collect();
@@ -285,7 +285,7 @@ fn held(ends: &[f64], step: f64) -> Option<f64> {
     let writes = pauses.windows(2).map(|w| (w[1] - w[0]) as f64);
     let period = median(&periods.collect::<Vec<_>>());
     let wave = median(&writes.collect::<Vec<_>>());
-    // If the first pause is longer than a period, no wave was done before it: a block was erased, for example.
+    // A first pause longer than a period means that no wave was done before it, for example because a block was erased.
     let waits = |i: &usize| ends[*i] - ends[i - 1];
     let waves = match waits(&first) > LATE * period {
         true => 0.0,
@@ -300,7 +300,7 @@ fn held(ends: &[f64], step: f64) -> Option<f64> {
     (seen && clear && held > 0.0).then_some(held)
 }
 
-/// The writes that had to wait for a wave; `None` if there are too few.
+/// Indices of the writes that waited for a wave; `None` if there are too few.
 fn between_waves(ends: &[f64], step: f64) -> Option<Vec<usize>> {
     let gap = |i: usize| ends[i] - ends[i - 1];
     let first = (SETTLED..ends.len()).find(|i| {
@@ -321,7 +321,7 @@ fn between_waves(ends: &[f64], step: f64) -> Option<Vec<usize>> {
 mod tests {
     use super::*;
 
-    /// Ends of writes that are taken every microsecond while fewer than `room` wait, of which `wave` are programmed each
+    /// Completion times of writes that take 1 µs each while fewer than `room` are buffered; `wave` of them are programmed every
     /// 100 µs.
     fn burst(count: usize, room: usize, wave: usize) -> Vec<f64> {
         let mut now = 0.0_f64;
@@ -338,10 +338,10 @@ mod tests {
     #[test]
     fn what_was_programmed_before_the_first_pause_is_not_held() {
         assert_eq!(held(&burst(256, 50, 20), 0.0), Some(50.0));
-        // Twice 30 are programmed until the first pause.
+        // Two waves of 30 are programmed before the first pause.
         let held = held(&burst(640, 150, 30), 0.0).unwrap();
         assert!((held - 150.0).abs() <= 8.0, "{held}");
-        // No pause, and one at the very beginning.
+        // No pause; and a pause too early in the burst.
         assert_eq!(super::held(&burst(256, 1000, 20), 0.0), None);
         assert_eq!(super::held(&burst(256, 4, 4), 0.0), None);
     }
@@ -351,7 +351,7 @@ mod tests {
         let clean = burst(256, 50, 20);
         let mut bursts = vec![clean.clone(); 5];
         for (i, burst) in bursts.iter_mut().enumerate() {
-            // Of the host, each burst elsewhere.
+            // A pause of the host, at a different write in each burst.
             burst
                 .iter_mut()
                 .skip(12 + 5 * i)

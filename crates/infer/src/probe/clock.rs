@@ -1,5 +1,5 @@
-//! The resolution of the clock by which operations are timed. A difference of a few steps of it says nothing, so that
-//! every answer that rests on a difference asks for it.
+//! Measures the step of the clock that times the operations. Answers that depend on a difference of times require a multiple of
+//! it.
 
 use super::Probing;
 use crate::timed::ProbeError;
@@ -9,7 +9,7 @@ use nandscope_units::{Bytes, Nanos};
 /// Reads of different lengths whose times are compared.
 const READS: u64 = 64;
 
-/// The smallest difference between times of reads of several lengths within the first `span` bytes; zero if all took as long.
+/// Smallest difference between the times of reads of different lengths in the first `span` bytes; zero if all times are equal.
 pub(super) fn step<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,

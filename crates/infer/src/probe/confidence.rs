@@ -1,5 +1,5 @@
-//! Confidences: how often answers of a question with evidence of one strength were right on the devices of the blind
-//! test that are set aside for this (docs/inference.md); the others only check them. Nothing here is chosen by hand.
+//! Confidences: shares of right answers by question and strength of evidence, counted on the half of the blind-test devices that
+//! is set aside for this (docs/inference.md); the other half checks them. No confidence is set by hand.
 
 use serde::Serialize;
 
@@ -7,16 +7,16 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strength {
-    /// Least of all that is stated.
+    /// Weakest evidence with which an answer is stated.
     Weak,
-    /// Between the two.
+    /// Between weak and strong.
     Fair,
-    /// As strong as this evidence can be.
+    /// Strongest evidence for this question.
     Strong,
 }
 
 impl Strength {
-    /// As tables name it.
+    /// Name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Strength::Weak => "weak",
@@ -29,18 +29,18 @@ impl Strength {
 use super::question::Question::{self, *};
 use Strength::{Fair, Strong, Weak};
 
-/// Almost all answers of this kind were right.
+/// Confidence of answers that are almost always right.
 pub const SURE: f64 = 0.99;
-/// About nineteen of twenty were, or more.
+/// Confidence of answers that are right in about 19 of 20 cases.
 pub const LIKELY: f64 = 0.95;
-/// About nine of ten were.
+/// Confidence of answers that are right in about nine of ten cases.
 pub const FAIR: f64 = 0.9;
 
-/// The confidences that are stated; one that was never tested is the least.
+/// All confidences that are stated; an untested one is the lowest.
 pub(super) const LEVELS: [f64; 7] = [SURE, LIKELY, FAIR, 0.8, 0.7, 0.6, 0.5];
 
-/// Question, strength, right and stated answers: the counted half of 2,000 devices of each of the seeds 11 to 15. The slow
-/// tests of the blind test print these lines, and compare them.
+/// Question, strength, right answers, stated answers: counted on half of 2,000 devices for each of the seeds 11 to 15. The slow
+/// tests of the blind test print these lines and compare them.
 pub const COUNTED: [(Question, Strength, u32, u32); 39] = [
     (Buffer, Strong, 377, 380),
     (Depth, Strong, 1116, 1116),
@@ -83,7 +83,7 @@ pub const COUNTED: [(Question, Strength, u32, u32); 39] = [
     (Worst, Strong, 652, 654),
 ];
 
-/// What answers are compared with, to count the right ones.
+/// Reference by which answers were counted as right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Basis {
     /// The truth of simulated devices: [`COUNTED`].
@@ -93,8 +93,8 @@ pub enum Basis {
     Recorded,
 }
 
-/// The same lines for recorded tables of flashbench (facts/flashbench): an answer of a run, or of one trial of a run, is right if
-/// all other runs of that card which answer say the same. The tests of recorded texts print and compare these lines.
+/// Counts as in [`COUNTED`] for recorded tables of flashbench (facts/flashbench): an answer of a run, or of one trial of it, is
+/// right if all other runs of the card with an answer agree. The tests of recorded texts print and compare these lines.
 pub const COUNTED_RECORDED: [(Question, Strength, u32, u32); 7] = [
     (Fat, Strong, 11, 11),
     (Fat, Weak, 31, 33),
@@ -105,7 +105,7 @@ pub const COUNTED_RECORDED: [(Question, Strength, u32, u32); 7] = [
     (Unit, Weak, 26, 26),
 ];
 
-/// The confidence of an answer to a question with such evidence.
+/// Confidence of an answer to a question with evidence of this strength.
 pub fn confidence(basis: Basis, question: Question, strength: Strength) -> f64 {
     let lines: &[(Question, Strength, u32, u32)] = match basis {
         Basis::Simulated => &COUNTED,
@@ -115,7 +115,8 @@ pub fn confidence(basis: Basis, question: Question, strength: Strength) -> f64 {
     counted.map_or(LEVELS[LEVELS.len() - 1], |c| level(c.2, c.3))
 }
 
-/// The level below the share of right answers as H. Jeffreys estimates it (1946): few answers, all right, are no 99 %.
+/// Largest level that does not exceed the share of right answers, estimated with H. Jeffreys' prior (1946): a few right answers
+/// are not 99 %.
 pub fn level(right: u32, stated: u32) -> f64 {
     let share = (f64::from(right) + 0.5) / (f64::from(stated) + 1.0);
     let below = LEVELS.iter().copied().find(|l| *l <= share);

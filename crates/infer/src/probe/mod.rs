@@ -1,8 +1,8 @@
-//! Infers the internals of a device from times of operations: one investigation after the other,
-//! each as long as the budget lasts, each with an answer and its confidence, or with the reason why it cannot be told.
+//! Infers the internals of a device from the times of operations: one question after the other within the budget, each with an
+//! answer and its confidence, or with the reason why there is none.
 //!
-//! Reading comes first, then writing in order, then what disturbs the device most. How the answers
-//! fare on devices whose truth is known is in docs/inference.md.
+//! Reads come first, then sequential writes, then the most disturbing writes. docs/inference.md compares the answers with the
+//! truth of simulated devices.
 
 pub mod advice;
 mod bench;
@@ -50,33 +50,33 @@ use nandscope_measure::target::Target;
 use nandscope_result::{Curve, DataTable, StopReason};
 use nandscope_units::{Bytes, Nanos};
 
-/// Limits of a probe, and the order of its steps.
+/// Limits of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The device's time.
+    /// Time on the device's clock.
     pub time: Nanos,
-    /// Bytes that may be written; on a device of more than 36 GB what an SLC cache held at first does not count.
+    /// Write budget, bytes; on a device of more than 36 GB, writes to an empty SLC cache are free.
     pub writes: Bytes,
-    /// Nothing is written.
+    /// Whether writing is forbidden.
     pub read_only: bool,
-    /// How long to read without a pause, to see whether it throttles; not at all where 0.
+    /// Duration of continuous reads that test for thermal throttling; 0 skips them.
     pub heat: Nanos,
     /// Seed of the random number generator.
     pub seed: u64,
 }
 
-/// Requests of one long operation that are outstanding at once: 4 MiB, so that one can be cut short in time.
+/// Queue depth of one long operation: 8 requests of 512 KiB, so that it can be cut short in time.
 const OUTSTANDING: u32 = 8;
-/// One part of so many of the time is kept for an operation that takes longer than all before it, as if the host stops for
+/// Divisor of the total time: reserve for an operation that takes longer than all before it, for example a stall of the host for
 /// a minute.
 const RESERVE: u64 = 20;
-/// A device that does so many reads at once is not a card with allocation units: those do one thing after another.
+/// Parallel reads from which a device counts as page-mapped: cards with AUs execute one operation after another.
 const OVERLAPS: f64 = 1.6;
-/// Up to this capacity a device is taken for a card of 32 GB or less, which may be written to more.
+/// Largest capacity of a card, bytes (32 GB with some reserve); its default write budget is fixed.
 const CARD_MAX: u64 = 36_000_000_000;
 
 impl Options {
-    /// 20 minutes; 4 GB up to a capacity of 36 GB, and 3 % of the capacity above.
+    /// Defaults: 20 minutes; 4 GB of writes up to a capacity of 36 GB, 3 % of the capacity above.
     pub fn for_capacity(capacity: Bytes) -> Self {
         let writes = if capacity.0 <= CARD_MAX {
             4_000_000_000
@@ -93,27 +93,27 @@ impl Options {
     }
 }
 
-/// Everything that was found out.
+/// Findings of a probe and their evidence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Answers, in the order of the questions.
+    /// Findings in the order of the measurements.
     pub findings: Vec<Finding>,
     /// Evidence as plots.
     pub curves: Vec<Curve>,
     /// Evidence as tables.
     pub tables: Vec<DataTable>,
-    /// What limits the confidences, in sentences; empty for simulated devices, on which they were counted.
+    /// Limits of the confidences, in sentences; empty for simulated devices, on which the confidences were counted.
     pub doubts: Vec<String>,
-    /// Spread of the times of equal reads at random places, as a share of their median: the middle half of them. `None` if they
-    /// were not measured.
+    /// Interquartile range of the times of equal reads at random places, as a share of their median; `None` if they were not
+    /// measured.
     pub scatter: Option<f64>,
     /// Bytes written.
     pub written: u64,
-    /// The device's time, seconds.
+    /// Elapsed time on the device's clock, s.
     pub elapsed_s: f64,
-    /// Why it ended early, where it did.
+    /// Why the probe ended early; `None` if it is complete.
     pub cut_short: Option<StopReason>,
-    /// The counts on which the confidences rest.
+    /// Which counts the confidences come from.
     pub basis: Basis,
 }
 
@@ -123,7 +123,7 @@ impl Report {
         self.findings.iter().find(|f| f.question == question)
     }
 
-    /// Puts a finding in the place of the one to the same question.
+    /// Replaces the finding for the same question, or adds it.
     pub(crate) fn replace(&mut self, finding: Finding) {
         match self
             .findings
@@ -135,7 +135,7 @@ impl Report {
         }
     }
 
-    /// The bytes of an answer that is a size.
+    /// The answer to a question whose answer is a size, bytes.
     pub fn bytes(&self, question: Question) -> Option<u64> {
         match self.finding(question)?.value? {
             Value::Bytes(bytes) => Some(bytes),
@@ -143,7 +143,7 @@ impl Report {
         }
     }
 
-    /// The number of an answer that is a count; the lowest of a range.
+    /// The answer to a question whose answer is a count; the lower end of a range.
     pub fn count(&self, question: Question) -> Option<u32> {
         match self.finding(question)?.value? {
             Value::Count(count) | Value::Range(count, _) => Some(count),
@@ -152,18 +152,18 @@ impl Report {
     }
 }
 
-/// One probing under way.
+/// State of a running probe.
 pub(crate) struct Probing<'a, T: Target> {
     pub(crate) target: Metered<T>,
     pub(crate) options: Options,
     pub(crate) report: Report,
-    /// Bytes that went into an SLC cache at first, and do not count.
+    /// Bytes written to an empty SLC cache, which are free of the write budget.
     pub(crate) cached: u64,
-    /// Bytes that the search for allocation units leaves for what follows.
+    /// Write budget, bytes, that the search for AUs reserves for later steps.
     pub(crate) kept: u64,
-    /// The resolution of the clock; zero until it is measured.
+    /// Step of the clock; zero until measured.
     pub(crate) clock: Nanos,
-    /// The device does at least so many reads at once; 0 until it is measured.
+    /// Reads executed in parallel: best rate divided by the rate at queue depth 1; 0 until measured.
     pub(crate) overlap: f64,
     began: Nanos,
     stop: &'a dyn Fn() -> bool,
@@ -171,14 +171,14 @@ pub(crate) struct Probing<'a, T: Target> {
 }
 
 impl<T: Target> Probing<'_, T> {
-    /// Measures with single operations.
+    /// Runs a measurement that times single operations.
     pub(crate) fn timed<R>(
         &mut self,
         measure: impl FnOnce(&mut Probe<'_, Metered<T>>) -> Result<R, ProbeError>,
     ) -> Result<R, ProbeError> {
         let (began, time) = (self.began, self.options.time);
         let tell = &mut *self.tell;
-        // The share of the time that is gone is what a person wants to know.
+        // Progress is the spent share of the time.
         let mut spent = |_: f64, now: Nanos| {
             let share = now.saturating_sub(began).as_secs_f64() / time.as_secs_f64().max(1e-9);
             tell(share.min(1.0), now);
@@ -193,23 +193,23 @@ impl<T: Target> Probing<'_, T> {
         self.report.findings.push(finding);
     }
 
-    /// Bytes that may still be written.
+    /// Remaining write budget, bytes.
     pub(crate) fn writes_left(&self) -> u64 {
         let may = self.options.writes.0.saturating_add(self.cached);
         may.saturating_sub(self.target.written)
     }
 
-    /// Time in which operations may still begin.
+    /// Remaining time for new operations.
     pub(crate) fn time_left(&self) -> Nanos {
         self.target.time_left()
     }
 
-    /// Time that has passed.
+    /// Elapsed time on the device's clock.
     pub(crate) fn spent(&self) -> Nanos {
         self.target.now().saturating_sub(self.began)
     }
 
-    /// Why the device has no allocation units; `None` if it may have some.
+    /// Evidence that the device is page-mapped and has no AUs; `None` if it may have AUs.
     pub(crate) fn overlaps(&self) -> Option<String> {
         let factor = self.overlap;
         (factor >= OVERLAPS).then(|| {
@@ -222,13 +222,13 @@ impl<T: Target> Probing<'_, T> {
     }
 }
 
-/// Probes a target. `tell` is called with the share of the time that is spent.
+/// Probes a target. `tell` is called with the spent share of the time and the target's time.
 ///
-/// No operation begins for which the budget has no room, and of each question that was not reached the report says why.
+/// No operation starts that the budget does not cover; the report has a reason for every question that was not reached.
 ///
 /// # Errors
-/// `ProbeError::Stopped` or `ProbeError::Failed` if it was interrupted or the device went away before the first
-/// answer; later, the report has the answers so far.
+/// `ProbeError::Stopped` or `ProbeError::Failed` if the probe was interrupted or the device failed before the first answer;
+/// later, the report has the answers so far.
 pub fn probe<T: Target>(
     target: T,
     options: &Options,
@@ -252,7 +252,7 @@ pub fn probe<T: Target>(
     } else {
         options.writes.0
     };
-    // One operation may take far longer than any before it.
+    // Reserve for one operation that takes far longer than any before it.
     let reserve = Nanos(options.time.0 / RESERVE);
     probing.target.end = probing.began + options.time.saturating_sub(reserve);
     let result = investigate(&mut probing);
@@ -285,7 +285,7 @@ pub fn probe<T: Target>(
 }
 
 impl Report {
-    /// Says of each question that was not reached why there is no answer.
+    /// Adds the reason for every question that was not reached.
     fn leave_out(&mut self, why: &str, read_only: bool) {
         let asked = Question::ALL.into_iter();
         for question in asked.filter(|q| !(read_only && q.writes())) {
@@ -304,7 +304,7 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
     let mut emptied = false;
     if !probing.options.read_only {
         let (written, seen) = writes::in_order(probing)?;
-        // Where nothing may be written, reads are of whatever is there.
+        // Without writes, reads cover the whole device, whatever it contains.
         (span, filled) = (if written.0 == 0 { span } else { written }, seen);
         emptied = slc::cache(probing, &filled, span.0)?;
     }
@@ -312,7 +312,7 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
     link::transfers(probing, span)?;
     link::depth(probing, span)?;
     if filled.end.is_some() && !emptied && probing.overlaps().is_none() {
-        // On a card the units at the beginning, or closing units once all that stay open are in use, look alike.
+        // On a card, special first AUs, or merges once the open AUs are used up, look like the end of an SLC cache.
         withdrawn::no_cache(&mut probing.report);
         filled = filled.without_cache();
         probing.cached = 0;
