@@ -1,6 +1,5 @@
-//! How many parts of the device read independently of each other: two reads at random places are done at once unless
-//! they meet in the same part, which happens to one pair in so many. Which parts they are (dies, or planes that read
-//! by themselves) and how they share channels cannot be told this way.
+//! Number of dies that read independently: two reads at random places run in parallel unless they address the same die, which one
+//! in N pairs does for N dies. Planes that read by themselves look like dies, and how dies share channels cannot be seen.
 
 use super::confidence::Strength;
 use super::finding::{Finding, Value};
@@ -15,38 +14,37 @@ use nandscope_workload::OpKind;
 
 const BLOCK: u64 = 4096;
 const PAIRS: usize = 3000;
-/// Of normally distributed values 97 of 100 lie within so many standard deviations. Pairs that are wrongly taken for
-/// ones that met come on top, so that nine of ten intervals hold the true number.
+/// z value of the confidence interval: 97 % of normally distributed values lie within this many standard deviations. Pairs
+/// wrongly counted as colliding add to the error, so that nine of ten intervals contain the true number.
 const NINE_OF_TEN: f64 = 2.17;
-/// Pairs that met take longer than the others by this share of the shorter read at least, or there is no conclusion.
+/// Least difference between colliding pairs and others, as a share of the shorter read; below it there is no conclusion.
 const APART: f64 = 0.3;
-/// Between a pair that did not meet, which takes as long as one of the two, and one that did, which takes as long as
-/// both: where the two groups are parted at first.
+/// First limit between the two groups, as a share of the shorter read: a parallel pair takes as long as the longer read (0), a
+/// colliding pair as long as both (1).
 const HALF: f64 = 0.45;
-/// As many as this share of those may lie between the two groups.
+/// Most pairs between the two groups, as a share of the colliding pairs.
 const BETWEEN: f64 = 0.1;
 
-/// Tries of each read and each pair, of which the quickest counts: a pause of the host is not a meeting, unless it
-/// strikes every time.
+/// Tries of each read and each pair; the quickest counts, as a pause of the host is not a collision unless it occurs every time.
 const TRIES: usize = 3;
-/// A read of fewer steps of the clock is timed more often, and the mean counts.
+/// Reads shorter than this many steps of the clock are timed more often, and the mean counts.
 const CLOCK_STEPS: f64 = 12.0;
-/// So far off is that mean at most, as a share of a read, where that takes no more tries than this; and pairs then.
+/// Largest error of that mean, as a share of a read; most tries to reach it; number of pairs in that case.
 const OFF: f64 = 0.025;
 const MOST_TRIES: usize = 96;
 const FEWER_PAIRS: usize = 1600;
-/// Times that lie so many steps from the middle are those of pauses.
+/// Times further from the median than this many steps of the clock are pauses.
 const STEPS_OFF: f64 = 2.0;
-/// Reads that show whether the device is quiet.
+/// Reads that show whether the device is idle.
 const QUIET: usize = 64;
-/// One part in so many of the time may be rested before, and used.
+/// Divisors of the remaining time: limits of the rest before the measurement, and of the measurement.
 const REST: u64 = 10;
 const TIME: u64 = 3;
 
-/// Times of the same reads, s.
+/// Times of repeated reads, s.
 struct Tries {
     tries: Vec<Vec<f64>>,
-    /// A step of the clock where the mean counts, s.
+    /// Step of the clock, s, if the mean counts; `None` if the quickest counts.
     step: Option<f64>,
 }
 
@@ -58,7 +56,7 @@ impl Tries {
         }
     }
 
-    /// The quickest of each, or the mean of those that lie near the middle.
+    /// The quickest time of each read, or the mean of the times near the median.
     fn times(&self) -> Vec<f64> {
         let quickest = |tries: &Vec<f64>| tries.iter().copied().fold(f64::INFINITY, f64::min);
         let Some(step) = self.step else {
@@ -69,7 +67,7 @@ impl Tries {
     }
 }
 
-/// Times each place alone.
+/// Times each read alone.
 fn alone<T: Target>(
     probing: &mut Probing<'_, T>,
     at: &[u64],
@@ -83,7 +81,7 @@ fn alone<T: Target>(
     })
 }
 
-/// Times each two neighbouring places at once.
+/// Times pairs of reads at neighbouring entries of `at`, both submitted at once.
 fn pairs<T: Target>(
     probing: &mut Probing<'_, T>,
     at: &[u64],
@@ -99,23 +97,23 @@ fn pairs<T: Target>(
     Ok(())
 }
 
-/// How often to time each read, and the step of a clock that is coarse for it, s; `None` if the clock is too coarse.
+/// Tries per read, and the step of the clock, s, if it is coarse for such a read; `None` if it is too coarse.
 fn tries(usual: f64, step: f64) -> Option<(usize, Option<f64>)> {
     if usual >= CLOCK_STEPS * step {
         return Some((TRIES, None));
     }
-    // A time is off by half a step at most on average over all phases of the clock.
+    // On average over all phases of the clock, a time is off by half a step at most.
     let off = step / 2.0 / (OFF * usual).max(1e-12);
     (usual >= step / 2.0).then_some((((off * off) as usize).clamp(TRIES, MOST_TRIES), Some(step)))
 }
 
-/// Pairs that meet in one part, at least.
+/// Smallest number of colliding pairs.
 const MET_LEAST: usize = 16;
 
-/// A device that does fewer reads at once does one after another, as cards do.
+/// A device with less parallelism executes one read after another, as cards do.
 const AT_ONCE: f64 = 1.15;
 
-/// Reads pairs, and counts those that took longer.
+/// Counts the pairs of reads that collide, and derives the number of dies.
 pub(super) fn dies<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), ProbeError> {
     let question = Question::Dies;
     if probing.overlap < AT_ONCE {
@@ -138,8 +136,8 @@ pub(super) fn dies<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Resu
     Ok(())
 }
 
-/// By how much pairs of reads took longer than the longer of the two alone, as shares of the shorter, or why that is not known;
-/// `usual` is the time of a read, s.
+/// Extra time of pairs over the longer read alone, as a share of the shorter, or why it could not be measured; `usual` is the
+/// time of a read, s.
 fn later<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
@@ -160,7 +158,7 @@ fn later<T: Target>(
     let mut both = Tries::new(at.len() / 2, coarse);
     let until = probing.target.now() + Nanos(probing.time_left().0 / TIME);
     for tried in 0..count {
-        // Stalls of minutes may come on top.
+        // Stalls of minutes may be added to the expected time.
         if tried > 0 && probing.target.now() > until {
             let why = format!("{tried} of {count} tries of the same reads took too long");
             return Ok(Err(why));
@@ -169,7 +167,7 @@ fn later<T: Target>(
         pairs(probing, &at, &mut both)?;
     }
     let (alone, both) = (singles.times(), both.times());
-    // Pages of one word line take different times, so that each pair is compared with its own two reads.
+    // Pages of a word line take different times, so each pair is compared with its own two reads.
     let later = both.iter().zip(alone.chunks_exact(2));
     let later = later.map(|(both, alone)| {
         let (one, other) = (alone[0], alone[1]);
@@ -178,7 +176,7 @@ fn later<T: Target>(
     Ok(Ok(later.collect()))
 }
 
-/// The number of parts that follows from how many pairs took longer.
+/// The number of dies that follows from the share of colliding pairs.
 fn answer(later: &[f64]) -> Finding {
     let question = Question::Dies;
     let Some((apart, met, share)) = groups(later) else {
@@ -202,10 +200,10 @@ fn answer(later: &[f64]) -> Finding {
     question.answer(value, answer, Strength::Strong, evidence)
 }
 
-/// By how much the pairs of the two groups took longer, as shares, and the share of the slow group; `None` where there
-/// are no two groups.
+/// Median extra times of parallel and of colliding pairs, as shares of the shorter read, and the share of colliding pairs; `None`
+/// if there are no two groups.
 fn groups(later: &[f64]) -> Option<(f64, f64, f64)> {
-    // Stalls of the host are rare and long.
+    // Clipped, as stalls of the host are rare and long.
     let clipped = later.iter().map(|r| r.clamp(-0.2, 1.2));
     let mut all: Vec<f64> = clipped.collect();
     all.sort_unstable_by(f64::total_cmp);
@@ -218,7 +216,7 @@ fn groups(later: &[f64]) -> Option<(f64, f64, f64)> {
         cut = (median(&all[..at]) + median(&all[at..])) / 2.0;
     }
     let found = parted(&all, cut).filter(|found| found.0 <= BETWEEN);
-    // Pairs that meet on a channel only take longer, too, but by less: a third group.
+    // Pairs that share only a channel also take longer, but by less, and form a third group.
     let other = || {
         let cuts = (CUTS.0..CUTS.1).filter_map(|c| parted(&all, f64::from(c) / 100.0));
         let best = cuts.min_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -229,29 +227,31 @@ fn groups(later: &[f64]) -> Option<(f64, f64, f64)> {
         .map(|(_, low, high, share)| (low, high, share))
 }
 
-/// Where a third group is looked for, hundredths, and the share that may lie between then.
+/// Limits between groups that are tried if there may be three, hundredths; and most pairs near such a limit, as a share of those
+/// above.
 const CUTS: (u32, u32) = (10, 80);
 const BETWEEN_THREE: f64 = 0.05;
 
-/// Pairs that do not meet take so much longer than one of the reads, as shares of the other.
+/// Range of the extra time of parallel pairs, as a share of the shorter read.
 const UNMET: (f64, f64) = (-0.1, 0.3);
 
-/// The number of values near the cut as a share of those above, the medians on either side of it, and the share of the values
-/// above; `None` where these are no two groups.
+/// The number of values near the limit as a share of those above, the medians below and above, and the share of values above;
+/// `None` if these cannot be two groups.
 fn parted(all: &[f64], cut: f64) -> Option<(f64, f64, f64, f64)> {
     let (below, above) = all.split_at(all.partition_point(|t| *t <= cut));
     let (low, high, slow) = (median(below), median(above), above.len());
     let margin = (high - low) / 8.0;
     let between = all.iter().filter(|t| (*t - cut).abs() < margin).count();
-    // More than that meet nowhere but on a single channel, and a pair is not quicker than one of its reads.
+    // More than 40 % of pairs collide only with a single channel, and a pair is never quicker than one of its reads.
     let possible = slow * 5 <= all.len() * 2 && (UNMET.0..UNMET.1).contains(&low);
-    // So few meet by pauses of the host: no device has a part for each pair.
+    // Fewer collisions are pauses of the host: no device has as many dies as there are pairs.
     let possible = possible && slow >= MET_LEAST && high - low > APART;
     let of_slow = |count: usize| count as f64 / slow.max(1) as f64;
     possible.then(|| (of_slow(between), low, high, slow as f64 / all.len() as f64))
 }
 
-/// What was written last need not lie on all parts alike, and reads that share a channel wait for each other as well.
+/// Factors that widen the interval: recent writes may be unevenly distributed over the dies, and reads on one channel also wait
+/// for each other.
 const UNEVEN: (f64, f64) = (0.8, 1.6);
 
 fn widened((low, high): (u32, u32)) -> (u32, u32) {
@@ -259,7 +259,7 @@ fn widened((low, high): (u32, u32)) -> (u32, u32) {
     (low as u32, (f64::from(high) * UNEVEN.1).ceil() as u32)
 }
 
-/// Numbers of parts with which so many of the pairs meet nine times of ten (E. B. Wilson's interval, 1927).
+/// Numbers of dies that agree with the share of colliding pairs in nine of ten cases (interval by E. B. Wilson, 1927).
 fn interval(share: f64, pairs: usize) -> (u32, u32) {
     let (n, z) = (pairs as f64, NINE_OF_TEN);
     let middle = share + z * z / (2.0 * n);
@@ -267,7 +267,7 @@ fn interval(share: f64, pairs: usize) -> (u32, u32) {
     let bound = |s: f64| s / (1.0 + z * z / n);
     let (few, many) = (bound(middle + half), bound((middle - half).max(1e-9)));
     let (low, high) = ((1.0 / few).ceil() as u32, (1.0 / many).floor() as u32);
-    // No whole number lies between: the nearest.
+    // If the interval contains no integer, the nearest one.
     let nearest = (1.0 / share.max(1e-9)).round() as u32;
     if low <= high {
         (low, high)
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn pairs_that_meet_tell_the_number_of_parts() {
-        // One pair in eight meets.
+        // One pair in eight collides.
         let meets = |i: &i32| if i % 8 == 0 { 0.8 } else { 0.05 };
         let times: Vec<f64> = (0..4000)
             .map(|i| meets(&i) + f64::from(i % 13) * 0.01)
@@ -291,12 +291,12 @@ mod tests {
         assert!((apart - 0.11).abs() < 0.02 && (met - 0.86).abs() < 0.02);
         let (low, high) = interval(share, times.len());
         assert!(low <= 8 && 8 <= high && high - low <= 2, "{low} {high}");
-        // All alike, and evenly spread: no groups.
+        // Equal values, and uniformly distributed ones: no groups.
         assert_eq!(groups(&[0.1; 100]), None);
         let spread: Vec<f64> = (0..1000).map(|i| f64::from(i) * 1e-3).collect();
         assert_eq!(groups(&spread), None);
         assert_eq!(groups(&[]), None);
-        // Pairs that meet on a channel only lie between: three groups.
+        // Pairs that share only a channel form a third group in between.
         let three: Vec<f64> = (0..3000)
             .map(|i| match i % 20 {
                 0 => 0.9,
@@ -309,7 +309,7 @@ mod tests {
             (share - 0.05).abs() < 0.01 || (share - 0.3).abs() < 0.01,
             "{share}"
         );
-        // Pauses met three pairs.
+        // Only three pairs are slow, by pauses.
         let few: Vec<f64> = (0..3000)
             .map(|i| if i % 1000 == 0 { 1.0 } else { 0.1 })
             .collect();
@@ -325,7 +325,7 @@ mod tests {
             "{count}"
         );
         assert_eq!(tries(10e-6, 30e-6), None);
-        // Of 70 µs in steps of 30 µs, and a pause.
+        // Times of a read of 70 µs in steps of 30 µs, and a pause.
         let mut times = Tries::new(1, Some(30e-6));
         times.tries[0] = vec![60e-6, 60e-6, 90e-6, 60e-6, 60e-6, 90e-6, 5e-3];
         assert!((times.times()[0] - 70e-6).abs() < 1e-9);

@@ -1,4 +1,4 @@
-//! Discards: whether they are taken, and whether they restore speed.
+//! Discards: whether the device accepts them, and whether they restore the write rate.
 
 use super::confidence::Strength;
 use super::discarded::Look;
@@ -16,21 +16,21 @@ use crate::timed::ProbeError;
 use nandscope_measure::target::{Outcome, Target};
 use nandscope_units::{Bytes, Nanos};
 
-/// The longest discard that is sent.
+/// Longest discard, bytes.
 const LONGEST: u64 = 1 << 30;
-/// Time for one rate.
+/// Time per rate.
 const BUDGET: Nanos = Nanos::from_secs(2);
-/// From this factor on speed counts as restored, and below that as not.
+/// Ratio of the rates after and before from which the rate counts as restored; below `NOT` it does not.
 const RESTORED: f64 = 1.5;
 const NOT: f64 = 1.2;
-/// Time for the device to do what a discard allows.
+/// Idle time after a discard, for the device to erase.
 const REST: Nanos = Nanos::from_secs(1);
 /// Measurements of the rates of full and of discarded AUs, at most.
 const ROUNDS: usize = 2;
-/// Batches that must be quick.
+/// Consecutive batches at cache speed that show a free SLC cache.
 const BATCHES: usize = 3;
 
-/// Whether discards are taken, and what a discarded block reads as.
+/// Tests whether discards are accepted, and what a discarded block reads as. Returns whether they are accepted.
 pub(super) fn taken<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
@@ -59,7 +59,7 @@ pub(super) fn taken<T: Target>(
     Ok(done)
 }
 
-/// Whether discards make writes faster, where they are taken.
+/// Tests whether accepted discards make writes faster.
 pub(super) fn speed<T: Target>(
     probing: &mut Probing<'_, T>,
     layout: Layout,
@@ -75,7 +75,7 @@ pub(super) fn speed<T: Target>(
     let open = probing.report.count(Question::OpenLinear);
     match (layout.unit.zip(open), filled.bar()) {
         (Some(_), _) if !layout.placed => {
-            // Pieces that begin within a unit are slow with and without discards.
+            // Pieces that begin within an AU are slow with or without discards.
             probing.add(question.unknown(UNPLACED));
             Ok(())
         }
@@ -89,7 +89,8 @@ pub(super) fn speed<T: Target>(
     }
 }
 
-/// More interleaved AUs than stay open, each full: closing one copies the rest of it, unless it was discarded.
+/// Interleaves writes to two AUs more than stay open, all of them full: closing one copies the rest of it unless it was
+/// discarded.
 fn in_units<T: Target>(
     probing: &mut Probing<'_, T>,
     unit: u64,
@@ -170,7 +171,7 @@ fn rate_in_units<T: Target>(
     Ok(probing.timed(|p| plan.rate(p, units, length))?.bytes_per_s)
 }
 
-/// A cache that is full: writing is slow until it is emptied, or what lies in it is discarded.
+/// Fills the SLC cache: writes stay slow until the cache is emptied or its data is discarded.
 fn in_cache<T: Target>(
     probing: &mut Probing<'_, T>,
     filled: &Filled,
@@ -189,7 +190,7 @@ fn in_cache<T: Target>(
     fill(probing, &mut next, bar, most)?;
     probing.target.idle(REST)?;
     let (kept, before) = again(probing, &mut next, bar)?;
-    // Everything that was written lies before.
+    // `next` is the end of everything that was written.
     for (from, end) in [(0, begin), (begin, next)] {
         for at in (from..end).step_by(LONGEST as usize) {
             let length = Bytes(LONGEST.min(end - at));
@@ -214,7 +215,7 @@ fn in_cache<T: Target>(
     Ok(())
 }
 
-/// Whether a cache is used within a few writes, and their rate in the end.
+/// Whether a few writes reach the rate of the SLC cache, and their rate in the end, bytes per second.
 fn again<T: Target>(
     probing: &mut Probing<'_, T>,
     next: &mut u64,

@@ -1,5 +1,5 @@
-//! What a discarded block reads as. Times do not tell it: the target must keep contents, which a simulated
-//! device in virtual time does not.
+//! Contents of a discarded block. Times do not show them: the target must store contents, which a simulated device in virtual
+//! time does not.
 
 use super::confidence::Strength;
 use super::finding::Finding;
@@ -10,7 +10,7 @@ use nandscope_measure::target::{Target, TargetError};
 use nandscope_units::Bytes;
 use nandscope_workload::OpKind;
 
-/// Length that is read in the middle of a discarded range, as devices may leave its edges alone, bytes.
+/// Bytes read in the middle of a discarded range; devices may not discard its edges.
 const LENGTH: u32 = 64 << 10;
 
 /// Contents read after a discard.
@@ -20,7 +20,7 @@ enum Reads {
     Ones,
     /// The data before the discard.
     Old,
-    /// Not the same when it is read again.
+    /// Different contents at each read.
     Changing,
     Other,
 }
@@ -48,7 +48,7 @@ impl Reads {
     }
 }
 
-/// Contents of the middle of a range, before and after its discard.
+/// Contents of the middle of a range before its discard.
 pub(super) struct Look {
     at: Bytes,
     before: Option<Vec<u8>>,
@@ -59,7 +59,7 @@ fn failed(error: TargetError) -> ProbeError {
 }
 
 impl Look {
-    /// Writes a range that is going to be discarded, and looks at it.
+    /// Writes a range that will be discarded, and reads its middle.
     pub(super) fn before<T: Target>(
         probing: &mut Probing<'_, T>,
         offset: u64,
@@ -79,7 +79,7 @@ impl Look {
         Ok(Look { at, before })
     }
 
-    /// Looks again, twice.
+    /// Reads the middle twice after the discard and compares.
     pub(super) fn after<T: Target>(
         self,
         probing: &mut Probing<'_, T>,

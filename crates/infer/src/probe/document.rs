@@ -1,10 +1,10 @@
-//! The answers in the form of the result document.
+//! Converts answers to and from the result document.
 
 use super::{Basis, Finding, Question, Report, Value};
 use nandscope_result::{Conclusion, Figure, ResultDocument, StepResult, step_id};
 use nandscope_units::Bytes;
 
-/// The chapter of a report.
+/// The step of the result document with all answers.
 pub fn step(report: &Report) -> StepResult {
     let conclusion = |f: &Finding| Conclusion {
         id: format!("probe.{}", f.question.id()),
@@ -45,7 +45,7 @@ fn described(report: &Report) -> String {
     }
 }
 
-/// The answer as a number, which programs can read back.
+/// The answer as a number for programs; `None` for "cannot tell".
 fn figure(finding: &Finding) -> Option<Figure> {
     let (value, unit) = match finding.value? {
         Value::Bytes(bytes) => (bytes as f64, "bytes"),
@@ -66,7 +66,7 @@ fn figure(finding: &Finding) -> Option<Figure> {
     })
 }
 
-/// Answers that something follows from.
+/// Answers that advice uses, and that are read from a stored result.
 const KNOWN: [Question; 9] = [
     Question::Unit,
     Question::Page,
@@ -79,8 +79,7 @@ const KNOWN: [Question; 9] = [
     Question::Worst,
 ];
 
-/// The answers of a stored result, as far as something follows from them; `None` where it is not a result of a
-/// probe.
+/// The answers of a stored result that advice uses; `None` if it is not a result of a probe.
 pub fn from_document(document: &ResultDocument) -> Option<Report> {
     let step = document.steps.iter().find(|s| s.id == step_id::PROBE)?;
     let mut report = Report::default();

@@ -1,12 +1,11 @@
-//! What is concluded of a device: an answer with its confidence and the numbers it rests on, or that it
-//! cannot be told, and why.
+//! Conclusions about a device: an answer with its confidence and evidence, or the reason why there is none.
 
 use super::confidence::{Basis, Strength, confidence};
 use super::question::Question;
 pub use nandscope_units::number::binary_bytes as size;
 use serde::Serialize;
 
-/// A number of things: `1 unit`, `2 units`.
+/// A number with its noun: `1 unit`, `2 units`.
 pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
     match number {
         1 => format!("1 {one}"),
@@ -20,7 +19,7 @@ pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
 pub enum Value {
     /// A size, bytes.
     Bytes(u64),
-    /// A number of things.
+    /// A count.
     Count(u32),
     /// Bytes per second.
     BytesPerS(f64),
@@ -30,13 +29,13 @@ pub enum Value {
     Flag(bool),
     /// Ratio without a unit.
     Factor(f64),
-    /// A number of things that lies between these two, both included.
+    /// A count between two limits, both included.
     Range(u32, u32),
     /// Degrees Celsius.
     Celsius(f64),
 }
 
-/// One answer.
+/// Answer to one question.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// The question.
@@ -46,17 +45,17 @@ pub struct Finding {
     pub value: Option<Value>,
     /// The answer in words.
     pub answer: String,
-    /// How likely the answer is to be right, 0 to 1: the share of right ones among answers of this kind and strength in the
-    /// blind test (docs/inference.md). 0 for "cannot tell".
+    /// Probability that the answer is right, 0 to 1: the share of right answers to this question with this strength in the blind
+    /// test (docs/inference.md). 0 for "cannot tell".
     pub confidence: f64,
     /// Strength of the evidence; `None` for "cannot tell".
     pub strength: Option<Strength>,
-    /// The numbers that support it, or why there is no answer.
+    /// Numbers that support the answer, or the reason for "cannot tell".
     pub evidence: String,
 }
 
 impl Finding {
-    /// The same answer, resting on evidence of another strength; "cannot tell" stays as it is.
+    /// The same answer with evidence of another strength; "cannot tell" stays unchanged.
     pub(super) fn resting_on(mut self, strength: Strength) -> Self {
         if self.value.is_some() {
             self.confidence = confidence(Basis::Simulated, self.question, strength);
@@ -65,7 +64,7 @@ impl Finding {
         self
     }
 
-    /// Takes the confidence from other counts; "cannot tell" stays as it is.
+    /// Sets the confidence from the counts of another basis; "cannot tell" stays unchanged.
     pub(super) fn count_on(&mut self, basis: Basis) {
         if let Some(strength) = self.strength {
             self.confidence = confidence(basis, self.question, strength);

@@ -1,5 +1,5 @@
-//! Throttling: what the device's own thermometer shows, and, where it is asked for, reads without a pause until a rate
-//! falls with the temperature. Light work for twenty minutes makes hardly a device throttle.
+//! Thermal throttling: reports the device's thermometer and, on request, reads without a pause until the rate falls as the
+//! temperature rises. Twenty minutes of light load hardly make a device throttle.
 
 use super::Probing;
 use super::confidence::Strength;
@@ -15,18 +15,18 @@ use nandscope_workload::OpKind;
 
 const PIECE: u64 = 512 << 10;
 const DEPTH: u32 = 8;
-/// Reads whose rate is one sample.
+/// Reads per sample of the rate.
 const TOGETHER: usize = 64;
-/// A rate below this share of the first ones has fallen.
+/// Below this share of the first rates, the rate has fallen.
 const FALLEN: f64 = 0.85;
-/// And one below this share has begun to.
+/// Below this share of the first rates, the rate begins to fall.
 const BEGINS: f64 = 0.97;
-/// Samples that must have.
+/// Consecutive low samples that make a fall.
 const STAYS: usize = 8;
-/// A device that warmed up by less than this, in kelvin, did not throttle because of it.
+/// A device that warmed up by less than this, K, did not throttle because of heat.
 const WARMER: f64 = 5.0;
 
-/// Reads for the time that was asked for; says what the thermometer showed where none was.
+/// Reads for the requested time; if none was requested, reports only the temperatures.
 pub(super) fn throttling<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
@@ -91,11 +91,11 @@ pub(super) fn throttling<T: Target>(
     Ok(())
 }
 
-/// From which sample on the rate begins to fall, where it has fallen for good: throttling sets in little by little.
+/// First sample of a lasting fall: throttling sets in gradually.
 fn onset(rates: &[f64]) -> Option<usize> {
     let end = fallen(rates)?;
     let first = median(&rates[..STAYS.min(end)]);
-    // Single samples scatter.
+    // Median over several samples, as single ones scatter.
     let smooth = |i: &usize| median(&rates[*i..(i + STAYS).min(rates.len())]);
     (0..end)
         .rev()
@@ -103,7 +103,7 @@ fn onset(rates: &[f64]) -> Option<usize> {
         .map(|i| (i + 1).min(end))
 }
 
-/// From which sample on the rate has fallen for good.
+/// First sample from which the rate stays below `FALLEN`.
 fn fallen(rates: &[f64]) -> Option<usize> {
     let first = median(&rates[..rates.len().min(STAYS)]);
     let low = |r: &f64| *r < FALLEN * first;
