@@ -1,5 +1,5 @@
-//! Whether some of the first units are treated specially, as those with a file allocation table are: written at another
-//! rate than the others ([`rates`]), or kept open beside them ([`kept`]).
+//! FAT area: whether the card treats some of the first AUs specially, by writing them at another rate ([`rates`]) or by keeping
+//! them open in addition to others ([`kept`]).
 
 mod kept;
 mod rates;
@@ -17,23 +17,23 @@ use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
 use rates::{Compared, PASSES, lasting, needed, whole};
 
-/// First units that are looked at, at most; "no" needs all of them.
+/// Number of first AUs that are tested; "no" requires all of them.
 const FIRST: u32 = 16;
-/// Fewer of them give no scatter.
+/// Fewer AUs give no estimate of the scatter.
 const LEAST: u32 = 6;
-/// Share of the time that is left which comparing the rates may take; where it takes longer, only open units are looked for.
+/// Share of the remaining time for comparing rates; if it is not enough, only AUs that are kept open are searched.
 const RATES: f64 = 0.6;
-/// Share of the time that is left which is kept for what follows.
+/// Share of the remaining time reserved for later steps.
 const AFTER: f64 = 0.05;
 
-/// An allocation unit and the pieces in which it is written, bytes.
+/// Size of an allocation unit, and length of the pieces in which it is written, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unit {
     pub(super) size: u64,
     pub(super) piece: u64,
 }
 
-/// Compares the first units with each other in both ways.
+/// Compares the first AUs with each other in both ways.
 pub(super) fn first_units<T: Target>(
     probing: &mut Probing<'_, T>,
     unit: Unit,
@@ -41,7 +41,7 @@ pub(super) fn first_units<T: Target>(
 ) -> Result<(), ProbeError> {
     let question = Question::Fat;
     let room = probing.target.whole().0 / unit.size.max(1);
-    // Each is written once per pass, and one more before the first; some is kept for small writes.
+    // Every pass writes each AU and one more before them; a quarter of the writes is for small writes.
     let affordable = |passes: u64| {
         let units = probing.writes_left() / 4 * 3 / unit.size.max(1) / passes;
         units.saturating_sub(1).min(u64::from(FIRST)).min(room / 2) as u32
@@ -57,7 +57,7 @@ pub(super) fn first_units<T: Target>(
         probing.add(question.unknown(why));
         return Ok(());
     }
-    // The first one that is written tells how long the others take.
+    // The time for one AU shows how long the others take.
     let one = probing.timed(|p| whole(p, u64::from(units) * unit.size, unit))?;
     let left = probing.time_left().as_secs_f64();
     let reserve = (AFTER * left)
@@ -135,7 +135,7 @@ fn answer(compared: &Compared, kept: Option<Vec<u32>>, units: u32, few: bool) ->
     question.unknown(format!("{units} units: {why}"))
 }
 
-/// Writes in order to units from the one with this number on.
+/// Plan for sequential writes to AUs from number `first` on.
 fn in_order_from(first: u32, unit: u64, seed: u64) -> OpenAu {
     OpenAu {
         unit,

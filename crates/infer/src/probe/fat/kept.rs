@@ -1,5 +1,5 @@
-//! Which of the first units are kept open beside as many others as stay open: a small write to one of them closes none of
-//! those, so that they are written on as quickly as before.
+//! Finds first AUs that are kept open in addition to as many others as stay open: a small write to such an AU closes none of the
+//! others, so that the data is written as quickly as before.
 
 use super::{FIRST, Unit, in_order_from};
 use crate::flashbench::{Knee, OpenAu, OpenUnits, PIECES, median, shuffled};
@@ -8,53 +8,53 @@ use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
-/// Turns of small writes to a unit, at most, and at least where it seems to be kept open.
+/// Small writes to an AU: at most; and at least if it seems to be kept open.
 const TURNS: (usize, usize) = (5, 3);
-/// One unit more than stay open must make the data slower by this factor, or nothing follows from one that does not.
+/// Least factor by which a small write beside k data AUs must delay the data; otherwise no delay means nothing.
 const HARM: f64 = 1.5;
-/// A small write to a unit that is not kept open delays the data by this share of what one to a unit beside them does, at
-/// least. One that delays it less, and still delays it, ends what the host kept open, and may close no unit.
+/// A small write to an AU that is not kept open delays the data by at least this share of the delay after one beside the data. A
+/// smaller delay may only be the end of a write that the host left open, with no AU closed.
 const AS_SLOW: f64 = 0.6;
-/// Up to this share of that delay the data is written quickly.
+/// The data counts as quick if its delay is less than this share of the delay after a small write beside it.
 const AS_QUICK: f64 = 0.25;
-/// Up to this factor it takes as long as after no small write.
+/// The data takes the same time as without a small write if it takes less than this factor of it.
 const SAME: f64 = 1.25;
-/// The delay is the same for all units if it is so many times as large as they differ.
+/// The delays of all AUs are equal if each is more than this many times their spread.
 const ALIKE: f64 = 3.0;
-/// A unit more that is this many times slower does harm beyond doubt.
+/// Factor of the delay that is certain after two small writes.
 const DEEP: f64 = 8.0;
-/// Where the time ends early, so many units must be known not to be kept open.
+/// If the time ends early, this many AUs must be known not to be kept open.
 const OTHERS: usize = 3;
 
-/// A small write leaves its cost to what follows if a read after it is delayed by this share of what it delays the data.
+/// A small write leaves part of its cost to later operations if a read after it takes longer by this share of the delay of the
+/// data.
 const LEFT: f64 = 0.1;
 
 /// Target of the small write of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Small {
-    /// There is none: a read of as much interrupts the writes, which on some hosts costs time by itself.
+    /// No small write, but a read of the same length: interrupting the writes takes time on some hosts.
     None,
-    /// To one of the first units.
+    /// To the first AU of this number.
     First(u32),
-    /// To a unit beside those with data.
+    /// To an AU beside those with data.
     Beside,
 }
 
-/// How data and small writes alternate.
+/// How writes of data and small writes alternate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Attempt {
     /// Length of the small writes, bytes.
     piece: u64,
-    /// The data units are written in the opposite order every other round. Then a card that closes the unit it used least
-    /// recently closes two units per small write, the first data unit and the small one's; otherwise, it closes all of
-    /// them: that takes long, but shows where merges are put off.
+    /// Reverses the order of the data AUs in every other round. A card that closes the least recently used AU then closes two AUs
+    /// per small write, the first data AU and that of the small write; without reversing, it closes all of them, which takes
+    /// long, but shows deferred merges.
     turning: bool,
-    /// Every small write meets data units that were opened after the one before: some cards merge again for every piece
-    /// after they had to close a unit that is not full.
+    /// Opens new data AUs before every small write: after closing an AU that is not full, some cards merge again for every piece.
     fresh: bool,
 }
 
-/// The attempts, the quickest first, until one of them gives an answer.
+/// Attempts, the quickest first, until one gives an answer.
 const ATTEMPTS: [Attempt; 6] = [
     attempt(PIECES[0], true, false),
     attempt(PIECES[1], true, false),
@@ -72,7 +72,7 @@ const fn attempt(piece: u64, turning: bool, fresh: bool) -> Attempt {
     }
 }
 
-/// Which of the first units are kept open; `None` if nothing shows it before `end`.
+/// The first AUs that are kept open; `None` if that cannot be shown before `end`.
 pub(super) fn kept_open<T: Target>(
     probing: &mut Probing<'_, T>,
     unit: Unit,
@@ -119,23 +119,23 @@ pub(super) fn kept_open<T: Target>(
     Ok(None)
 }
 
-/// Rounds of one attempt: a small write, and a piece into each data unit.
+/// Rounds of one attempt: a small write, then one piece into each data AU.
 struct Rounds {
     plan: OpenAu,
     data: u32,
-    /// Length of the pieces, bytes.
+    /// Length of the pieces of data, bytes.
     length: u64,
     attempt: Attempt,
     round: u64,
     turn: usize,
-    /// The slowest round so far.
+    /// Time of the slowest round so far.
     slowest: Nanos,
-    /// Seconds that the data took after each small write.
+    /// Times of the data after each small write, s.
     times: Vec<(Small, f64)>,
-    /// A read follows each small write: a reader that keeps a write open for the next one ends it for a read, and leaves none of
-    /// its cost to the data.
+    /// Reads after each small write: a card reader that keeps a write command open ends it for a read, so that its cost does not
+    /// delay the data.
     ended_by_reads: bool,
-    /// No round begins that may end later.
+    /// No round starts that may end later.
     end: Nanos,
 }
 
@@ -145,7 +145,7 @@ impl Rounds {
         times.map(|t| t.1).collect()
     }
 
-    /// Times of the data without a small write and after one beside it; `None` if that does no harm, or the time ends.
+    /// Times of the data without a small write and after one beside it, s; `None` if the latter is not slower, or the time ends.
     fn harm<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
@@ -159,8 +159,8 @@ impl Rounds {
         Ok(None)
     }
 
-    /// Whether a small write leaves a part of its cost to what follows: a read after one takes longer than a read after a read.
-    /// `false` also where the time ends before.
+    /// Whether a small write leaves part of its cost to later operations: a read after a write takes longer than a read after a
+    /// read. `false` if the time ends before.
     fn leave_cost<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
@@ -183,7 +183,7 @@ impl Rounds {
         Ok(left >= LEFT * (slow - fast))
     }
 
-    /// Looks once more at units of which none seems to be kept open, with a read after each small write.
+    /// Repeats the test with a read after each small write, if no AU seems to be kept open.
     fn again_with_reads<T: Target>(
         mut self,
         probing: &mut Probing<'_, T>,
@@ -198,7 +198,7 @@ impl Rounds {
         }
     }
 
-    /// Writes to the first units in turn, until each is known to be kept open or not, or there were enough turns.
+    /// Writes to the first AUs in turn until it is known of each whether it is kept open, or the turns are used up.
     fn first_units<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
@@ -212,13 +212,13 @@ impl Rounds {
             let times: Vec<Vec<f64>> = (0..units).map(|n| self.of(Small::First(n))).collect();
             let judged = judge(&times, levels);
             if judged.unclear.is_empty() {
-                // An area for tables is a small part of them; where most seem to be kept open, merges are put off.
+                // A FAT area is a small part of the first AUs: if most seem to be kept open, merges are deferred.
                 return Ok(Some(judged.kept).filter(|kept| kept.len() <= judged.others));
             }
             if !in_time {
                 return Ok(judged.in_short(&times, levels));
             }
-            // Small writes to different units do no harm at all: nothing follows from one that does none.
+            // If small writes never delay the data, no conclusion follows from one that does not.
             if judged.others == 0 && !judged.slow && !alike(&times, levels.0) {
                 break;
             }
@@ -227,7 +227,7 @@ impl Rounds {
         Ok(None)
     }
 
-    /// One small write of each kind in random order, each followed by the data; whether there was time for all.
+    /// One small write of each kind in random order, each followed by the data; false if the time ended before.
     fn turn<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
@@ -241,7 +241,7 @@ impl Rounds {
             if probing.target.now() + takes(self.slowest) > self.end {
                 return Ok(false);
             }
-            // Units that are full are followed by others; opening them does not count.
+            // Full AUs are followed by others; opening them does not count.
             if self.attempt.fresh && places > 2 {
                 self.round = self.round.next_multiple_of(places);
                 self.data(probing)?;
@@ -250,7 +250,7 @@ impl Rounds {
                 self.data(probing)?;
             }
             self.small(probing, small)?;
-            // What the small write itself takes says nothing: whether it closed a data unit, the next ones show.
+            // The time of the small write itself does not matter: the next writes show whether it closed a data AU.
             let took = self.data(probing)?;
             self.times.push((small, took.as_secs_f64()));
         }
@@ -268,9 +268,9 @@ impl Rounds {
             Small::None | Small::Beside => self.plan.place(u64::from(self.data) + 1),
         };
         let piece = self.attempt.piece.min(self.plan.unit);
-        // The same few sectors again and again, as a table is updated.
+        // Rewrites the same eight pieces, as updates of a table do.
         let offset = Bytes(at + self.turn as u64 * piece % (8 * piece).min(self.plan.unit));
-        // Beside the data and the first units.
+        // In an AU of neither the data nor the first ones.
         let elsewhere = Bytes(self.plan.place(u64::from(self.data) + 1));
         probing.timed(|p| {
             if small != Small::None {
@@ -284,7 +284,7 @@ impl Rounds {
         Ok(())
     }
 
-    /// A piece into each data unit; units that are full are followed by others.
+    /// Writes a piece into each data AU; full AUs are followed by others.
     fn data<T: Target>(&mut self, probing: &mut Probing<'_, T>) -> Result<Nanos, ProbeError> {
         let backwards = self.attempt.turning && self.round % 2 == 1;
         let round = self.round;
@@ -301,7 +301,7 @@ impl Rounds {
         backwards: bool,
     ) -> Result<Nanos, ProbeError> {
         let places = (self.plan.unit / self.length.max(1)).max(1);
-        // Between two units that are written in turn lie eleven others.
+        // There are eleven other AUs between two interleaved ones.
         let shift = round / places % 11;
         let mut spent = Nanos::ZERO;
         for number in 0..self.data {
@@ -317,8 +317,8 @@ impl Rounds {
     }
 }
 
-/// Middle times of the data without a small write and after one beside it, if there were enough turns and one unit more does
-/// harm each time. Of as many turns as are wanted a stall may have struck one on either side.
+/// Medians of the times of the data without a small write and after one beside it, s, if there were enough turns and the latter
+/// is slower each time. With all turns, one stall on either side is tolerated.
 fn levels(mut alone: Vec<f64>, mut beside: Vec<f64>) -> Option<(f64, f64)> {
     alone.sort_unstable_by(f64::total_cmp);
     beside.sort_unstable_by(f64::total_cmp);
@@ -334,23 +334,23 @@ fn levels(mut alone: Vec<f64>, mut beside: Vec<f64>) -> Option<(f64, f64)> {
     (slow >= HARM * fast && least > most).then_some((fast, slow))
 }
 
-/// What the times after small writes to the first units say.
+/// Classification of the first AUs by the times of the data after small writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Judged {
     /// Units that are kept open.
     kept: Vec<u32>,
-    /// The number of those that are not.
+    /// Number of AUs that are not kept open.
     others: usize,
-    /// Those of which more turns must tell.
+    /// AUs that need more turns.
     unclear: Vec<u32>,
-    /// Whether one was quick and slow, as where merges are put off.
+    /// Whether some AU was both quick and slow, as with deferred merges.
     mixed: bool,
-    /// Whether any was slow.
+    /// Whether any AU was slow.
     slow: bool,
 }
 
 impl Judged {
-    /// What can be told where there is no time for more turns.
+    /// The AUs kept open, as far as the turns so far show; `None` if they are not enough.
     fn in_short(self, times: &[Vec<f64>], levels: (f64, f64)) -> Option<Vec<u32>> {
         let slow = |of: &Vec<f64>| !of.is_empty() && of.iter().all(|t| *t >= bar(AS_SLOW, levels));
         if times.iter().all(slow) {
@@ -362,34 +362,34 @@ impl Judged {
     }
 }
 
-/// The time of data that is delayed by a share of what a small write beside it costs.
+/// Time of the data with a given share of the delay after a small write beside it, s.
 fn bar(share: f64, (fast, slow): (f64, f64)) -> f64 {
     fast + share * (slow - fast)
 }
 
-/// Whether the data is delayed after small writes to every one of the units, and by the same: then none of them is kept open,
-/// though the merges may happen in the small writes.
+/// Whether small writes to all AUs delay the data by the same: then none is kept open, even if the merges happen within the small
+/// writes.
 fn alike(times: &[Vec<f64>], fast: f64) -> bool {
     let least = times
         .iter()
         .flatten()
         .copied()
         .fold(f64::INFINITY, f64::min);
-    // Pauses of the host are in none of the middle times.
+    // The medians are free of pauses of the host.
     let most = times.iter().map(|of| median(of)).fold(0.0, f64::max);
     times.iter().all(|of| !of.is_empty()) && least - fast > (ALIKE * (most - least)).max(fast / 8.0)
 }
 
-/// Tells units after whose small write the data is written as quickly as after none from the others. `fast` and `slow` are the
-/// times after no small write and after one beside the data.
+/// Classifies the AUs by the times of the data after small writes to them. `levels` are the times without a small write and after
+/// one beside the data.
 fn judge(times: &[Vec<f64>], levels: (f64, f64)) -> Judged {
     let bar = |share: f64| bar(share, levels);
     let count = |of: &[f64], is: &dyn Fn(f64) -> bool| of.iter().filter(|t| is(**t)).count();
     let quick = |of: &[f64]| count(of, &|t| t < bar(AS_QUICK));
-    // Where a merge is put off, the data unit has to be opened again all the same.
+    // Even with a deferred merge, the data AU must be opened again.
     let same = |of: &[f64]| count(of, &|t| t < SAME * levels.0);
     let long = |of: &[f64]| count(of, &|t| t >= bar(AS_SLOW));
-    // A stall makes one turn slow; of few turns all must be alike.
+    // A stall makes one turn slow; few turns must all agree.
     let stalls = |of: &[f64]| usize::from(of.len() >= TURNS.0);
     let mixed = |of: &Vec<f64>| quick(of) > stalls(of) && long(of) > stalls(of);
     let mut judged = Judged {
@@ -427,7 +427,7 @@ mod tests {
     #[test]
     fn few_turns_must_agree() {
         let is_kept = |times: &[f64]| {
-            // Another unit beside it that is not alike.
+            // With a second AU, which is not kept open.
             let mut judged = judged(&[times, &[10.0; 2]]);
             judged.others -= 1;
             judged.unclear.is_empty().then_some(judged.others == 0)
@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(is_kept(&[1.0, 10.0, 10.0]), None);
         // A stall may happen once.
         assert_eq!(is_kept(&[1.0, 1.0, 90.0, 1.0, 1.0]), Some(true));
-        // Only the host was interrupted.
+        // A middle delay: only the host was interrupted.
         assert_eq!(is_kept(&[5.0; 5]), None);
     }
 
@@ -452,14 +452,14 @@ mod tests {
             (found.kept, found.others, found.unclear),
             (vec![0], 1, vec![2])
         );
-        // Where none is, a small write may cost a little.
+        // Without deferred merges, a small write may cost a little.
         let found = judged(&[&[10.0; 2], &[2.0; 3]]);
         assert_eq!((found.kept, found.unclear), (vec![1], vec![]));
     }
 
     #[test]
     fn units_that_delay_the_data_alike_are_not_kept_open() {
-        // One merge instead of two, or none but the unit has to be opened again.
+        // One merge instead of two, or only the AU has to be opened again.
         for delayed in [5.0, 1.3] {
             let found = judged(&[&[delayed; 2], &[delayed + 0.05; 2]]);
             assert_eq!((found.kept, found.others), (vec![], 2));

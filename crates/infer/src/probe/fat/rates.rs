@@ -1,4 +1,4 @@
-//! Whether some of the first units are written at another rate than the others, and still are after many others were written.
+//! Finds first AUs that are written at another rate than the others, even after many other AUs were written.
 
 use super::{Unit, in_order_from};
 use crate::flashbench::{median, shuffled};
@@ -7,28 +7,28 @@ use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
-/// Times that each unit is written, the least of them where the budget does not reach, and the most where one may differ.
+/// Passes over the AUs: as a rule; at least, if the budget does not allow more; and at most, if an AU may differ.
 pub(super) const PASSES: (u64, u64, u64) = (3, 1, 5);
-/// A unit differs if it does by this many times the scatter of all, and by this factor.
+/// An AU differs if its rate does by this many times the scatter of all, and by `FACTOR`.
 const SCATTER: f64 = 6.0;
 pub(in crate::probe) const FACTOR: f64 = 1.15;
-/// A unit that differs in this share of the rows may be treated otherwise: a stall falls into one row.
+/// An AU that differs in at least this share of the passes is doubtful: a stall affects one pass only.
 const SOME: f64 = 0.5;
-/// The same of one that differs by little in almost all of them.
+/// An AU that differs by `SLIGHT` in this share of the passes is doubtful.
 const ALMOST_ALL: f64 = 0.8;
 const SLIGHT: f64 = 1.03;
-/// Units that are written between two measurements of one, so that no log holds its data any more.
+/// Number of AUs written before each measurement of one, so that the shared log no longer holds its data.
 const OTHERS: u32 = 33;
 
-/// Time for so many passes over the units, where one takes `one`: each starts with one more.
+/// Time for a number of passes if one AU takes `one`: every pass writes one AU more.
 pub(super) fn needed(passes: u64, units: u32, one: Nanos) -> Nanos {
     let all = one.0.saturating_mul(passes * u64::from(units + 1));
     Nanos(all.saturating_add(all / 8))
 }
 
-/// Rates of the first units, `rates[pass][unit]`, of as many passes as are asked for and the time allows: after one, units that
-/// are alike are known to be, as nothing makes one alike by chance. Each pass has another order and starts with a unit that
-/// does not count, so that work left over from before slows none of them.
+/// Rates of the first AUs, `rates[pass][unit]`, bytes per second, in up to `most` passes as the time allows, and more if an AU is
+/// doubtful. One pass is enough to show equal rates, which do not occur by chance. Every pass has a different order and starts
+/// with an AU that does not count, so that deferred work delays none of the others.
 pub(super) fn rates<T: Target>(
     probing: &mut Probing<'_, T>,
     unit: Unit,
@@ -60,7 +60,7 @@ pub(super) fn rates<T: Target>(
     Ok(passes)
 }
 
-/// Writes a unit in pieces.
+/// Writes an AU in pieces.
 pub(super) fn whole<T: Target>(
     probe: &mut Probe<'_, T>,
     begin: u64,
@@ -76,17 +76,17 @@ pub(super) fn whole<T: Target>(
 
 /// Comparison of the rates of the first units.
 pub(in crate::probe) struct Compared {
-    /// Units that differ in enough rows, in one direction, with the median ratio.
+    /// AUs that differ in enough passes in one direction, with the median ratio of their rates.
     pub(in crate::probe) different: Vec<(usize, f64)>,
-    /// Units that differ in some of the rows, too few to be sure.
+    /// AUs that differ in some passes, but too few to be sure.
     pub(in crate::probe) doubtful: Vec<usize>,
-    /// A unit that differs by this factor would have been noticed.
+    /// Smallest factor by which an AU would have been seen to differ.
     pub(in crate::probe) resolution: f64,
 }
 
-/// Compares units by rows of rates, `rates[row][unit]`. A unit differs in a row if it does by far more than the rows'
-/// scatter, which the middle half of the units gives; it is treated otherwise if it differs in `enough` of the rows. It is
-/// doubtful if it does in half of them, or by little in almost all.
+/// Compares AUs by rows of rates, `rates[row][unit]`. An AU differs in a row if it deviates by far more than the scatter of the
+/// row, which is that of the middle half of the AUs. It is treated specially if it differs in a share of `enough` of the rows,
+/// and is doubtful if it differs in half of them, or slightly in almost all.
 pub(in crate::probe) fn compare(rates: &[Vec<f64>], enough: f64) -> Compared {
     let units = rates.iter().map(Vec::len).min().unwrap_or(0);
     let rows: Vec<(f64, f64)> = rates
@@ -94,7 +94,7 @@ pub(in crate::probe) fn compare(rates: &[Vec<f64>], enough: f64) -> Compared {
         .map(|row| {
             let middle = median(row).max(1e-9);
             let off: Vec<f64> = row.iter().map(|r| (r - middle).abs()).collect();
-            // As large as a standard deviation would be for normal noise; equal times are equal by the clock only.
+            // For normal noise, this equals the standard deviation; equal times are only equal within the step of the clock.
             (middle, (1.48 * median(&off)).max(0.005 * middle))
         })
         .collect();
@@ -102,7 +102,7 @@ pub(in crate::probe) fn compare(rates: &[Vec<f64>], enough: f64) -> Compared {
     for unit in 0..units {
         let ratios = rates.iter().zip(&rows).map(|(p, r)| p[unit] / r.0);
         let ratios: Vec<f64> = ratios.collect();
-        // The share of the rows in which it differs in one direction, by more than the scatter and by a factor.
+        // Share of the rows in which the AU differs in one direction, by more than the scatter and by a factor.
         let share = |factor: f64| {
             let bar = |r: &(f64, f64)| (SCATTER * r.1 / r.0).max(factor - 1.0);
             let pairs = || ratios.iter().zip(&rows);
@@ -116,7 +116,7 @@ pub(in crate::probe) fn compare(rates: &[Vec<f64>], enough: f64) -> Compared {
             doubtful.push(unit);
         }
     }
-    // Of three or more rows one may scatter more than all others.
+    // One of three or more rows may scatter more than the others.
     let mut scatter: Vec<f64> = rows.iter().map(|r| SCATTER * r.1 / r.0).collect();
     scatter.sort_unstable_by(f64::total_cmp);
     if scatter.len() >= 3 {
@@ -129,8 +129,8 @@ pub(in crate::probe) fn compare(rates: &[Vec<f64>], enough: f64) -> Compared {
     }
 }
 
-/// Whether the unit that differs most differs each time after many other units were written: what a shared log holds is
-/// written more slowly until it is merged, pass after pass. `false` also where the budget does not reach.
+/// Whether the AU that differs most still differs after many others were written: data in a shared log makes writes slower until
+/// it is merged, pass after pass. `false` if the budget is not enough.
 pub(super) fn lasting<T: Target>(
     probing: &mut Probing<'_, T>,
     unit: Unit,
@@ -169,7 +169,7 @@ pub(super) fn lasting<T: Target>(
             let spent = probing.timed(|p| whole(p, number * unit.size, unit))?;
             took[usize::from(number == suspect as u64)] = spent.as_secs_f64();
         }
-        // The rate of the suspect, as a share of that of the control.
+        // Rate of the suspect divided by that of the control.
         let here = took[0] / took[1].max(1e-9);
         let same_side = (here > 1.0) == (ratio > 1.0);
         if !same_side || apart(here) < FACTOR {
@@ -198,7 +198,7 @@ mod tests {
         let found = compare(&[special, plain.clone(), plain], 1.0);
         assert!(found.different.is_empty());
         assert!(found.doubtful.is_empty());
-        // Wide scatter hides it, and is no "no".
+        // Wide scatter hides the difference, and gives no "no".
         let wild = row(&|u| 5.0 + u as f64);
         let found = compare(&[wild.clone(), wild.clone(), wild], 1.0);
         assert!(found.resolution > FACTOR);
