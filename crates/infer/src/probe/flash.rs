@@ -1,6 +1,5 @@
-//! Boundaries of pages and allocation units, from reads that cross them. The measurement is that of
-//! flashbench, inside of what has been written, with odd multiples of powers of two and with more tries where
-//! the answer is not clear.
+//! Finds page and AU boundaries by reads across them. The measurement is that of flashbench, within the range written before,
+//! with odd multiples of powers of two, and with more tries if the answer is not clear.
 
 use super::Probing;
 use super::confidence::Strength;
@@ -20,27 +19,29 @@ use nandscope_measure::target::Target;
 use nandscope_result::Curve;
 use nandscope_units::{Bytes, Nanos};
 
-/// Odd factors of boundaries.
+/// Odd factors of the boundaries.
 const FACTORS: [u64; 5] = [1, 3, 5, 7, 9];
-/// Tries of each place in the first pass and in the second.
+/// Tries per place in the first pass and in the second.
 const TRIES: [u32; 2] = [5, 20];
-/// The second pass takes one part in so many of the time, unless the first took more; and so does each search anywhere.
+/// Divisor of the total time: limit of the second pass, unless the first took longer, and of each search for boundaries at any
+/// offset.
 const PASS: u32 = 6;
-/// Reads of a search anywhere, about.
+/// Approximate number of reads in a search for boundaries at any offset.
 const SEARCH: f64 = 40e3;
-/// Steps from one kind of page to the next, and to the unit, at most.
+/// Most period searches: from pages to larger pages, and to the AU.
 const LEVELS: usize = 3;
-/// Page size if it is not known, bytes.
+/// Assumed page size if it is not known, bytes.
 const SMALLEST_PAGE: u64 = 16 << 10;
 
-/// Looks for page and unit within the first `span` bytes, and writes after them; `filled` is what writing them showed.
+/// Finds page and AU by reads within the first `span` bytes, and by writes after them; `filled` has the times of the writes to
+/// `span`.
 pub(super) fn boundaries<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
     filled: &Filled,
 ) -> Result<Layout, ProbeError> {
     let overlaps = probing.overlaps();
-    // A card that writes slowly was written in part: reads find units beyond, or at least nothing else, since the reads before
+    // A slow card was written only in part. Reads beyond that part may still show AUs, and cannot mislead, since the reads before
     // and after a boundary lie there as well.
     probing.target.show(match &overlaps {
         None => Bytes(span.0.max(SPAN)),
@@ -106,7 +107,7 @@ pub(super) fn boundaries<T: Target>(
             }
         }
     };
-    // What follows a cache would need far more writes.
+    // After an SLC cache, writes would show AUs only with a far larger write budget.
     let card = filled.end.is_none();
     let mut ended = Ok(());
     if overlaps.is_none() && card && !probing.options.read_only {
@@ -119,7 +120,7 @@ pub(super) fn boundaries<T: Target>(
         let phase_or_none = larger(phase.unwrap_or((SMALLEST_PAGE, 0)));
         let opened = opened::units(probing, span.0, phase_or_none, &filled.gaps);
         let opened = so_far(opened, &mut ended);
-        // Units consist of whole pages.
+        // An AU consists of whole pages.
         let whole = |o: &Opened| phase.is_none_or(|(page, _)| o.unit.is_multiple_of(page));
         if let Some(opened) = opened.filter(whole) {
             let known = layout.unit.is_some();
@@ -138,7 +139,7 @@ pub(super) fn boundaries<T: Target>(
     ended.map(|()| layout)
 }
 
-/// What was found, or nothing where the budget ended the search: `ended` says so, as what was found before is stated all the same.
+/// The result of a search; `None` if the budget ended it. `ended` then holds the error, and earlier findings are still reported.
 fn so_far<R>(
     found: Result<Option<R>, ProbeError>,
     ended: &mut Result<(), ProbeError>,
@@ -149,9 +150,8 @@ fn so_far<R>(
     })
 }
 
-/// Where the first unit begins: at the page that is slow each time, or at a multiple of what partitions begin at, where pages
-/// do so too. Where these disagree, where no page shows and they do not agree, or none does, the range in which it may lie is
-/// halved.
+/// Start of the first AU: the page that is slow every time, or the only multiple of 1 MiB in the possible range if pages begin at
+/// multiples of their size. If the two disagree, or neither is conclusive, the range is narrowed by bisection.
 fn first_of<T: Target>(
     probing: &mut Probing<'_, T>,
     opened: &Opened,
@@ -160,7 +160,7 @@ fn first_of<T: Target>(
     let (page, first) = phase.unwrap_or((SMALLEST_PAGE, 0));
     let end = probing.target.now() + Nanos(probing.options.time.0 / opened::TIME);
     let mut exact = None;
-    // Parts of pages are written with copies of the unit that hide what opens it: longer writes are not.
+    // Writes of partial pages copy the AU, which hides the cost of opening it; longer writes do not.
     let pages = std::iter::successors(Some(page), |page| Some(LONGER * page));
     let longest = EXACT[usize::from(phase.is_some_and(|(page, first)| first.is_multiple_of(page)))];
     for page in pages.take_while(|p| *p == page || *p <= longest) {
@@ -189,13 +189,14 @@ fn first_of<T: Target>(
     opened::halved(probing, opened, phase.unwrap_or((SECTOR, 0)), end)
 }
 
-/// Writes about a boundary are so many times longer after those that show nothing, and as long as this at most: a boundary that
-/// may be anywhere is at a round place by chance; one of pages that begin at multiples of their size is at one of few.
+/// Writes near a boundary grow by this factor while shorter ones show nothing, up to `EXACT` bytes: the first limit if pages may
+/// begin anywhere, as such a boundary is at a round address by chance; the second if pages begin at multiples of their size,
+/// which are few.
 const LONGER: u64 = 4;
 const EXACT: [u64; 2] = [64 << 10, PAGE_MAX];
 
-/// Whether the writes of `page` that are slow at `exact` complete the first page of a unit that begins at `round`, of which one
-/// or more are programmed together, twice as many each time; or the unit before.
+/// Whether the slow writes of `page` bytes at `exact` complete the first page of an AU that begins at `round`, or the previous
+/// AU. The first page is one write or a power of two of them, programmed together.
 fn completes(exact: u64, round: u64, unit: u64, page: u64) -> bool {
     let programmed = (exact + page + unit - round) % unit;
     let times = programmed / page.max(1);
@@ -203,8 +204,8 @@ fn completes(exact: u64, round: u64, unit: u64, page: u64) -> bool {
     programmed.is_multiple_of(page) && one && programmed <= PAGE_MAX
 }
 
-/// The unit that reads show, or none, together with the one that writing in order shows, which begins at `first`, where that
-/// is known.
+/// Combines the AU that reads show, if any, with the AU that sequential writes show; `first` is the start of the latter, if
+/// known.
 fn with_writes(
     (unit, offset, layout): (Finding, Finding, Layout),
     opened: &Opened,
@@ -254,18 +255,17 @@ fn with_writes(
     (unit, offset, layout)
 }
 
-/// A step of a larger page is this share of the first one's at least.
+/// Least step of a larger page, as a share of the first page's step.
 pub(super) const LARGER: f64 = 0.3;
-/// A page costs a read across this much at least, µs: the clock of a host is not finer.
+/// Least extra time of a read across pages, µs, as a host's clock has steps of about this size.
 const PAGE_US: f64 = 3.0;
 
-/// The page: the step that is largest, and one of a larger page that consists of several program units, if there is one
-/// below the allocation unit.
+/// The page: the largest step, or that of a larger page of several program units, if there is one below the AU.
 fn page_answer(found: &AtMultiples, drive: bool, clock_us: f64) -> Finding {
     page_below(found, found.unit.map(|u| u.0.at), drive, clock_us)
 }
 
-/// The page once writes have shown the unit: what was as large as an allocation unit is a page, or the unit.
+/// The page after writes have shown the AU: a page not smaller than that AU is searched again below it.
 fn page_beside(page: Finding, found: &AtMultiples, opened: &Opened, clock_us: f64) -> Finding {
     match page.value {
         Some(Value::Bytes(at)) if at < opened.unit => page,
@@ -295,7 +295,7 @@ fn page_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64
     if drive {
         return finding.resting_on(Strength::Weak);
     }
-    // Without a unit a larger step may be that of the unit.
+    // Without a known AU, a larger step may be that of the AU.
     let unit = unit.unwrap_or(0);
     if step.at == unit {
         return cannot("writes show an allocation unit of that size");
@@ -304,10 +304,11 @@ fn page_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64
         .steps
         .iter()
         .filter(|s| s.at > step.at && s.at <= PAGE_MAX && s.at < unit);
-    // Of multiples of a power of two some are boundaries of a unit that is none, from the largest that divides it on.
+    // If an AU is not a power of two, multiples of the largest power of two that divides it, and of larger ones, are partly AU
+    // boundaries.
     let divides = |s: &&CardStep| unit.is_power_of_two() || unit.is_multiple_of(2 * s.at);
     let larger = larger.filter(divides);
-    // A page that is not a power of two shows a part of its step at one; at five times that it shows none.
+    // A page that is not a power of two causes part of its step at a power of two, but none at five times that.
     let fivefold = |s: &&CardStep| found.fivefold.iter().any(|f| f.at == 5 * s.at);
     let larger = larger
         .filter(|s| s.to_us - s.from_us >= LARGER * rise)
@@ -332,25 +333,25 @@ fn page_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64
     }
 }
 
-/// The largest boundary at which the first step is looked for.
+/// Largest boundary at which the first step of a page is searched, bytes.
 const PAGE_LARGEST_STEP: u64 = 128 << 10;
 
-/// Results of reads across multiples.
+/// Results of reads across multiples of a size.
 struct AtMultiples {
-    /// Mean time of a read with all pauses, s.
+    /// Mean time per read, including pauses, s.
     read_s: f64,
     page: Option<CardStep>,
-    /// Whether the first pass shows no clear step, or one at the same page.
+    /// Whether the first pass has no clear page step, or one at the same page.
     page_twice: bool,
-    /// The unit that the tables name.
+    /// The AU according to the tables.
     judged: Option<CardStep>,
-    /// The same where everything agrees with it, and whether its step is a faint one.
+    /// The AU if everything agrees with it, and whether its step is faint.
     unit: Option<(CardStep, bool)>,
-    /// Whether it is not the largest step of all: below it rises a larger page.
+    /// Whether a larger step lies below the AU: that of a larger page.
     beside_larger: bool,
     /// All visible steps at powers of two.
     steps: Vec<CardStep>,
-    /// The same at five times powers of two.
+    /// All visible steps at five times powers of two.
     fivefold: Vec<CardStep>,
 }
 
@@ -359,12 +360,12 @@ fn at_multiples<T: Target>(
     probing: &mut Probing<'_, T>,
     drive: bool,
 ) -> Result<AtMultiples, ProbeError> {
-    // Two passes, so that a stall in one of them makes no boundary.
+    // Two passes, so that a stall in one of them is not taken for a boundary.
     let (began, ended) = (probing.target.now(), probing.target.ended());
     let first = families(probing, TRIES[0])?;
     let spent = probing.target.now().saturating_sub(began).as_secs_f64();
     let reads = probing.target.ended() - ended;
-    // Fewer tries where pauses of the host make a read long.
+    // Fewer tries if pauses of the host make reads long.
     let may = probing.options.time.as_secs_f64() / f64::from(PASS) / spent.max(1e-9);
     let most = f64::from(TRIES[1]);
     let tries = (f64::from(TRIES[0]) * may).clamp(f64::from(TRIES[0]), most);
@@ -377,8 +378,8 @@ fn at_multiples<T: Target>(
         let other = earlier.unit.filter(|s| s.certainty() == Certainty::Clear);
         other.is_none_or(|other| other.at == unit.at)
     };
-    // A step at the last boundary that the range holds has none above it that bears it out, and one of a page of several
-    // program units looks like that of a small unit.
+    // A step at the largest boundary has no rows above that confirm it, and that of a page of several program units looks like
+    // that of a small AU.
     let rows = families.iter().flatten().filter(|r| r.off_boundary == 0);
     let top = rows.map(|r| r.align).max().unwrap_or(0);
     let clear = |s: &CardStep| {
@@ -386,7 +387,7 @@ fn at_multiples<T: Target>(
         inside && s.certainty() != Certainty::None && agrees(s) && explains(s, &families)
     };
     let seen = found.unit.filter(clear);
-    // The faint one counts where it says the same as the first pass, or neither says anything.
+    // The faint step counts only if no other was seen and the first pass does not contradict it.
     let faint = faint.filter(|f| {
         let inside = f.at > PAGE_MAX && f.at * 2 <= top;
         seen.is_none() && inside && agrees(f) && explains(f, &families)
@@ -411,7 +412,7 @@ fn at_multiples<T: Target>(
     })
 }
 
-/// Page and unit of one pass. What rises up to the largest page is no unit of a card: the unit is looked for above it.
+/// Page and AU from one pass. Up to the largest page, a step on a card is not an AU: the AU is searched above it.
 fn judged(families: &[Vec<AlignRow>], drive: bool) -> Boundaries {
     let found = judge(families);
     let unit = found.unit.filter(|s| s.certainty() != Certainty::None);
@@ -421,8 +422,8 @@ fn judged(families: &[Vec<AlignRow>], drive: bool) -> Boundaries {
     }
 }
 
-/// The unit at multiples with its answer, unless single boundaries contradict: where units begin elsewhere, some of
-/// the multiples can be boundaries of larger ones, and the mean of a row does not show it.
+/// The AU at multiples, with its finding, unless single boundaries contradict it: if AUs begin elsewhere, some multiples may be
+/// boundaries of larger units, which the mean of a row does not show.
 fn borne_out<T: Target>(
     probing: &mut Probing<'_, T>,
     found: &AtMultiples,
@@ -432,8 +433,8 @@ fn borne_out<T: Target>(
         return Ok(None);
     };
     let page = page.map_or(SMALLEST_PAGE, |s| s.at);
-    // Boundaries of the unit are compared with those of the largest page below it: they take longer than those of parts of a
-    // page.
+    // AU boundaries are compared with those of the largest page below the AU, since reads across these take longer than across
+    // parts of a page.
     let larger = found.steps.iter().map(|s| s.at);
     let larger =
         larger.filter(|at| *at <= PAGE_MAX && *at < step.at && step.at.is_multiple_of(*at));
@@ -446,13 +447,13 @@ fn borne_out<T: Target>(
     let finding = if faint {
         faintly(step)
     } else {
-        // Two passes agree, and every row bears it out: that is more than the ratio of one step says.
+        // Two passes and all rows agree, which is stronger evidence than the ratio of one step.
         answer(Question::Unit, Some(step)).resting_on(Strength::Strong)
     };
     Ok(Some((step, finding)))
 }
 
-/// Pages where they are not known yet, and units, wherever they begin.
+/// Periods of page boundaries and of AU boundaries at any offset.
 fn anywhere<T: Target>(
     probing: &mut Probing<'_, T>,
     page: Option<CardStep>,
@@ -461,11 +462,11 @@ fn anywhere<T: Target>(
         return Ok((None, None));
     }
     let seed = probing.options.seed;
-    // A page that begins elsewhere can look like one of another size at multiples.
+    // A page at an offset may look like a page of another size at multiples.
     let base = probing.target.capacity().0 / 4;
     let pages = probing.timed(|p| page_period(p, base, seed))?;
     let known = pages.map(|p| (p.period, p.first));
-    // Where no page shows, a unit may: it begins at a multiple of a small page, unless a partition begins at none.
+    // Without a visible page, an AU may still be visible: it begins at a multiple of a small page, unless a partition does not.
     let (mut page, mut first) = known
         .or(page.map(|s| (s.at, 0)))
         .unwrap_or((SMALLEST_PAGE, 0));
@@ -473,14 +474,14 @@ fn anywhere<T: Target>(
     for _ in 0..LEVELS {
         units = probing.timed(|p| unit_period(p, page, first, seed))?;
         match units {
-            // A page of several program units: a unit consists of whole ones.
+            // A page of several program units; AUs consist of whole pages.
             Some(larger) if larger.period <= PAGE_MAX && larger.period > page => {
                 (page, first) = (larger.period, larger.first);
             }
             _ => break,
         }
     }
-    // Every page of a row takes as long where there is no unit, and those of several program units look like units.
+    // Periods up to the largest page are pages of several program units, not AUs.
     Ok((pages, units.filter(|u| u.period > page.max(PAGE_MAX))))
 }
 
@@ -514,7 +515,7 @@ fn offset_of(first: u64, unit: u64) -> Finding {
     Question::Offset.answer(Value::Bytes(first), answer, strength, evidence)
 }
 
-/// Tables of all families.
+/// Tables of all families of boundaries.
 fn families<T: Target>(
     probing: &mut Probing<'_, T>,
     tries: u32,
@@ -531,7 +532,7 @@ fn families<T: Target>(
     tables.collect()
 }
 
-/// There is no step, or one that does not fit the other rows.
+/// Finding for an AU without a step, or with one that does not fit the other rows.
 fn unclear(step: Option<CardStep>) -> Finding {
     let found = answer(Question::Unit, step);
     let why = format!(
