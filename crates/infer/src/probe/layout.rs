@@ -1,23 +1,23 @@
-//! What is known of a device's pages and allocation units while it is probed.
+//! Pages and allocation units of a device, as far as known during a probe.
 
 /// Structure found so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Layout {
-    /// The allocation unit.
+    /// Size of the allocation unit, bytes.
     pub(super) unit: Option<u64>,
-    /// The first boundary of one, less than a unit from the beginning; 0 where it is not known.
+    /// Start of the first AU, less than an AU from the start of the target, bytes; 0 if not known.
     pub(super) first: u64,
-    /// Whether the first boundary is known.
+    /// Whether `first` is known.
     pub(super) placed: bool,
-    /// Whether writing in order shows the unit, at the same places each time.
+    /// Whether sequential writes show the AU, at the same addresses each time.
     pub(super) written: bool,
-    /// Whether the page was found as the larger of two steps below the unit.
+    /// Whether the page is the larger of two steps below the AU.
     pub(super) stacked: bool,
 }
 
-/// Largest page that is looked for: sixteen program units of 64 KiB would be 1 MiB, which is an allocation unit.
+/// Largest page that is searched, bytes: 16 program units of 64 KiB, 1 MiB, would already be an AU.
 pub(super) const PAGE_MAX: u64 = 512 << 10;
-/// A drive maps units of this size: a read across two of them costs something wherever pages begin.
+/// Mapping unit of drives, bytes: a read across two of them takes longer wherever pages begin.
 pub(super) const MAPPED: u64 = 4096;
-/// A partition begins at any sector, bytes.
+/// Granularity of the start of a partition, bytes.
 pub(super) const SECTOR: u64 = 512;

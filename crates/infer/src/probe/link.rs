@@ -1,5 +1,5 @@
-//! What reads show without any structure of the flash: the cost of a command, the limit of the
-//! interface, how many commands are worth giving at once, and whether sequential reads are seen coming.
+//! Properties that reads show without regard to the flash: command overhead, transfer rate, queue depth that saturates, and
+//! read-ahead.
 
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
@@ -14,15 +14,15 @@ use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
 const BLOCK: u64 = 4096;
-/// Reads of each length.
+/// Reads per length.
 const READS: usize = 12;
-/// Reads of each depth, beside the depth itself.
+/// Reads per queue depth, in addition to the depth itself.
 const DEEP: usize = 96;
 
-/// Places in a random order, `count` of them, multiples of `length` within `span`.
+/// `count` addresses in a random order, multiples of `length` below `span`, bytes.
 pub(super) fn places(span: u64, length: u64, count: usize, seed: u64) -> Vec<u64> {
     let slots = u32::try_from(span / length).unwrap_or(u32::MAX).max(1);
-    // A sample of all slots: every so many of them, shuffled.
+    // Every `step`-th slot, in random order.
     let step = (u64::from(slots) / count as u64).max(1);
     let order = shuffled((u64::from(slots) / step).min(1 << 20) as u32, seed);
     let drift = seed % step;
@@ -32,14 +32,14 @@ pub(super) fn places(span: u64, length: u64, count: usize, seed: u64) -> Vec<u64
     places.take(count).collect()
 }
 
-/// Overhead of a command and rate of the interface, from the times of lengths.
+/// Command overhead and transfer rate, from the times of reads of several lengths; read-ahead.
 pub(super) fn transfers<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
 ) -> Result<(), ProbeError> {
     let lengths: Vec<u64> = (12..=19).map(|k| 1 << k).filter(|l| *l <= span.0).collect();
     let mut samples = vec![Vec::new(); lengths.len()];
-    // The lengths in turn, so that drift hits all alike.
+    // The lengths alternate, so that drift affects all alike.
     for round in 0..READS {
         for i in shuffled(lengths.len() as u32, round as u64) {
             let length = lengths[i as usize];
@@ -94,14 +94,14 @@ pub(super) fn transfers<T: Target>(
     Ok(())
 }
 
-/// The longest read, bytes.
+/// Longest read, bytes.
 const LONG: u64 = 512 << 10;
-/// Reads of that length that are under way at once, their number, and rounds of which the best counts.
+/// Queue depth of the longest reads, their number, and rounds, of which the best counts.
 const TOGETHER: (u32, usize, u64) = (8, 64, 3);
-/// Several reads at once reach this many times the rate of one after the other at least, where the device overlaps them.
+/// Least ratio of the rate of several reads at once to that of single ones on a device that overlaps reads.
 const FASTER: f64 = 1.15;
 
-/// Rate of reads of 512 KiB at random places, eight at once, bytes per second.
+/// Rate of reads of 512 KiB at random places at queue depth 8, bytes per second.
 fn together<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<f64, ProbeError> {
     let (depth, count, rounds) = TOGETHER;
     let mut best = 0.0_f64;
@@ -113,14 +113,14 @@ fn together<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<f64,
     Ok(best)
 }
 
-/// Whether the device works on several parts of one read at once, so that more data adds less time than its transfer takes:
-/// `difference` is the rate that follows from how much longer a long read takes, `alone` that of long reads one after the
-/// other, `together` that of several at once.
+/// Whether the device works on several parts of one read at once, so that additional data takes less time than its transfer.
+/// `difference` is the rate from the extra time of a longer read, `alone` that of single long reads, `together` that of several
+/// at once; bytes per second.
 fn overlapped(difference: f64, alone: f64, together: f64) -> bool {
     together >= FASTER * alone && difference > together
 }
 
-/// The rate of several reads at once.
+/// Finding for the transfer rate from several reads at once.
 fn rate_together(together: f64, evidence: &str) -> Finding {
     let evidence = format!(
         "{evidence}; {} reads of 512 KiB at once reach {:.1} MB/s, less than the difference of these times would give: parts of one read overlap",
@@ -130,12 +130,12 @@ fn rate_together(together: f64, evidence: &str) -> Finding {
     rate_finding(together, evidence)
 }
 
-/// A difference of times must be so many steps of the clock, and so many times the scatter of the times: then it is known
-/// within a quarter.
+/// A difference of times must be at least this many steps of the clock, and `SCATTERS` times the scatter: then it is known within
+/// a quarter.
 const CLOCK_STEPS: f64 = 8.0;
 const SCATTERS: f64 = 3.0;
 
-/// How far the middle halves of the times of these lengths spread at most, s.
+/// The larger interquartile range of the times of these two lengths, s.
 fn scatter_of(lengths: &[u64], samples: &[Vec<f64>], of: [u64; 2]) -> f64 {
     let measured = lengths.iter().zip(samples);
     let spreads = measured
@@ -144,7 +144,8 @@ fn scatter_of(lengths: &[u64], samples: &[Vec<f64>], of: [u64; 2]) -> f64 {
     spreads.fold(0.0, f64::max)
 }
 
-/// How far the middle half of the times of one length spreads, as a share of their median; the median over the lengths.
+/// Interquartile range of the times of one length, as a share of their median: the median over the lengths; `None` without
+/// lengths.
 fn spread_of(samples: &[Vec<f64>]) -> Option<f64> {
     let spread = |times: &Vec<f64>| {
         let spread = quantile(times, 0.75) - quantile(times, 0.25);
@@ -154,7 +155,7 @@ fn spread_of(samples: &[Vec<f64>]) -> Option<f64> {
     (!spreads.is_empty()).then(|| median(&spreads))
 }
 
-/// The rate that follows from `more`, the time that 256 KiB more take, where it is `least` or longer; s.
+/// Finding for the transfer rate: `more` is the extra time of 256 KiB more data, which must be at least `least`, s.
 fn rate_of((more, least): (f64, f64), rate: f64, evidence: String) -> Finding {
     let question = Question::Rate;
     if more < least {
@@ -174,18 +175,18 @@ fn rate_finding(rate: f64, evidence: String) -> Finding {
     question.answer(value, answer, Strength::Strong, evidence)
 }
 
-/// Lengths of the reads by which read-ahead is looked for: short ones, which a page buffer may answer, and longer ones.
+/// Lengths of the reads that test for read-ahead, bytes: short ones, which a page buffer may answer, and longer ones.
 const AHEAD: [u64; 2] = [BLOCK, 64 << 10];
-/// Reads of a window, and windows of each kind.
+/// Reads per window; number of windows of each order.
 const WINDOW: usize = 32;
 const WINDOWS: usize = 6;
-/// Reads in order that do not count: a device needs some to see that they are in order.
+/// Reads at the start of a window that do not count: the device must first detect a sequential stream.
 const SEEN_AFTER: usize = 8;
-/// Reads in order take at most this share of the time of the others where they are read ahead.
+/// With read-ahead, sequential reads take less than this share of the time of random ones.
 const QUICKER: f64 = 0.85;
 
-/// Whether reads in order are quicker than the same number of reads of a window of the same size in a random order; both
-/// in turn. If they are not, the device may still read ahead.
+/// Tests for read-ahead: sequential reads of a window against random reads of another window of the same size, alternating.
+/// Without a difference, the device may still read ahead.
 fn ahead<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), ProbeError> {
     let question = Question::ReadAhead;
     let mut said = Vec::new();
@@ -228,7 +229,7 @@ fn ahead<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), Pro
             fast * 1e6,
             slow * 1e6
         ));
-        // The middle halves must not touch.
+        // The interquartile ranges must not overlap.
         let apart = quantile(in_order, 0.75) < quantile(at_random, 0.25);
         quicker.push(apart && fast < QUICKER * slow);
     }
@@ -250,19 +251,19 @@ fn ahead<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), Pro
 /// Random reads of one queue depth.
 struct Depth {
     depth: u32,
-    /// Reads per second.
+    /// Random reads per second.
     rate: f64,
-    /// Mean time per read that single reads spent beyond [`PAUSE`] times the median, s: pauses of the host, since no read
-    /// of the device takes so long. Measured at a depth of 1 only.
+    /// Mean time per read in excess of the median, of single reads longer than [`PAUSE`] medians, s: pauses of the host, since no
+    /// read of the device takes so long. Meaningful at queue depth 1 only.
     paused_s: f64,
 }
 
-/// A single read that takes this many times the median was held up.
+/// A single read that takes more than this many medians includes a pause of the host.
 const PAUSE: f64 = 3.0;
-/// Pauses may take this share of the time of a read at most, or the rate is theirs as much as the device's.
+/// Most time of pauses per read, as a share of the mean time of a read at the best rate; above it the rates are not the device's.
 const PAUSED: f64 = 0.1;
 
-/// The number of reads at once from which more of them bring nothing.
+/// Finds the queue depth at which random reads saturate, and the parallelism.
 pub(super) fn depth<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
@@ -272,7 +273,7 @@ pub(super) fn depth<T: Target>(
     while next <= 64 {
         let here = rate_at(probing, span, next)?;
         depths.push(here);
-        // Two doublings that bring nothing settle it.
+        // Ends after two doublings without an increase.
         if let [.., before, _, last] = &depths[..]
             && last.rate < before.rate * 1.05
         {
@@ -320,10 +321,10 @@ pub(super) fn depth<T: Target>(
     Ok(())
 }
 
-/// Queue depth at which a device that does several reads at once shows it.
+/// Queue depth that shows whether a device executes several reads at once.
 const SOME: u32 = 8;
 
-/// Whether the device does several reads at once, as devices do that map single pages.
+/// Whether the device executes several reads at once, as page-mapped devices do.
 pub(super) fn reads_at_once<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
@@ -332,10 +333,10 @@ pub(super) fn reads_at_once<T: Target>(
     Ok(rate_at(probing, span, SOME)?.rate >= OVERLAPS * alone)
 }
 
-/// Rounds at each queue depth.
+/// Rounds per queue depth.
 const ROUNDS: u64 = 5;
 
-/// The best rate of some rounds at a queue depth: a stall in one of them says nothing of depths.
+/// The best rate of several rounds at a queue depth, as a stall may occur in one of them.
 fn rate_at<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
@@ -355,7 +356,7 @@ fn rate_at<T: Target>(
     Ok(best)
 }
 
-/// Ends of `count` reads of a length at random places, `depth` of them outstanding.
+/// Completion times of `count` reads of `length` bytes at random places at queue depth `depth`.
 fn at_once<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
@@ -369,13 +370,14 @@ fn at_once<T: Target>(
     probing.target.many(OpKind::Read, &at, length as u32, depth)
 }
 
-/// Operations per second, from the ends of all of them.
+/// Operations per second, from their completion times.
 fn per_second(ends: &[Nanos]) -> f64 {
     let spent = ends.last().map_or(0.0, |end| end.as_secs_f64());
     ends.len() as f64 / spent.max(1e-9)
 }
 
-/// Mean time per read beyond [`PAUSE`] medians, s, from the ends of reads one after the other.
+/// Mean time per read in excess of the median, of reads longer than [`PAUSE`] medians, s, from the completion times of single
+/// reads.
 fn paused_s(ends: &[Nanos]) -> f64 {
     let starts = std::iter::once(&Nanos::ZERO).chain(ends);
     let times = ends.iter().zip(starts);

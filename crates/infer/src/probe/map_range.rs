@@ -1,5 +1,5 @@
-//! The range whose map the controller holds at a time: where it holds a part, reads in turn of more pages of the map than fit
-//! fetch one each, and the same places take longer than read in turn with a few others.
+//! Range covered by the map cache. If the controller holds only a part of the map, reads that cycle through more map pages than
+//! fit miss the cache each time, and take longer than reads that cycle through a few map pages.
 
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
@@ -13,42 +13,42 @@ use nandscope_result::Curve;
 use nandscope_units::{Bytes, Nanos};
 
 const BLOCK: u64 = 4096;
-/// What a page of a map covers: 4 KiB of entries of four bytes, each for 4 KiB.
+/// Range covered by a map page, bytes: 4 KiB of entries of 4 bytes, each for 4 KiB.
 const CELL: u64 = 4 << 20;
-/// Cells of the smallest range.
+/// Map pages in the smallest range.
 const FEWEST: u32 = 8;
-/// Cells whose places are compared, and of those that are read in turn by themselves.
+/// Map pages whose read times are compared; and size of a small group, whose map pages fit the cache.
 const COMPARED: usize = 48;
 const GROUP: usize = 6;
-/// Rounds that count, after one in which what is held comes to be held.
+/// Rounds that count, after one that fills the map cache.
 const ROUNDS: usize = 3;
-/// A fetch takes so long at least, s: clocks of hosts have steps of a microsecond.
+/// Least extra time of a map miss, s: a host's clock has steps of 1 µs.
 const FETCH: f64 = 3e-6;
-/// It is so many times the scatter of the mean of all places at least.
+/// Least extra time of map misses, as a multiple of the scatter of the mean.
 const SCATTERS: f64 = 4.0;
-/// The largest range with quick reads and the smallest with slow ones differ by this factor at most.
+/// Largest ratio between the smallest range with misses and the largest without.
 const NEAR: f64 = 1.2;
-/// One part in so many of the time that is left may be used.
+/// Divisor of the remaining time: limit of this question.
 const TIME: u64 = 2;
-/// A device that writes single blocks so slowly closes units, s; blocks after which that is looked at.
+/// A device that needs more than this per single block, s, closes AUs and has no such map; tested after `LOOKED` blocks.
 const SLOW: f64 = 20e-3;
 const LOOKED: u32 = 16;
-/// Idle time after writes, which are in the buffer before, and rounds of reads that have the map written.
+/// Idle time after writes, which empties the write buffer; and number of rounds of reads that evict changed map pages.
 const REST: Nanos = Nanos::from_secs(1);
 const SETTLES: u32 = 2;
-/// Bytes that are written to look at all of the map: a block for each page of it.
+/// Bytes written to touch the whole map: one block for each map page.
 pub(super) fn needs(whole: Bytes) -> u64 {
     whole.0 / CELL * BLOCK
 }
 
-/// A range that was read.
+/// Read times over one range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Step {
-    /// Pages of the map that are read in turn.
+    /// Number of map pages in the range.
     cells: u32,
-    /// Time of a read, s.
+    /// Median time of a read, s.
     takes: f64,
-    /// What the same places take more than in turn with a few others, s, and the scatter of that.
+    /// Extra time compared with the same reads in small groups, s; and the scatter of its mean.
     more: f64,
     scatter: f64,
 }
@@ -76,16 +76,16 @@ impl Step {
     }
 }
 
-/// The places that are read.
+/// Addresses that are read, one per cell.
 struct Places {
-    /// Bytes between two.
+    /// Size of a cell, bytes.
     apart: u64,
-    /// How many there are.
+    /// Number of cells.
     count: u32,
 }
 
 impl Places {
-    /// Not the same page of the flash as seen by each.
+    /// Address in a cell, at a pseudo-random block, so that the blocks of different cells do not share flash pages.
     fn at(&self, cell: u32) -> Bytes {
         let blocks = self.apart / BLOCK;
         let block = u64::from(cell).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
@@ -93,8 +93,8 @@ impl Places {
     }
 }
 
-/// Reads places of few and of all pages of the map in turn, and of numbers between. A device with allocation units has a map of
-/// these.
+/// Finds the range covered by the map cache from reads that cycle through few, all, and intermediate numbers of map pages. A
+/// device with AUs is skipped, as the map of its AUs is small.
 pub(super) fn map_range<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
@@ -127,7 +127,7 @@ pub(super) fn map_range<T: Target>(
 }
 
 impl Places {
-    /// Of everything that is there.
+    /// All cells of the first `span` bytes, as they are.
     fn all(span: Bytes) -> Self {
         Places {
             apart: CELL,
@@ -135,7 +135,7 @@ impl Places {
         }
     }
 
-    /// Writes a block to each page of the map, as far as time and budget go.
+    /// Writes a block into each cell, as far as time and budget allow.
     fn written<T: Target>(
         probing: &mut Probing<'_, T>,
         apart: u64,
@@ -164,7 +164,7 @@ impl Places {
                 self.count = 0;
                 return Ok(());
             }
-            // Half of the time is for reads.
+            // Half of the time is reserved for reads.
             if now.0 > until.0 - until.saturating_sub(began).0 / 2 || probing.writes_left() < BLOCK
             {
                 break;
@@ -173,7 +173,7 @@ impl Places {
             probing.timed(|p| p.write(at, Bytes(BLOCK)))?;
             self.count += 1;
         }
-        // Pages of the map that were changed are written once others take their places.
+        // Changed map pages are written back when reads evict them.
         let all: Vec<u32> = (0..self.count).collect();
         for _ in 0..SETTLES {
             probing.target.flush()?;
@@ -186,13 +186,13 @@ impl Places {
     }
 }
 
-/// Some of them, as far from each other as possible.
+/// Up to `COMPARED` of the cells, evenly spaced.
 fn spread(cells: &[u32]) -> Vec<u32> {
     let count = cells.len().min(COMPARED);
     (0..count).map(|i| cells[i * cells.len() / count]).collect()
 }
 
-/// What may be used, and what was read.
+/// Time limit, addresses and results of the search.
 struct Search {
     until: Nanos,
     places: Places,
@@ -200,7 +200,7 @@ struct Search {
 }
 
 impl Search {
-    /// The largest range without fetches and the smallest with them, or why they are not known.
+    /// The largest range without map misses and the smallest with them, in map pages, or the reason why they are unknown.
     fn find<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
@@ -229,7 +229,7 @@ impl Search {
         Ok(Ok((low, high)))
     }
 
-    /// Reads in turn the places of so many pages of the map; `None` if there is no time.
+    /// Reads blocks of `cells` map pages in cycles; `None` if the time is not enough.
     fn step<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
@@ -246,7 +246,8 @@ impl Search {
         Ok(Some(step))
     }
 
-    /// The answer, if ranges on either side show the same once more, and places that lie half as far apart do not fetch more.
+    /// The finding, if ranges on either side of the limit show the same again, and cells of half the size do not cause more
+    /// misses.
     fn confirmed<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
@@ -255,7 +256,7 @@ impl Search {
         let question = Question::MapSpan;
         let range = u64::from(low) * CELL / 2 + u64::from(high) * CELL / 2;
         let range = range / CELL * CELL;
-        // Where little more is read than is held, not all of it is fetched.
+        // A range slightly larger than the cache does not miss on every read.
         let below = (f64::from(low) / NEAR) as u32;
         let above = ((f64::from(high) * NEAR) as u32).min(self.places.count);
         let few = measure(probing, &self.places, below.max(FEWEST))?;
@@ -288,7 +289,8 @@ impl Search {
         Ok(question.answer(value, answer, strength, numbers))
     }
 
-    /// Reads more places than fit, half as far apart: if a page of the map covers both of two, they fit.
+    /// Reads more blocks than the cache has map pages, in cells of half the size: if a map page covers two of them, they do not
+    /// miss.
     fn closer<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
@@ -321,7 +323,7 @@ impl Search {
         }
     }
 
-    /// The smallest and the largest range.
+    /// Read times of the smallest and the largest range, for evidence.
     fn numbers(&self) -> String {
         let shown = |s: &Step| format!("{:.0} µs over {}", s.takes * 1e6, size(s.range()));
         let (few, many) = (
@@ -333,10 +335,10 @@ impl Search {
     }
 }
 
-/// So many times the places that fit, half as far apart.
+/// Number of half-size cells, as a multiple of the map pages that fit.
 const CLOSER: f64 = 1.5;
 
-/// Reads the places of so many pages of the map in turn, and some of them in small groups before and after that.
+/// Reads blocks of `cells` map pages in cycles, and some of them in small groups before and after that.
 fn measure<T: Target>(
     probing: &mut Probing<'_, T>,
     places: &Places,
@@ -347,7 +349,7 @@ fn measure<T: Target>(
     let before = groups(probing, places, &compared)?;
     let in_turn = rounds(probing, places, &order, compared.len())?;
     let after = groups(probing, places, &compared)?;
-    // What the device does by itself may make all reads slower for a while.
+    // Background work of the device may slow all reads for a while; the smaller difference counts.
     let (first, last) = (
         Step::of(cells, &before, &in_turn),
         Step::of(cells, &after, &in_turn),
@@ -367,7 +369,7 @@ fn groups<T: Target>(
     Ok(times)
 }
 
-/// Medians of the times of so many of the places, those of [`spread`], when all are read in turn, s.
+/// Median read times of `compared` of the cells, those of [`spread`], when all are read in cycles, s.
 fn rounds<T: Target>(
     probing: &mut Probing<'_, T>,
     places: &Places,
@@ -388,7 +390,7 @@ fn rounds<T: Target>(
     Ok(times.iter().map(|t| median(t)).collect())
 }
 
-/// Reads each place once, and says of each how long that took.
+/// Reads a block of each cell once, and calls `tell` with its index and time.
 fn once<T: Target>(
     probing: &mut Probing<'_, T>,
     places: &Places,
@@ -416,11 +418,11 @@ mod tests {
         let later = |by: f64| alone.iter().map(|t| t + by).collect::<Vec<f64>>();
         assert!(Step::of(64, &alone, &later(50e-6)).fetches());
         assert!(!Step::of(64, &alone, &later(2e-6)).fetches());
-        // Stalls of some reads.
+        // Stalls in some reads.
         let mut some = alone.clone();
         some.iter_mut().step_by(5).for_each(|t| *t += 1.0);
         assert!(!Step::of(64, &alone, &some).fetches());
-        // Times of a coarse clock, by chance longer.
+        // A coarse clock: some times are longer by chance.
         let coarse = |n: i32| f64::from(n % 3) * 30e-6;
         let (one, other): (Vec<f64>, Vec<f64>) =
             (0..48).map(|i| (coarse(i), coarse(i * 7 + i / 5))).unzip();
