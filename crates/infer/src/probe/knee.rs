@@ -1,5 +1,5 @@
-//! Number of open units: finds the fall of the rate, measures it repeatedly on both sides, and distinguishes it from a
-//! fall that only loading the state of another open unit causes.
+//! Number of open AUs: finds the fall of the rate, measures it repeatedly on both sides, and distinguishes a merge from loading
+//! the state of another open AU.
 
 use super::Probing;
 use super::confidence::Strength;
@@ -11,54 +11,54 @@ use crate::quantile::median;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 
-/// Measurements on either side of the fall, at most and at least.
+/// Pairs of measurements on either side of the fall: at most, and at least.
 const REPEATS: (usize, usize) = (4, 3);
-/// Share of the time that is left which they may take.
+/// Share of the remaining time for these measurements.
 const SHARE: f64 = 0.4;
-/// A pair of them takes long from this share of all the time on.
+/// If a pair takes more than this share of the total time, two pairs of a deep fall are enough.
 const DEAR: f64 = 0.02;
-/// From this share on the rates by which the number was chosen and one pair are enough.
+/// If a pair takes more than this share of the total time, one pair of a deep fall is enough.
 const DEAREST: f64 = 0.05;
-/// Bytes that must be left for one of them.
+/// Remaining write budget required for a measurement, bytes.
 const LEFT: u64 = 256 << 20;
-/// The rates of N and N + 1 units differ by this factor at least.
+/// Least ratio of the rates of N and N + 1 interleaved AUs.
 const STEP: f64 = 1.5;
-/// A second fall, further up, must be this deep.
+/// Least factor of a second fall at more AUs.
 const DEEPER: f64 = 1.5;
-/// From this factor on a step is deep enough to be almost certain.
+/// Ratio of the rates from which a fall is almost certain.
 const CERTAIN: f64 = 2.0;
-/// Without the allocation unit, which tells what closing one costs, a step must be this deep.
+/// Least ratio of the rates without a known AU, as the cost of closing one is then unknown.
 const ALONE: f64 = 4.0;
-/// A fall this deep is a merge: loading a state costs a few pages.
+/// A fall by this factor is a merge: loading a state costs only a few pages.
 const DEEP: f64 = 8.0;
-/// Closing a unit costs this share of the time to write a whole one at least: less is the cost of loading a state.
+/// Least cost of closing an AU, as a share of the time to write a whole one; a lower cost is that of loading a state.
 const MERGE: f64 = 0.05;
-/// The same of a card that keeps one open: a second stream alone costs something on many hosts.
+/// Like `MERGE` for a card with one open AU: on many hosts a second stream alone costs something.
 const MERGE_OF_ONE: f64 = 0.1;
 
-/// Numbers of units that are tried.
+/// Numbers of interleaved AUs to measure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
-    /// The largest.
+    /// Largest number.
     pub(super) most: u32,
-    /// The one after which the rate is likely to fall.
+    /// Number after which the rate is likely to fall; `None` if not known.
     pub(super) likely: Option<u32>,
 }
 
-/// Measurement of one order.
+/// Rates of one order.
 pub(super) struct Measured {
-    /// A rate for each number of interleaved AUs.
+    /// Rates by number of interleaved AUs.
     pub(super) rates: Vec<Rate>,
-    /// Rates of the last number of units before the fall, and of one more.
+    /// Repeated rates at the last number before the fall and at the next, bytes per second.
     pub(super) beside: (Vec<f64>, Vec<f64>),
-    /// Fall of the rates, if one was found.
+    /// The fall of the rates; `None` if there is none.
     pub(super) found: Option<OpenUnits>,
-    /// Interleaved AUs, beyond those that are counted, to which the rate falls once more.
+    /// A larger number of interleaved AUs at which the rate falls once more; `None` if it does not.
     pub(super) deeper: Option<u32>,
 }
 
 impl Measured {
-    /// Whether the rates by which the number was chosen fall by this factor as well.
+    /// Whether the first rates, by which the fall was found, also fall by this factor.
     fn falls(&self, factor: f64) -> bool {
         let Some(Knee::At { units, .. }) = self.found.map(|f| f.knee) else {
             return false;
@@ -68,14 +68,14 @@ impl Measured {
         pair.is_some_and(|(few, many)| few.bytes_per_s >= factor * many.bytes_per_s)
     }
 
-    /// Whether the rates that were measured again do not fall where the first ones did, as where something else delayed these.
+    /// Whether the repeated rates do not fall where the first ones did, which some disturbance explains.
     pub(super) fn by_chance(&self) -> bool {
         let (few, many) = &self.beside;
         !many.is_empty() && median(few) < STEP * median(many)
     }
 }
 
-/// Measures rates by number of units until the fall is certain, or the time for it is spent.
+/// Measures rates by number of AUs until the fall is certain or its time is used up.
 pub(super) fn measure<T: Target>(
     probing: &mut Probing<'_, T>,
     plan: &OpenAu,
@@ -112,7 +112,7 @@ pub(super) fn measure<T: Target>(
     })
 }
 
-/// Whether a piece into a second unit takes so much longer that it closes the first one: nothing further up costs more.
+/// Whether a piece into a second AU takes so much longer that it must close the first one; then no later fall is larger.
 fn merges(rates: &[Rate], unit: u64) -> bool {
     let of = |n: u32| rates.iter().find(|r| r.units == n);
     of(1).zip(of(2)).is_some_and(|(one, two)| {
@@ -121,7 +121,7 @@ fn merges(rates: &[Rate], unit: u64) -> bool {
     })
 }
 
-/// The rates of one unit, of as many as are likely to stay open, and of one more, if they fall there.
+/// Rates of one AU, of the likely number, and of one more; `None` if they do not fall there.
 fn likely<T: Target>(
     probing: &mut Probing<'_, T>,
     plan: &OpenAu,
@@ -142,12 +142,12 @@ fn likely<T: Target>(
     Ok(falls.then_some(rates))
 }
 
-/// Share of all the time that the rate of [`MANY`] units may take, and rounds that one takes at least.
+/// Share of the total time for the rate of [`MANY`] AUs, and least number of rounds for it.
 const MANY_TIME: f64 = 0.05;
 const ROUNDS: f64 = 8.0;
 
-/// [`MANY`] units, if these are written slower still than one more than stays open: then the first fall is that of loading a
-/// state, and closing a unit costs more. `slow` is the rate after the fall.
+/// Measures [`MANY`] interleaved AUs; returns their number if the rate is far below `slow`, the rate after the first fall. Then
+/// the first fall is only that of loading a state.
 fn falls_deeper<T: Target>(
     probing: &mut Probing<'_, T>,
     plan: &OpenAu,
@@ -165,16 +165,16 @@ fn falls_deeper<T: Target>(
     Ok((DEEPER * rate.bytes_per_s < slow).then_some(many))
 }
 
-/// Up to so many units a fall is measured with longer pieces as well, and so many times longer.
+/// Falls at up to this many AUs are measured again with pieces `LONGER` times as long.
 const FEW_OPEN: u32 = 3;
 const LONGER: u64 = 4;
-/// With longer pieces a merge costs this share of what it does with short ones at least.
+/// Least cost of a merge with longer pieces, as a share of its cost with short ones.
 const AS_MUCH: f64 = 0.5;
-/// Units by which those lie further up that are written in longer pieces.
+/// Offset of measurements with longer pieces, in AUs.
 const LONGER_SHIFT: u64 = 4;
 
-/// A fall at few units, measured once more with longer pieces: a merge costs as much after these, what parts of pages or a
-/// short log cost does not. Where it does not, longer pieces count the units. Also returns their length.
+/// Checks a fall at few AUs with longer pieces: a merge costs as much with them, while partial pages or a short log do not. If
+/// the cost is lower, the AUs are counted again with longer pieces. Also returns the length of the pieces, bytes.
 pub(super) fn borne_out<T: Target>(
     probing: &mut Probing<'_, T>,
     plan: &OpenAu,
@@ -207,11 +207,11 @@ pub(super) fn borne_out<T: Target>(
     Ok((again, longer))
 }
 
-/// The longest piece, bytes: no page is longer.
+/// Longest piece, bytes: no page is longer.
 const LONGEST: u64 = 512 << 10;
 
-/// Measures once more with the longest pieces where no fall was seen, if many units are written more slowly then than one is: of
-/// pieces that are parts of pages, one after another costs as much as a merge. Also returns their length.
+/// If there was no fall, but many AUs are written more slowly than one, repeats the measurement with the longest pieces: a single
+/// stream of partial pages costs as much as a merge, which hides the fall. Also returns the length of the pieces, bytes.
 pub(super) fn with_longest<T: Target>(
     probing: &mut Probing<'_, T>,
     plan: &OpenAu,
@@ -220,7 +220,7 @@ pub(super) fn with_longest<T: Target>(
     measured: Measured,
 ) -> Result<(Measured, u64), ProbeError> {
     let longest = plan.lengths(length + 1).into_iter();
-    // A unit that is rewritten for pieces out of order looks open if they are large parts of it.
+    // With pieces that are large parts of an AU, an AU that is rewritten for every piece out of order looks open.
     let parts = match plan.order {
         Order::Linear => 4,
         Order::Random => 16,
@@ -245,13 +245,13 @@ pub(super) fn with_longest<T: Target>(
     Ok((again, longest))
 }
 
-/// Interleaved AUs, more than any card of those described keeps open.
+/// Number of interleaved AUs that no described card keeps open.
 const MANY: u32 = 128;
-/// Interleaved AUs beside which their rate is measured.
+/// Number of interleaved AUs with which the rate of [`MANY`] is compared.
 const FEW: u32 = 8;
 
-/// Whether so many interleaved AUs are written far slower than a few, each time: that shows that there are units, if more than
-/// were counted.
+/// Whether [`MANY`] interleaved AUs are far slower than a few, every time: then the device has AUs, but keeps more open than were
+/// counted.
 pub(super) fn slows_further_up<T: Target>(
     probing: &mut Probing<'_, T>,
     plan: &OpenAu,
@@ -279,7 +279,7 @@ fn answers(rates: &[Rate]) -> Option<OpenUnits> {
     open_units(&rates.collect::<Vec<_>>())
 }
 
-/// Rates beyond a shallow fall, if another fall follows it.
+/// Rates beyond a shallow fall, if the rate falls once more there; `None` otherwise.
 fn further<T: Target>(
     probing: &mut Probing<'_, T>,
     plan: &OpenAu,
@@ -313,7 +313,7 @@ fn further<T: Target>(
     Ok(Some(all))
 }
 
-/// The largest step between neighbouring numbers of units.
+/// The last step of at least `STEP` between neighbouring numbers of AUs.
 fn deepest(rates: &[Rate], length: u64) -> Option<OpenUnits> {
     let steps = rates.windows(2).filter(|w| w[1].units == w[0].units + 1);
     let best = rates.iter().map(|r| r.bytes_per_s).fold(0.0, f64::max);
@@ -325,12 +325,12 @@ fn deepest(rates: &[Rate], length: u64) -> Option<OpenUnits> {
             step: w[0].bytes_per_s / here,
         }
     });
-    // The last one is the one after which all rates stay as low.
+    // All rates after the last step stay low.
     let knee = knees.rfind(|k| matches!(k, Knee::At { step, .. } if *step >= STEP))?;
     Some(OpenUnits { knee, length })
 }
 
-/// Measures N and N + 1 interleaved AUs, each pair in units of its own. The rates by which N was chosen do not count.
+/// Measures N and N + 1 interleaved AUs in pairs, each pair in other AUs. The rates by which N was chosen do not count.
 fn repeat<T: Target>(
     probing: &mut Probing<'_, T>,
     plan: &OpenAu,
@@ -359,7 +359,7 @@ fn repeat<T: Target>(
         );
         let now = probing.target.now().saturating_sub(began).as_secs_f64();
         longest = longest.max(now - spent);
-        // Deep falls are merges: two are enough where they take long.
+        // Deep falls are merges: if they take long, few pairs are enough.
         let deep = median(&few) >= DEEP * median(&many);
         let share = longest / probing.options.time.as_secs_f64();
         if deep && (many.len() > 1 && share > DEAR || share > DEAREST) {
@@ -369,7 +369,7 @@ fn repeat<T: Target>(
     Ok((few, many))
 }
 
-/// The answer, with as much confidence as the repetitions give.
+/// The number of open AUs, with the strength that the repeated measurements give.
 pub(super) fn answer(question: Question, measured: &Measured, unit: Option<u64>) -> Finding {
     let Some(found) = measured.found else {
         return question.unknown("nothing could be measured");
@@ -400,7 +400,7 @@ pub(super) fn answer(question: Question, measured: &Measured, unit: Option<u64>)
         counted(u64::from(units), "interleaved AU", "interleaved AUs"),
         slow / 1e6,
     );
-    // Of as many as are wanted a stall may have struck one on either side, where the step is deep.
+    // With the full number of pairs and a deep fall, one stall on either side is tolerated.
     let left_out = usize::from(many.len() >= REPEATS.0 && step >= DEEP && unit.is_some());
     let sorted = |of: &[f64]| {
         let mut of = of.to_vec();
@@ -479,7 +479,7 @@ pub(super) fn answer(question: Question, measured: &Measured, unit: Option<u64>)
     question.answer(Value::Count(units), units.to_string(), strength, numbers)
 }
 
-/// The number of interleaved AUs after which the rate falls for the first time, if that is before the fall after `units`.
+/// The number of interleaved AUs after which the rate first falls slightly, if that is before the fall after `units`.
 fn shallow(rates: &[Rate], units: u32) -> Option<u32> {
     let mut few: Vec<&Rate> = rates.iter().filter(|r| r.units <= units).collect();
     few.sort_by_key(|r| r.units);
@@ -530,7 +530,7 @@ mod tests {
             bytes_per_s,
             whole: false,
         };
-        // 6.7 s for a unit of 64 MiB; a second stream alone costs some milliseconds.
+        // Writing an AU of 64 MiB takes 6.7 s; a second stream alone costs some milliseconds.
         let unit = 64 << 20;
         assert!(merges(&[of(1, 10e6), of(2, 0.02e6)], unit));
         assert!(!merges(&[of(1, 10e6), of(2, 1e6)], unit));

@@ -1,4 +1,5 @@
-//! How many units stay open, in words: questions, answers and curves, whoever measured the rates. It measures nothing.
+//! Findings and curves about the number of open AUs, from rates measured by this program or recorded by others. It measures
+//! nothing.
 
 use super::confidence::Strength;
 use super::finding::{Finding, Value, counted, size};
@@ -6,10 +7,10 @@ use super::question::Question;
 use crate::flashbench::{Certainty, Knee, OpenUnits, Order};
 use nandscope_result::Curve;
 
-/// The most interleaved AUs: one more than are counted.
+/// Largest number of interleaved AUs, so that up to 32 open AUs are counted.
 pub(super) const UNITS_MAX: u32 = 33;
 
-/// No unit can be written at random.
+/// Finding that no AU stays open in random order.
 pub(super) fn none(question: Question, unit_known: bool, length: u64) -> Finding {
     let evidence = format!(
         "pieces of {}: one unit is already written at less than half the rate of linear order",
@@ -30,12 +31,12 @@ pub(super) fn curve_name(order: Order) -> String {
     format!("interleaved AUs, {}", order.name())
 }
 
-/// The curve of one unit too many, in pieces shorter than those that count the units.
+/// Name of the curve with one AU more than stay open, in pieces shorter than those used for counting.
 pub(super) fn short_pieces(order: Order) -> String {
     format!("{}, short pieces", curve_name(order))
 }
 
-/// Rates by number of units; `None` where there are none.
+/// Curve of the rates by number of AUs, from (AUs, bytes per second); `None` without rates.
 pub(super) fn curve_of(order: Order, rates: &[(u32, f64)]) -> Option<Curve> {
     (!rates.is_empty()).then(|| Curve {
         name: curve_name(order),
@@ -49,7 +50,7 @@ pub(super) fn curve_of(order: Order, rates: &[(u32, f64)]) -> Option<Curve> {
     })
 }
 
-/// The question of the number of open units in an order.
+/// The question about open AUs in this order.
 pub(super) const fn question(order: Order) -> Question {
     match order {
         Order::Linear => Question::OpenLinear,

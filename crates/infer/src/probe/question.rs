@@ -1,65 +1,64 @@
-//! What `probe` asks of a device: of each question its name for programs, its wording, and whether to answer it takes writes.
-//! How the answers are found is up to the modules that ask.
+//! The questions of `probe`: name for programs, wording, and whether the answer needs writes. Other modules find the answers.
 
 use super::confidence::{Basis, Strength, confidence};
 use super::finding::{Finding, Value};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-/// A question, in the order in which they are asked.
+/// A question, in the order of reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Question {
     /// Size of the SLC cache.
     Slc,
-    /// Pauses while writing in order.
+    /// Stalls in sequential writes.
     Stalls,
-    /// Rates of writing in order, before and after an SLC cache.
+    /// Rates of sequential writes, before and after the end of an SLC cache.
     Plateaus,
     /// Whether idle time empties the SLC cache.
     SlcIdle,
     /// Whether the size of the SLC cache depends on the data that the device holds.
     SlcKind,
-    /// Time of a read command without its data.
+    /// Command overhead of a read.
     Overhead,
-    /// Rate at which more data adds to the time of a read.
+    /// Transfer rate of reads.
     Rate,
-    /// Whether sequential reads are read ahead.
+    /// Read-ahead of sequential reads.
     ReadAhead,
-    /// Queue depth from which on random reads become no faster.
+    /// Queue depth at which random reads saturate.
     Depth,
-    /// Number of random reads that are done at once.
+    /// Number of random reads executed at once.
     Parallelism,
-    /// Size of the RAM that gathers writes.
+    /// Size of the write buffer.
     Buffer,
-    /// Number of parts that read independently.
+    /// Number of independent dies.
     Dies,
-    /// Range whose map the controller holds at a time.
+    /// Range covered by the map cache.
     MapSpan,
-    /// Page, as reads see it.
+    /// Page size, as seen by reads.
     Page,
-    /// Allocation unit.
+    /// Size of the allocation unit.
     Unit,
-    /// Where the first allocation unit begins.
+    /// Start of the first allocation unit.
     Offset,
-    /// Temperature at which reads become slower.
+    /// Temperature at which the device throttles.
     Throttling,
-    /// Whether discards are taken.
+    /// Whether discards are accepted.
     Discard,
     /// Contents of a discarded block.
     DiscardReads,
-    /// Allocation units that stay open when each is written in order.
+    /// Number of open AUs in sequential order.
     OpenLinear,
-    /// The same where each is written at random.
+    /// Number of open AUs in random order.
     OpenRandom,
-    /// Whether some of the first allocation units are treated as those of a file allocation table are.
+    /// Whether the card treats some of the first AUs specially, as a FAT area.
     Fat,
-    /// Whether discards restore speed.
+    /// Whether discards restore the write rate.
     DiscardSpeed,
-    /// The slowest pattern.
+    /// The slowest access pattern.
     Worst,
 }
 
 impl Question {
-    /// Every question, in the order in which they are asked.
+    /// Every question, in the order of reports.
     pub const ALL: [Question; 24] = [
         Question::Slc,
         Question::Stalls,
@@ -87,7 +86,7 @@ impl Question {
         Question::Worst,
     ];
 
-    /// Name, wording, and whether it takes writes.
+    /// Name for programs, wording, and whether the answer needs writes.
     const fn about(self) -> (&'static str, &'static str, bool) {
         match self {
             Question::Slc => ("slc", "SLC cache", true),
@@ -134,17 +133,17 @@ impl Question {
         self.about().0
     }
 
-    /// The question in words, as reports show it.
+    /// The wording in reports.
     pub const fn wording(self) -> &'static str {
         self.about().1
     }
 
-    /// Whether to answer it takes writes: it is not asked where nothing may be written.
+    /// Whether the answer needs writes; such a question is skipped if writing is forbidden.
     pub const fn writes(self) -> bool {
         self.about().2
     }
 
-    /// An answer; its confidence follows from the question and the strength of the evidence.
+    /// A finding with an answer; its confidence follows from the question and the strength of the evidence.
     pub fn answer(
         self,
         value: Value,
@@ -162,7 +161,7 @@ impl Question {
         }
     }
 
-    /// No answer, and why there is none.
+    /// A finding without an answer, with the reason.
     pub fn unknown(self, why: impl Into<String>) -> Finding {
         Finding {
             question: self,

@@ -1,22 +1,22 @@
-//! Confidences of answers about real targets. The counted confidences are those of simulated devices, which have no cache of a host
-//! in front of them and nobody else who uses them; on a real target they are limits at most. This measures nothing.
+//! Limits the confidences of answers about real targets. They were counted on simulated devices, which have no host cache and no
+//! other users, and are upper limits on a real target. It measures nothing.
 
 use super::Report;
 use super::confidence::{LEVELS, LIKELY, level};
 
-/// Recorded runs of real cards from which an allocation unit follows, and how many of the answers agree with the human reading
-/// (docs/probe.md, "From flashbench"): no answer about a real device is more certain than these.
+/// Runs recorded on real cards with an inferred AU, and how many of them agree with the human reading (docs/probe.md, "From
+/// flashbench"): no answer about a real device has a higher confidence.
 const RECORDED: (u32, u32) = (16, 16);
-/// Spread of equal reads, as a share of their median, up to which a target counts as quiet: reads of the three pages of a TLC word
-/// line take 49 to 67 µs.
+/// Interquartile range of equal reads, as a share of their median, up to which a target counts as quiet: the three pages of a TLC
+/// word line take 49 to 67 µs to read.
 const QUIET: f64 = 0.35;
-/// Spread above which times say little of the device.
+/// Interquartile range, as a share of the median, above which times say little about the device.
 const NOISY: f64 = 1.0;
-/// Limit of the confidences for a spread between `QUIET` and `NOISY`.
+/// Limit of the confidences if the spread is between `QUIET` and `NOISY`.
 const NOISY_MOST: f64 = 0.8;
 
-/// Lowers the confidences of a real target and says why. `layers` are the reasons why times may be those of something between
-/// the program and the flash, such as a cache, a file system or the host of a virtual machine.
+/// Lowers the confidences for a real target and records why. `layers` are reasons why times may not be those of the flash, such
+/// as a cache, a file system or the host of a virtual machine.
 pub fn doubt(report: &mut Report, layers: &[String]) {
     let mut doubts = vec![
         "confidences were counted on simulated devices and are upper limits for real ones"
@@ -45,8 +45,7 @@ pub fn doubt(report: &mut Report, layers: &[String]) {
     report.doubts = doubts;
 }
 
-/// The limit of the confidences for a spread of equal reads, with the spread; `None` if it is small enough
-/// for differences between pages.
+/// The spread and the limit of the confidences for it; `None` if the spread is small enough to see differences between pages.
 fn limit(spread: f64) -> Option<(f64, f64)> {
     match spread {
         s if s <= QUIET => None,
