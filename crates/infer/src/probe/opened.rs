@@ -1,7 +1,6 @@
-//! Allocation units as writing in order shows them: a card that continues to the next unit erases one for it, so the
-//! write that opens it takes longer, at equal distances. This sees units that reads do not: those of cards that find
-//! them in no time, those larger than what is read, and those that begin anywhere. It does not tell what the writes
-//! cost.
+//! Finds allocation units by sequential writes: a card erases an AU before it continues there, so that the write that opens it
+//! takes longer, at equal distances. This finds AUs that reads do not: on cards that look up addresses in no time, AUs larger
+//! than the range read, and AUs at any offset. The times do not show the cost of these writes.
 
 mod elsewhere;
 mod first_page;
@@ -24,32 +23,31 @@ use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
 use written::{LONG, LOOK, Written, write};
 
-/// Lengths of the writes and how much is written with each, bytes: short ones for small units, and long ones, which no
-/// page exceeds, for large units.
+/// Length of the writes and total, bytes: short writes for small AUs, and long ones, which no page exceeds, for large AUs.
 const FINE: (u64, u64) = (32 << 10, 256 << 20);
-/// Of the short ones so much at least.
+/// Total of short writes at which their times are first evaluated, bytes.
 const FINE_LEAST: u64 = 24 << 20;
 const COARSE: (u64, u64) = (LONG, 1200 << 20);
 /// Number of boundaries after which the search ends.
 const ENOUGH: usize = 12;
-/// The same where so many writes lie between them, if there are more than the least.
+/// Distance of boundaries, in writes, from which fewer boundaries, but more than `LEAST`, end the search.
 const FAR: u64 = 64;
-/// Long writes between two boundaries of a unit that long writes bear out: small units meet them in patterns that repeat after
-/// a few of them, and short writes must show the same.
+/// Distance of boundaries, in long writes, from which long writes confirm an AU. Smaller AUs meet long writes in patterns that
+/// repeat after a few of them, and are confirmed by short writes.
 const FAR_APART: u64 = 16;
-/// All of this takes at most one part in so many of the time.
+/// Divisor of the total time: limit of this search.
 pub(super) const TIME: u64 = 6;
 
-/// Writes on in order from `begin`, one after the other, and looks for the distance of the slow writes. `page` is the distance
-/// of pages that reads show, and where the first begins: each write begins at one. `earlier` are the times of the writes
-/// before `begin`, from the beginning of the target on.
+/// Writes sequentially from `begin` and finds the distance of the slow writes. `page` is the page size seen by reads, `first` the
+/// start of the first page; every write begins at a page. `earlier` are the times of the writes before `begin` from the start of
+/// the target, s.
 pub(super) fn units<T: Target>(
     probing: &mut Probing<'_, T>,
     begin: u64,
     (page, first): (u64, u64),
     earlier: &[f64],
 ) -> Result<Option<Opened>, ProbeError> {
-    // Half of what may be written is for units that are written in turn; where a cache was looked for, most of the rest.
+    // Half of the write budget is for interleaved AUs; after a search for an SLC cache, two thirds of the remaining budget.
     let (all, left) = (probing.options.writes.0, probing.writes_left());
     probing.kept = (all / 2).min(left / 3 * 2);
     let now = probing.target.now();
@@ -77,7 +75,7 @@ pub(super) fn units<T: Target>(
         let settled =
             |times: &[f64]| times.len() as u64 * short >= least && small(times, short).is_some();
         fine = write(probing, &mut begin, (short, FINE.1), middle, settled)?;
-        // Long writes continue these where they fill whole ones.
+        // Fills up to a multiple of the long writes, so that these can continue.
         let rest = short * ((begin.next_multiple_of(long) - begin) / short);
         if fine.begin.is_multiple_of(long) && rest > 0 {
             let rest = write(probing, &mut begin, (short, rest), Nanos::MAX, |_| false)?;
@@ -113,14 +111,14 @@ pub(super) fn units<T: Target>(
         if borne_out {
             return Ok(Some(found));
         }
-        // More writes in a row, elsewhere, tell scatter from a unit.
+        // A longer series of writes elsewhere distinguishes scatter from AUs.
         all = Written::none(begin, long);
     }
     Ok(None)
 }
 
-/// The unit that short writes show, and the distance of pages, if they show it too. Up to the largest page slow writes may be
-/// those of pages, or of pages of several program units.
+/// The AU that short writes show, and the page size, bytes, if they show that too. Distances up to the largest page may be those
+/// of pages, or of pages of several program units.
 fn small(times: &[f64], length: u64) -> Option<(Fit, Option<u64>)> {
     let levels = levels(times, length);
     let page = levels.len().checked_sub(2).map(|i| levels[i].unit);
@@ -132,7 +130,7 @@ fn small(times: &[f64], length: u64) -> Option<(Fit, Option<u64>)> {
     })
 }
 
-/// The unit that long writes show. No page is longer than one of them, so that there is one level.
+/// The AU that long writes show. No page is longer than such a write, so that there is only one level of slow writes.
 fn large(times: &[f64], length: u64) -> Option<Fit> {
     let found = only(times, length).filter(|f| enough(f, length));
     let found = found.or_else(|| folded(times, length));
@@ -141,14 +139,14 @@ fn large(times: &[f64], length: u64) -> Option<Fit> {
         .or_else(|| far(times, length))
 }
 
-/// A unit so large that few boundaries of it are seen, through noise and pauses.
+/// An AU so large that only few boundaries are seen, through noise and pauses.
 fn far(times: &[f64], length: u64) -> Option<Fit> {
     let found = only(times, length).filter(|f| enough(f, length));
     let found = found.filter(|f| f.unit >= FAR * length);
     found.or_else(|| folded_few(times, length).filter(|f| f.unit >= FAR * length))
 }
 
-/// Whether so many boundaries settle it.
+/// Whether the number of boundaries is enough to end the search.
 fn enough(found: &Fit, length: u64) -> bool {
     found.seen >= ENOUGH || found.seen > LEAST && found.unit >= FAR * length
 }

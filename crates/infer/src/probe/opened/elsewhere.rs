@@ -1,5 +1,5 @@
-//! Whether slow writes are boundaries of units: they are slow again elsewhere, and where the writes begin at another place in
-//! a unit.
+//! Confirms that slow writes are AU boundaries: they must be slow again elsewhere, and if the writes begin at another offset in
+//! an AU.
 
 use super::found::Opened;
 use super::single::{AFTER, again_far};
@@ -11,15 +11,15 @@ use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
 
-/// Boundaries that must be seen again, of a few and of many; of so few, all must be slow.
+/// Boundaries that must be seen again if few or many were seen. Up to `ALL` writes of a boundary must all be slow.
 const AGAIN: [u64; 2] = [2, 8];
 const ALL: usize = 4;
-/// Jumps before the same places are looked at again: units, and the part of one. Far away, a distance that is off by little is
-/// off by all of a write.
+/// Jumps before the boundaries are tested again: number of AUs, and divisor of an AU that is added. Far away, a slightly wrong
+/// distance is off by a whole write.
 pub(super) const JUMPS: [(u64, u64); 2] = [(0, 2), (64, 4)];
 
-/// Whether the same places are slow when the writes before them begin elsewhere in a unit. What depends on how much was
-/// written, such as a full log or merges that were put off, happens at other places then.
+/// Whether the same addresses are slow after the writes began elsewhere in an AU. Effects that depend on the amount written, such
+/// as a full log or deferred merges, then occur at other addresses.
 pub(super) fn again<T: Target>(
     probing: &mut Probing<'_, T>,
     begin: &mut u64,
@@ -28,7 +28,7 @@ pub(super) fn again<T: Target>(
     end: Nanos,
 ) -> Result<bool, ProbeError> {
     let count = AGAIN[usize::from(found.seen > FEW)];
-    // Parts of pages that take a page each fill a unit early: writes of another length fill it elsewhere.
+    // A partial page may take a whole page, which fills an AU early; with another length it fills elsewhere.
     let length = other_length(found, length);
     for jump in JUMPS {
         if after_jump(probing, begin, found, (length, count), jump, (end, end))? != Some(true) {
@@ -38,8 +38,8 @@ pub(super) fn again<T: Target>(
     Ok(true)
 }
 
-/// Whether so many boundaries are seen where they are expected after a jump of some units and a part of one; `None` if the time
-/// for the first half of a unit, or for all, ends before.
+/// Whether `count` boundaries are seen where they are expected after a jump of whole AUs and a part of one; `None` if the time
+/// for the first half of an AU, or for all, runs out.
 fn after_jump<T: Target>(
     probing: &mut Probing<'_, T>,
     begin: &mut u64,
@@ -67,7 +67,7 @@ fn after_jump<T: Target>(
     Ok((seen || whole).then_some(seen))
 }
 
-/// A longer write that divides the unit, or half of one that a host may cut into several.
+/// A longer write whose length divides the AU, or half of a write that a host may split.
 fn other_length(found: &Opened, length: u64) -> u64 {
     if found.page.is_some() {
         return length;
@@ -81,11 +81,11 @@ fn other_length(found: &Opened, length: u64) -> u64 {
     }
 }
 
-/// To bear out a large unit takes at most one part in so many of the time.
+/// Divisor of the total time: limit for confirming a large AU.
 const LARGE_TIME: u64 = 5;
 
-/// Whether the places of a large unit are slow again: two in a row elsewhere, where so much can be written soon, or single
-/// ones. `shown` are the writes that showed them.
+/// Whether the boundaries of a large AU are slow again: two in a row if there is time and budget for these writes, single ones
+/// otherwise. `shown` are the writes that showed the AU.
 pub(super) fn again_large<T: Target>(
     probing: &mut Probing<'_, T>,
     begin: &mut u64,
@@ -93,7 +93,7 @@ pub(super) fn again_large<T: Target>(
     shown: &Written,
 ) -> Result<bool, ProbeError> {
     let length = shown.length;
-    // What was found is worth time of its own.
+    // A large AU has a time limit of its own.
     let time = Nanos(probing.options.time.0 / LARGE_TIME);
     let end = probing.target.now() + time;
     let most = found.unit * (AGAIN[0] + 1);
@@ -106,12 +106,12 @@ pub(super) fn again_large<T: Target>(
     }
 }
 
-/// A card that takes so many times as long as for a whole unit for half of one, of which the writes begin within the unit, copies
-/// it for every few of them; a jump may close two.
+/// If the first half of an AU after a jump takes this many times as long as a whole AU, the card copies the AU for every few
+/// writes that begin within it; a jump may close two AUs.
 const COPIES: f64 = 3.5;
 
-/// Whether the same places are slow after jumps when long writes begin elsewhere in a unit; on a card that copies the unit for
-/// them, when they begin one before a boundary. What happens after so many writes happens one earlier then.
+/// Whether the same addresses are slow after jumps if long writes begin elsewhere in an AU; on a card that copies the AU for
+/// them, if they begin one write before a boundary. An effect of the number of writes then occurs at other addresses.
 pub(super) fn again_long<T: Target>(
     probing: &mut Probing<'_, T>,
     begin: &mut u64,
@@ -141,7 +141,7 @@ pub(super) fn again_long<T: Target>(
     Ok(true)
 }
 
-/// Whether so many boundaries in a row are slow when the writes begin one before another, some units up.
+/// Whether `count` boundaries in a row are slow if the writes begin one write before a boundary, some AUs further up.
 fn after_lead<T: Target>(
     probing: &mut Probing<'_, T>,
     begin: &mut u64,
@@ -153,7 +153,7 @@ fn after_lead<T: Target>(
     let most = found.unit * count + (JUMP as u64 + AFTER) * length;
     let room = probing.target.whole().0.saturating_sub(*begin + most);
     let units = units.min((room / found.unit.max(1)).saturating_sub(2));
-    // A unit that was begun is left behind.
+    // Skips the rest of the current AU.
     let next = *begin + found.unit / 2;
     let boundary = next.saturating_sub(found.from).next_multiple_of(found.unit) + found.from;
     let boundary = boundary + units * found.unit;
@@ -162,15 +162,15 @@ fn after_lead<T: Target>(
     Ok(same_by_far(&written, found))
 }
 
-/// Whether writes are slow at the boundaries of the units, and nowhere else as slow.
+/// Whether writes at the AU boundaries are slower than all others.
 fn same(written: &Written, found: &Opened) -> bool {
     split(written, found, 0).is_some_and(|(time, others)| stands_out(time, &others))
 }
 
-/// The same where each place was written a few times only: of many places one is the slowest by chance, but not as far from
-/// the next one as that is from the middle. What took far longer before was another thing.
+/// Like `same`, for few writes per place: among many places one is the slowest by chance, but not by more than the second slowest
+/// exceeds the median. A far smaller effect than before is something else.
 fn same_by_far(written: &Written, found: &Opened) -> bool {
-    // A buffer delays what waits for an erased block by a write.
+    // With a write buffer, the next write may be the one that waits for the erased block.
     split(written, found, 1).is_some_and(|(time, others)| {
         let most = others.iter().copied().fold(0.0, f64::max);
         let middle = median(&others);
@@ -179,13 +179,14 @@ fn same_by_far(written: &Written, found: &Opened) -> bool {
     })
 }
 
-/// The quick time of the places where units are opened, and those of all others but so many beside them.
+/// The time of the slowest place with a boundary, and the times of all other places except `beside` on either side of it, s; of
+/// each place a low quantile.
 fn split(written: &Written, found: &Opened, beside: u64) -> Option<(f64, Vec<f64>)> {
     let times = written.times.get(JUMP..)?;
     let length = written.length;
     let start = written.begin + JUMP as u64 * length;
     let expected = |bin: u64| {
-        // Whether the range in which a boundary lies reaches into the writes of this bin.
+        // Whether the possible range of a boundary overlaps the write at this place.
         let last = (bin + 1) * length - 1;
         (last + found.unit - found.from) % found.unit < length + found.within.saturating_sub(1)
     };
@@ -224,7 +225,7 @@ mod tests {
             extra_s: 0.004,
             page: None,
         };
-        // From one write before a boundary on; another place is slow as well.
+        // Begins one write before a boundary; another place may be slow as well.
         let written = |boundary: f64, other: f64| Written {
             begin: (64 << 20) - PIECE,
             length: PIECE,
@@ -239,7 +240,7 @@ mod tests {
         assert!(same_by_far(&written(0.044, 0.040), &found));
         assert!(!same_by_far(&written(0.044, 0.0425), &found));
         assert!(same(&written(0.044, 0.0425), &found));
-        // Nor is what took far longer before.
+        // A far smaller effect than before is not confirmed.
         let merged = Opened {
             extra_s: 8.0,
             ..found
@@ -258,12 +259,12 @@ mod tests {
             page,
         };
         assert_eq!(other_length(&found(4 << 20, None), 32 << 10), 64 << 10);
-        // Five writes of 128 KiB, and no number of writes of 64 KiB but ten.
+        // 640 KiB: five writes of 128 KiB are too few, ten of 64 KiB fit.
         assert_eq!(other_length(&found(640 << 10, None), 32 << 10), 64 << 10);
         assert_eq!(other_length(&found(1376 << 10, None), 32 << 10), 32 << 10);
-        // Longer ones may be cut by the host.
+        // A host may split longer writes.
         assert_eq!(other_length(&found(14 << 20, None), 512 << 10), 256 << 10);
-        // Pages were told from units.
+        // The length stays if pages were distinguished from AUs.
         assert_eq!(
             other_length(&found(4 << 20, Some(64 << 10)), 32 << 10),
             32 << 10

@@ -1,4 +1,4 @@
-//! The page that opens a unit, from writes of single pages about its boundaries.
+//! Finds the page that opens an AU by writes of single pages near its boundaries.
 
 use super::found::Opened;
 use super::single::LEADS;
@@ -10,27 +10,26 @@ use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
 
-/// Pages that are written before and after the range in which a boundary lies. A card may copy a unit for each before it.
+/// Pages written before and after the range of a boundary. A card may copy an AU for each page before the boundary.
 const PAGES_BEFORE: u64 = 2;
 const PAGES_AFTER: u64 = 8;
-/// The range in which nearly all writes of a page lie, as a share of their middle, at most: where some of them take longer,
+/// Largest range of nearly all page writes, as a share of their median, if each page is programmed alone. If some take longer,
 /// several pages are programmed together, and the slow one need not be the first.
 const ALIKE: f64 = 0.25;
 
 /// The page that opens a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::probe) struct FirstPage {
-    /// Its place from the beginning of the target on, modulo the unit, bytes.
+    /// Start of the page, modulo the AU, bytes from the start of the target.
     pub(in crate::probe) at: u64,
     /// Length of the writes, bytes.
     pub(in crate::probe) page: u64,
-    /// Whether other pages take equally long, so that each is programmed alone: then a unit begins there.
+    /// Whether all other pages take the same time, so that each is programmed alone: then an AU begins at this page.
     pub(in crate::probe) alone: bool,
 }
 
-/// Where the first unit begins, from writes of single pages about some of the boundaries: the one that opens a unit is the
-/// first page of it, or of several that are programmed together, the last. Pages begin at `first` after a multiple of their
-/// size; `None` where no page is slow each time.
+/// Finds the page write that opens an AU near some of its boundaries: the first page of the AU, or the last of the first pages
+/// that are programmed together. Pages begin `first` bytes after a multiple of their size. `None` if no page is slow every time.
 pub(in crate::probe) fn first_page<T: Target>(
     probing: &mut Probing<'_, T>,
     found: &Opened,
@@ -40,13 +39,13 @@ pub(in crate::probe) fn first_page<T: Target>(
     if !found.unit.is_multiple_of(page) || found.unit < 4 * (found.within + PAGES_BEFORE * page) {
         return Ok(None);
     }
-    // A write that took longer may have completed a page that began before it.
+    // The slow write may have completed a page that began before it.
     let from = (found.unit + found.from).saturating_sub(page);
     let from = from.saturating_sub(first).next_multiple_of(page) + first;
     let pages = (found.within + page) / page + PAGES_AFTER;
     let mut turns: Vec<Vec<f64>> = Vec::new();
     for number in 0..LEADS.len() as u64 {
-        // Of other numbers, so that what happens after so many writes falls on all places.
+        // Different numbers of writes before each boundary, so that an effect of their number occurs at different pages.
         let before = PAGES_BEFORE + number;
         let mut begin = (from + number * found.unit).saturating_sub(before * page);
         let count = before + pages;
@@ -62,7 +61,7 @@ pub(in crate::probe) fn first_page<T: Target>(
     if turns.len() < LEADS.len() {
         return Ok(None);
     }
-    // The second quickest of four: a stall makes one slow, and cannot make one quick.
+    // The second quickest of four: a stall makes a write slow, but nothing makes it quick.
     let of = |i: usize| quantile(&turns.iter().map(|t| t[i]).collect::<Vec<_>>(), 0.3);
     let quick: Vec<f64> = (0..pages as usize).map(of).collect();
     let slowest = (0..quick.len()).max_by(|a, b| quick[*a].total_cmp(&quick[*b]));

@@ -1,32 +1,32 @@
-//! What writing in order has shown: the distance of slow writes, and where the first of them may begin.
+//! Distance of slow sequential writes, and the possible range of the first.
 
 use super::written::Written;
 use crate::probe::slow_writes::Fit;
 
-/// Writes that took longer at equal distances.
+/// Equidistant slow writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::probe) struct Opened {
-    /// Their distance, bytes.
+    /// Distance of the slow writes, bytes.
     pub(in crate::probe) unit: u64,
-    /// Smallest begin of the first of them from the beginning of the target, modulo the distance, bytes.
+    /// Lowest possible start of the first AU, modulo the distance, bytes from the start of the target.
     pub(in crate::probe) from: u64,
     /// Length of the range after `from`, bytes.
     pub(in crate::probe) within: u64,
-    /// Number of slow writes seen.
+    /// Number of slow writes.
     pub(in crate::probe) seen: usize,
-    /// Additional time of the slow writes, s.
+    /// Extra time of the slow writes, s.
     pub(in crate::probe) extra_s: f64,
-    /// The distance of writes that took longer by less: pages, bytes.
+    /// Distance of writes that were slower by less, which are those of pages, bytes.
     pub(in crate::probe) page: Option<u64>,
 }
 
 impl Opened {
-    /// The one multiple of `grain` from the beginning of the target on at which the first unit can begin, where there is one.
-    /// A card may open a unit no earlier than its first page is complete.
+    /// Start of the first AU if exactly one multiple of the alignment of partitions is possible; `None` otherwise. A card may
+    /// open an AU only when its first page is complete.
     pub(in crate::probe) fn first(&self, page: u64) -> Option<u64> {
-        // A power of two: what divides both.
+        // The largest power of two that divides both.
         let grain = GRAIN.min(1 << self.unit.trailing_zeros());
-        // One unit up, so that nothing is below zero.
+        // One AU up, so that no address is negative.
         let (from, to) = (self.unit + self.from, self.unit + self.from + self.within);
         let least = (from + 1).saturating_sub(self.page.unwrap_or(page).min(from));
         let first = least.next_multiple_of(grain);
@@ -34,7 +34,7 @@ impl Opened {
     }
 }
 
-/// Partitions begin at multiples of this from the beginning of the device, or at no multiple of a page.
+/// Alignment of partitions, bytes; other partitions begin at no multiple of a page.
 const GRAIN: u64 = 1 << 20;
 
 impl Fit {
@@ -67,7 +67,7 @@ mod tests {
             page: None,
         };
         assert_eq!(found.first(PAGE_MAX), Some(3 << 20));
-        // Units of 768 KiB may begin at each multiple of 256 KiB in a partition that begins at one of a MiB.
+        // In a partition aligned to 1 MiB, AUs of 768 KiB may begin at any multiple of 256 KiB.
         let small = Opened {
             unit: 768 << 10,
             from: 200 << 10,

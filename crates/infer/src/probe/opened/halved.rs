@@ -1,8 +1,7 @@
-//! Where a unit begins, to the page or the sector: the range in which a boundary lies is halved again and again. What lies
-//! before the middle of it is written, and then what lies after it; the half that takes longer holds the first sector of the unit.
-//!
-//! Each half is flushed, so that nothing of it is left in memory: a card that gathers pages opens the unit with its first sector,
-//! too. Parts of pages cost something at any place, so that each half is compared with one beside it, where pages begin alike.
+//! Start of an AU to the page or sector, by bisection of the range in which a boundary lies. Each step writes the two halves of
+//! the range one after the other; the slower half contains the first sector of the AU.
+//! Every half is flushed, so that a card that gathers pages also opens the AU with its first sector. Partial pages cost time
+//! everywhere, so each half is compared with one at a distance, where pages begin alike.
 
 use super::found::Opened;
 use crate::probe::Probing;
@@ -12,55 +11,58 @@ use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
-/// Distance from a boundary to the place it is compared with, bytes: a multiple of all pages, those of three planes too.
+/// Distance between a boundary and the range it is compared with, bytes: a multiple of all page sizes, including those of three
+/// planes.
 const BESIDE: u64 = 3 << 20;
-/// Units of less than so many times that are compared with their middle.
+/// An AU smaller than this many times `BESIDE` is compared with its own middle.
 const BESIDE_FITS: u64 = 4;
-/// Parts of a unit of which pages are one at most.
+/// Divisor of an AU: limit of the size of its pages.
 const PARTS: u64 = 8;
-/// Units of this size are written in order from their beginning to the boundary, of larger ones so much.
+/// AUs up to this size, bytes, are written from their start to the boundary; in larger ones, `LEAD` bytes are written before it.
 const WHOLE: u64 = 16 << 20;
 const LEAD: u64 = 2 << 20;
-/// Lengths of what is written before.
+/// Number of different lengths of the writes before the boundary.
 const LEADS: u64 = 4;
-/// Length of one write, and of either half at least: a shorter one may be taken for a change of a file allocation table.
+/// Length of one write, and least length of a half, bytes: a shorter write may be taken for an update of a file allocation table.
 const PIECE: u64 = 64 << 10;
-/// A half takes longer if it does by this share of what opening a unit took before; the other half by this share of it at most.
+/// A half is slow if it takes longer by more than this share of the earlier cost of opening an AU, and the other half by less
+/// than this share of its own.
 const LONGER: f64 = 0.5;
-/// So many more answers must say one thing than the other on either side in the end, out of so many at most.
+/// Lead that decides the last comparisons; maximum number of tries per comparison.
 const MARGIN: i32 = 2;
 const TRIES: usize = 7;
-/// Where less was seen than before, so many in a row must say the same, and be this much alike.
+/// If the effect is smaller than before: number of consecutive tries that must agree, and largest ratio of their times.
 const ALIKE: (usize, f64) = (4, 2.0);
-/// An answer that takes this share of all the time is not asked for twice at one place: a search needs a dozen.
+/// If a try takes more than this share of the total time, a lead of one decides: a search needs a dozen comparisons.
 const DEAR: f64 = 0.003;
-/// Looks after which none is clear are enough.
+/// Number of tries without any effect that ends a comparison.
 const UNCLEAR: usize = 3;
-/// Distance of boundaries that are looked at one after the other, units: both units at one are open afterwards, and parts of
-/// pages lie in them.
+/// Distance between the boundaries of consecutive tries, in AUs: a try leaves both AUs at its boundary open, with partial pages
+/// in them.
 const APART: u64 = 2;
 
-/// The additional time of the halves before and after a place, compared with those beside it, s.
+/// Extra times of the halves before and after a place, compared with those at a distance, s.
 type Halves = [f64; 2];
 
-/// The boundaries that are looked at, one after the other.
+/// Boundaries used for the tries, one after the other.
 struct Boundaries<'a> {
     found: &'a Opened,
-    /// Distance of the places in question, bytes.
+    /// Distance of the candidate places, bytes.
     step: u64,
-    /// No look begins after this.
+    /// No try starts after this time.
     end: Nanos,
-    /// Boundaries looked at so far, the first of them, and how many there are.
+    /// Number of AUs passed by earlier tries; number of the first boundary; and number of boundaries.
     looks: u64,
     lowest: u64,
     count: u64,
-    /// The places lie so far from a multiple of `step`, and the halves begin and end as far from one of `coarse`, bytes.
+    /// Candidate places lie `first` bytes after a multiple of `step`; the halves begin and end `first` bytes after a multiple of
+    /// `coarse`. Bytes.
     first: u64,
     coarse: u64,
 }
 
-/// Where the first unit begins from the beginning of the target on, bytes: `first` after a multiple of `step`. `None` where
-/// the halves do not differ clearly, or the time ends before.
+/// Start of the first AU from the start of the target, bytes: `first` bytes after a multiple of `step`. `None` if the halves do
+/// not differ clearly, or the time ends.
 pub(in crate::probe) fn halved<T: Target>(
     probing: &mut Probing<'_, T>,
     found: &Opened,
@@ -70,7 +72,8 @@ pub(in crate::probe) fn halved<T: Target>(
     if !found.unit.is_multiple_of(step) {
         return Ok(None);
     }
-    // One unit up, so that nothing is below zero. Without flushes the first page of a unit may have been complete only later.
+    // One AU up, so that no address is negative. Without flushes, the AU may have been opened only when its first page was
+    // complete.
     let begin = (found.unit + found.from).saturating_sub(PAGE_MAX.min(found.unit / PARTS));
     let bottom = begin.saturating_sub(first) / step * step + first;
     let within = found.unit + found.from + found.within - bottom;
@@ -79,7 +82,7 @@ pub(in crate::probe) fn halved<T: Target>(
     let Some((mut low, mut high)) = boundaries.narrow(probing, (bottom, top))? else {
         return Ok(None);
     };
-    // Reads may have shown pages of another kind, or what the host makes of them.
+    // The pages seen by reads may be of another kind, or an effect of the host.
     let sector = (low, low + SECTOR, high);
     if step > SECTOR && boundaries.lies_below(probing, sector, MARGIN)? == Some(false) {
         boundaries.step = SECTOR;
@@ -91,7 +94,7 @@ pub(in crate::probe) fn halved<T: Target>(
     if low == bottom || high == top {
         return Ok(None);
     }
-    // Once more on both sides, as a wrong turn ends beside a place where nothing happens.
+    // Repeats the last comparison on both sides: a wrong decision would end beside a place without a boundary.
     let step = boundaries.step;
     let begins = (low - step, low, high);
     let passed = (low, high, high + step);
@@ -113,7 +116,7 @@ impl<'a> Boundaries<'a> {
         let coarse = twice.take_while(|c| *c <= most).last().unwrap_or(step);
         let reach = 2 * (BESIDE + range + found.unit);
         let last = probing.target.whole().0.saturating_sub(reach) / found.unit;
-        // After what may be treated otherwise, and what was written last.
+        // Above special first AUs and the most recent writes.
         let lowest = last / 4;
         Boundaries {
             found,
@@ -127,7 +130,7 @@ impl<'a> Boundaries<'a> {
         }
     }
 
-    /// The last two places between which a boundary lies within a range; `None` where the halves do not differ.
+    /// The last two candidate places around the boundary in a range; `None` if the halves do not differ.
     fn narrow<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
@@ -136,7 +139,7 @@ impl<'a> Boundaries<'a> {
         let step = self.step;
         while high - low > self.step {
             let middle = low + (high - low) / 2 / step * step;
-            // Beside it, as it may lie within a page.
+            // Also the neighbours, as the middle may lie within a page.
             let places = [middle, middle + step, middle - step];
             let mut turn = None;
             for place in places.into_iter().filter(|p| low < *p && *p < high) {
@@ -149,7 +152,7 @@ impl<'a> Boundaries<'a> {
             match turn {
                 Some((place, true)) => high = place,
                 Some((place, false)) => low = place,
-                // No page begins there.
+                // No page begins in the middle.
                 None if high - low == 2 * step => self.step = 2 * step,
                 None => return Ok(None),
             }
@@ -157,8 +160,8 @@ impl<'a> Boundaries<'a> {
         Ok(Some((low, high)))
     }
 
-    /// Whether the boundary lies below a place within a range; `None` where that is not clear. So many more answers say so than
-    /// the opposite, but where one takes long.
+    /// Whether the boundary in a range lies below `place`; `None` if it is not clear. A lead of `margin` decides, or of one if a
+    /// try takes long.
     fn lies_below<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
@@ -189,7 +192,7 @@ impl<'a> Boundaries<'a> {
         Ok(None)
     }
 
-    /// Writes about a place, and about one beside it; `None` where the budget ends before.
+    /// Writes the halves around a place, and those at a distance; `None` if the budget ends before.
     fn look<T: Target>(
         &self,
         probing: &mut Probing<'_, T>,
@@ -201,10 +204,11 @@ impl<'a> Boundaries<'a> {
             unit if unit < BESIDE_FITS * BESIDE => unit / 2 / self.step * self.step,
             _ => BESIDE,
         };
-        // Of other numbers, so that a full log and the like fall on all places.
+        // The length before the halves varies, so that a full log and the like occur at different places.
         let more = self.looks / APART % LEADS * self.coarse;
         let lead = if unit <= WHOLE { unit } else { LEAD } + more;
-        // Where the halves begin and end, no page of several steps is written in part, unless these begin elsewhere.
+        // The halves begin and end at multiples of `coarse`, so that they contain no partial pages of several steps, unless these
+        // begin elsewhere.
         let coarse = self.coarse;
         let down = |at: u64| at.saturating_sub(self.first) / coarse * coarse + self.first;
         let (from, to) = (down(at - half), down(at + half + coarse - 1));
@@ -224,7 +228,7 @@ impl<'a> Boundaries<'a> {
     }
 }
 
-/// Whether the first half is the one that takes longer; `None` where neither clearly does.
+/// Whether the first half is slow; `None` if neither is clearly slow.
 fn verdict(seen: &[Halves], extra_s: f64, margin: i32) -> Option<bool> {
     let least = (LONGER * extra_s).max(ERASE_S);
     let sum: i32 = seen.iter().map(|halves| clear(halves, least)).sum();
@@ -239,7 +243,7 @@ fn verdict(seen: &[Halves], extra_s: f64, margin: i32) -> Option<bool> {
     (alike && signs.unsigned_abs() as usize == last.len()).then_some(signs > 0)
 }
 
-/// 1 where the first half takes longer, -1 where the second one does, and 0 where neither takes this much and far more than the other.
+/// 1 if the first half is slow, -1 if the second is, and 0 if neither exceeds `least` and clearly the other.
 fn clear([before, after]: &Halves, least: f64) -> i32 {
     match () {
         () if *before > least && *after < LONGER * before => 1,
@@ -248,7 +252,7 @@ fn clear([before, after]: &Halves, least: f64) -> i32 {
     }
 }
 
-/// Writes a range in order, in pieces that end at multiples of their length, and flushes it; how long that took, s.
+/// Writes a range sequentially, in pieces that end at multiples of their length, and flushes; returns the time, s.
 fn write<T: Target>(probing: &mut Probing<'_, T>, from: u64, to: u64) -> Result<f64, ProbeError> {
     let began = probing.target.now();
     let mut at = from;
@@ -272,10 +276,10 @@ mod tests {
         let noise = 1e-4;
         assert_eq!(verdict(&[[ERASE, noise]; 2], ERASE, MARGIN), Some(true));
         assert_eq!(verdict(&[[-noise, ERASE]; 2], ERASE, MARGIN), Some(false));
-        // One is too few, unless it takes much of the time.
+        // One try is not enough, unless it takes much of the time.
         assert_eq!(verdict(&[[ERASE, noise]], ERASE, MARGIN), None);
         assert_eq!(verdict(&[[ERASE, noise]], ERASE, 1), Some(true));
-        // A merge after so many writes, in both halves or in one of them now and then.
+        // Merges every few writes: in both halves, or sometimes in one of them.
         assert_eq!(verdict(&[[ERASE, ERASE]; TRIES], ERASE, MARGIN), None);
         let mixed = [[ERASE, noise], [noise, 0.8], [ERASE, noise], [ERASE, noise]];
         assert_eq!(verdict(&mixed, ERASE, MARGIN), Some(true));
@@ -283,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_half_that_takes_less_time_says_nothing() {
-        // The page at a boundary needs no copy of the unit, the one beside it does.
+        // The page at the boundary needs no copy of the AU, but the page it is compared with does.
         assert_eq!(verdict(&[[1e-4, -0.09]; TRIES], ERASE, MARGIN), None);
         assert_eq!(verdict(&[[-0.09, 1e-4]; TRIES], ERASE, MARGIN), None);
         assert_eq!(verdict(&[[ERASE, -0.09]; 2], ERASE, MARGIN), Some(true));
@@ -291,7 +295,7 @@ mod tests {
 
     #[test]
     fn less_than_before_must_be_the_same_each_time() {
-        // What was seen before were the merges of several units, put off.
+        // The earlier effect was that of several deferred merges.
         let few = [[0.0, ERASE]; ALIKE.0];
         assert_eq!(verdict(&few, 16.0 * ERASE, MARGIN), Some(false));
         assert_eq!(verdict(&few[1..], 16.0 * ERASE, MARGIN), None);
@@ -299,7 +303,7 @@ mod tests {
         assert_eq!(verdict(&scattered, 16.0 * ERASE, MARGIN), None);
         let both = [[0.0, ERASE], [ERASE, 0.0], [0.0, ERASE], [0.0, ERASE]];
         assert_eq!(verdict(&both, 16.0 * ERASE, MARGIN), None);
-        // Shorter than an erase is no erase.
+        // A time below that of an erase is not an opened AU.
         assert_eq!(verdict(&[[0.0, 1e-4]; TRIES], 16.0 * ERASE, MARGIN), None);
     }
 }

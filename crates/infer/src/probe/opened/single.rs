@@ -1,4 +1,4 @@
-//! Single boundaries of a large unit: a few writes lead to each of them.
+//! Tests single boundaries of a large AU, with a few writes before each.
 
 use super::found::Opened;
 use super::written::{JUMP, write};
@@ -9,18 +9,17 @@ use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
 
-/// Boundaries of a large unit that are looked at again, and writes before each of them: of other numbers, so that nothing
-/// that happens after so many writes falls on all of them.
+/// Writes before each tested boundary. The numbers differ, so that an effect of the number of writes does not occur at all
+/// boundaries.
 pub(super) const LEADS: [u64; 4] = [6, 13, 9, 17];
-/// Of these so many must be slow.
+/// Number of tested boundaries that must be slow.
 const BORNE_OUT: usize = 3;
-/// Parts of the unit at which no boundary lies, unless the unit is smaller; each is looked at twice.
+/// Divisors of the AU: places without a boundary unless the AU is smaller; each is tested twice.
 const PARTS: [u64; 4] = [2, 3, 5, 7];
-/// Writes after each of them.
+/// Writes after each boundary.
 pub(super) const AFTER: u64 = 3;
 
-/// Whether single boundaries of a large unit are slow when a few writes lead to each of them, and places at parts of it are
-/// not.
+/// Whether single boundaries of a large AU are slow after a few writes, and places at fractions of the AU are not.
 pub(super) fn again_far<T: Target>(
     probing: &mut Probing<'_, T>,
     written: u64,
@@ -28,10 +27,10 @@ pub(super) fn again_far<T: Target>(
     length: u64,
     end: Nanos,
 ) -> Result<bool, ProbeError> {
-    // Units that were written last may be open still, so that nothing opens them: others lie above them.
+    // Recently written AUs may still be open and would not be opened again: tests AUs above them.
     let last = probing.target.whole().0 / found.unit.max(1);
     let first = (written / found.unit + 2).min(last.saturating_sub(LEADS.len() as u64 + 2));
-    // The first of the others may wait for a merge.
+    // The first of the other writes may wait for a merge.
     let bar = |others: &[f64]| slow_from(others).max(quantile(others, 0.75) + found.extra_s / 2.0);
     let (mut slow, mut others) = (Vec::new(), Vec::new());
     for (number, lead) in (first + 1..).zip(LEADS) {
@@ -40,7 +39,7 @@ pub(super) fn again_far<T: Target>(
         };
         slow.push(here);
         others.extend(beside);
-        // One of them may be missing; none is looked at that changes nothing.
+        // One boundary may be missing; ends when enough are slow.
         if slow.iter().filter(|t| **t > bar(&others)).count() >= BORNE_OUT {
             break;
         }
@@ -49,11 +48,11 @@ pub(super) fn again_far<T: Target>(
     if slow.iter().filter(|t| **t > bar).count() < BORNE_OUT {
         return Ok(false);
     }
-    // What lies nearer to the boundaries than to the others is one, too.
+    // A place whose time is nearer to that of boundaries than to that of other writes may be a boundary as well.
     let middle = (median(&others) + median(&slow)) / 2.0;
     for ((number, lead), part) in (first..).zip(LEADS).zip(PARTS) {
         let mut seen = 0;
-        // A pause makes one of them slow, and a boundary each.
+        // A pause makes one of two tries slow, a boundary both.
         for number in [number, number + 1] {
             let place = (number, found.unit / part, lead);
             let Some((here, _)) = lead_to(probing, found, length, place, end)? else {
@@ -71,8 +70,8 @@ pub(super) fn again_far<T: Target>(
     Ok(true)
 }
 
-/// The slowest write of those in which a boundary may lie, and the others, when `lead` writes lead to it: the boundary with
-/// this number, or a place so much after it. `None` where the budget ends before.
+/// The slowest write in the possible range of a boundary, and the times of the others, s, after `lead` writes. The boundary is
+/// that of AU `number`, or `shift` bytes after it. `None` if the budget ends before.
 fn lead_to<T: Target>(
     probing: &mut Probing<'_, T>,
     found: &Opened,
@@ -81,16 +80,16 @@ fn lead_to<T: Target>(
     end: Nanos,
 ) -> Result<Option<(f64, Vec<f64>)>, ProbeError> {
     let bin = |at: u64| at / length;
-    // The writes in which the boundary may lie.
+    // Writes that may contain the boundary.
     let range = bin(found.from)..=bin(found.from + found.within.saturating_sub(1));
     let width = range.end() - range.start() + 1;
-    // On the same grid as the writes that showed the unit.
+    // On the grid of the writes that showed the AU.
     let place = range.start() * length + (number * found.unit + shift) / length * length;
     let mut begin = place.saturating_sub(lead * length);
     let lead = (place - begin) / length;
     let count = lead + width + AFTER;
     if begin + count * length > probing.target.whole().0 {
-        // A place beyond the end shows nothing.
+        // A place beyond the end counts as quick.
         return Ok(Some((0.0, Vec::new())));
     }
     let written = write(probing, &mut begin, (length, count * length), end, |_| {

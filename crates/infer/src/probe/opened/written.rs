@@ -1,4 +1,4 @@
-//! Writes in order and their times.
+//! Sequential writes and their times.
 
 use crate::probe::Probing;
 use crate::probe::writes::{PIECE, TOGETHER};
@@ -7,14 +7,14 @@ use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
-/// Length of long writes, bytes: no page is longer.
+/// Length of a long write, bytes: no page is longer.
 pub(super) const LONG: u64 = 512 << 10;
-/// With long writes so much is written before the next look at the times.
+/// Number of writes between two evaluations of the times.
 pub(super) const LOOK: usize = 128;
-/// The first writes after a jump close what was open before.
+/// Writes after a jump that do not count, as they close older AUs.
 pub(super) const JUMP: usize = 2;
 
-/// Times of writes in order.
+/// Times of sequential writes, s.
 pub(super) struct Written {
     pub(super) begin: u64,
     pub(super) length: u64,
@@ -63,8 +63,8 @@ impl Written {
         }
     }
 
-    /// Writes of [`PIECE`] from the beginning on, several at once: the first of a batch waits for no other, so that each
-    /// place in a batch has a level of its own.
+    /// Writes of [`PIECE`] from the start of the target at a queue depth: the first write of a batch does not wait for others, so
+    /// every position in a batch is normalized to the common level.
     pub(super) fn earlier(gaps: &[f64]) -> Self {
         let levels: Vec<f64> = (0..TOGETHER)
             .map(|place| {
@@ -87,7 +87,7 @@ impl Written {
         self.begin + self.times.len() as u64 * self.length
     }
 
-    /// Adds shorter writes that continue these, as many together as are as long as one.
+    /// Appends shorter writes that continue these, summed up to the same length.
     pub(super) fn join(&mut self, shorter: &Written) {
         let together = (self.length / shorter.length.max(1)).max(1) as usize;
         let whole = self.length.is_multiple_of(shorter.length.max(1))
@@ -99,7 +99,7 @@ impl Written {
         }
     }
 
-    /// These and others of the same length that continue them, brought to the level of the later ones.
+    /// These writes and later ones of the same length that continue them, shifted to the level of the later ones.
     pub(super) fn with(&self, later: &[f64]) -> Written {
         let rise = match self.times.is_empty() || later.is_empty() {
             true => 0.0,
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn writes_of_several_kinds_are_brought_to_one_level() {
-        // The first of each batch waits for no other.
+        // The first write of a batch does not wait for others.
         let gaps: Vec<f64> = (0..64)
             .map(|i| if i % TOGETHER == 0 { 12.0 } else { 10.0 })
             .collect();
@@ -133,7 +133,7 @@ mod tests {
         };
         all.join(&short);
         assert_eq!((all.times.len(), all.times[0]), (66, 16.0));
-        // What does not continue them, or fills no whole one, is left out.
+        // Writes that do not continue the series, or do not add up to whole ones, are ignored.
         all.join(&short);
         assert_eq!(all.times.len(), 66);
         assert_eq!(all.with(&[20.0, 20.0]).times[..2], [20.0, 20.0]);
