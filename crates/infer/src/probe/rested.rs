@@ -1,5 +1,5 @@
-//! Writes after a rest, where those before showed no SLC cache: on a device in use it may be full from the beginning on, or in
-//! part, and a buffer that fills first may hide it.
+//! Writes after a rest if sequential writes showed no SLC cache: on a device in use, the cache may be partly or completely full
+//! at first, and a write buffer that fills before it may hide it.
 
 use super::Probing;
 use super::confidence::Strength;
@@ -14,17 +14,17 @@ use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
-/// Batches after a short rest that show whether a longer one is worth the time, and the last ones before it.
+/// Batches after a short rest that show whether a longer rest is worthwhile; and last batches before it, for comparison.
 const FIRST: usize = 8;
 const LAST: usize = 16;
-/// The longer rest: caches are folded at some tens of megabytes per second or more.
+/// The longer rest: devices fold their cache at some tens of MB/s or more.
 const REST: Nanos = Nanos::from_secs(60);
-/// Of the time that is left one part in so many may be used, and this part of the writes.
+/// Divisor of the remaining time, and share of the remaining write budget (3/4), for this search.
 const TIME: u64 = 2;
 const WRITES: (u64, u64) = (3, 4);
 
-/// Leaves the device alone and writes on from `next`. Says how much is written before the rate falls, if that is enough for an
-/// SLC cache, and returns whether it is.
+/// Lets the device rest and writes on from `next`. If the rate falls after an amount that fits an SLC cache, adds the finding and
+/// returns true.
 pub(super) fn look<T: Target>(
     probing: &mut Probing<'_, T>,
     filled: &Filled,
@@ -44,7 +44,7 @@ pub(super) fn look<T: Target>(
     let falls = if card { OF_CARD } else { FALL };
     let warm = read_s(probing, filled)?;
     let mut tried = 0;
-    // A fall that is too early for a cache may be that of a buffer before one.
+    // A fall too early for an SLC cache may be that of a write buffer before it.
     if card || cache_end(&filled.rates).is_none() {
         tried = FIRST;
         probing.target.idle(ALONE)?;
@@ -68,12 +68,12 @@ pub(super) fn look<T: Target>(
     Ok(true)
 }
 
-/// The number of batches in a cache, once as many after it are slower as show it.
+/// Number of batches in the SLC cache, once enough slower ones follow it.
 fn end(rates: &[f64]) -> Option<usize> {
     cache_end(rates).filter(|end| *end as u64 * BATCH >= SMALLEST && rates.len() >= end + 2 * STAYS)
 }
 
-/// Writes so many batches at most, until enough of them are seen.
+/// Writes at most `most` batches, until `enough` is true of their rates.
 fn onwards<T: Target>(
     probing: &mut Probing<'_, T>,
     next: &mut u64,
@@ -89,7 +89,7 @@ fn onwards<T: Target>(
 }
 
 fn say<T: Target>(probing: &mut Probing<'_, T>, cache: u64, (fast, after): (f64, f64)) {
-    // What went into the cache does not count.
+    // Writes to the SLC cache are free of the write budget.
     probing.cached = probing.cached.max(cache);
     probing.target.limit = probing.options.writes.0.saturating_add(probing.cached);
     let evidence = format!(
@@ -114,9 +114,9 @@ mod tests {
         let rates = |cache: usize, after: usize| [vec![900e6; cache], vec![200e6; after]].concat();
         assert_eq!(end(&rates(20, 2 * STAYS)), Some(20));
         assert_eq!(end(&rates(20, 2 * STAYS - 1)), None);
-        // Too early for a cache.
+        // Too early for an SLC cache.
         assert_eq!(end(&rates(9, 2 * STAYS)), None);
-        // A buffer before it.
+        // A write buffer before the cache.
         let buffer = [vec![3000e6; 6], rates(30, 2 * STAYS)].concat();
         assert_eq!(end(&buffer), Some(36));
     }

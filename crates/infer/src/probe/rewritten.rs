@@ -1,8 +1,9 @@
-//! Whether a unit is rewritten for pieces out of order: they are written one before the other, and compared with as many that
-//! follow each other. Each step back closes such a unit, and copies nearly all of it; a log takes some, and a map all of them.
+//! Whether an AU is rewritten for pieces out of order: pieces written in descending order are compared with pieces in ascending
+//! order. Each step back then closes the AU and copies nearly all of it; an AU with a log accepts some such pieces, an AU with a
+//! page map all.
 //!
-//! Pieces at random show the same where a unit has many of them. Of a few, some follow each other by chance, and what one more
-//! costs is little beside the piece.
+//! Random pieces show the same in an AU of many pieces. Of a few pieces, some follow each other by chance, and the cost of one is
+//! small compared with writing a piece.
 
 use super::Probing;
 use crate::quantile::median;
@@ -10,26 +11,26 @@ use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::Bytes;
 
-/// Pieces in either direction, and the least that a unit must hold.
+/// Pieces in each direction: as a rule, and at least.
 pub(super) const PIECES: (u64, u64) = (4, 3);
-/// Units that must say the same.
+/// Number of AUs that must agree.
 const TURNS: u64 = 2;
-/// Steps back take so many times as long at least.
+/// Least ratio of the times of a step back and a step forward.
 const TIMES: f64 = 2.0;
 
-/// Lengths and times of pieces in both directions.
+/// Times of pieces in both directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Directions {
     /// Length of a piece, bytes.
     pub(super) length: u64,
-    /// Usual time of a piece that follows the one before, s.
+    /// Median time of a piece that follows the previous one, s.
     pub(super) forward_s: f64,
-    /// The same of one that lies before it.
+    /// Median time of a piece that precedes the previous one, s.
     pub(super) back_s: f64,
 }
 
 impl Directions {
-    /// Whether a step back costs more than the piece, and this share of the time to write the unit.
+    /// Whether a step back takes at least `TIMES` as long as a step forward, and longer by a share of the time to write the AU.
     pub(super) fn rewrites(&self, unit: u64, share: f64) -> bool {
         let unit_s = self.forward_s * unit as f64 / self.length.max(1) as f64;
         let more_s = self.back_s - self.forward_s;
@@ -37,8 +38,8 @@ impl Directions {
     }
 }
 
-/// Writes pieces of a length in both directions, each in a unit of its own of those that begin at `first` and after it. `None`
-/// where a unit holds too few of them; fewer than [`TURNS`] results where one is enough to say `no`.
+/// Writes pieces in both directions, each time in another AU, from the AU at `first` on. Empty if an AU holds too few pieces;
+/// fewer than [`TURNS`] results if `no` is true of one.
 pub(super) fn directions<T: Target>(
     probing: &mut Probing<'_, T>,
     (unit, first): (u64, u64),
@@ -60,7 +61,7 @@ pub(super) fn directions<T: Target>(
                 took.map(|took| took.as_secs_f64())
             });
             let times = times.collect::<Result<Vec<f64>, ProbeError>>();
-            // The first one opens the unit.
+            // The first piece opens the AU.
             times.map(|times| median(&times[1..]))
         };
         let found = Directions {
@@ -76,7 +77,7 @@ pub(super) fn directions<T: Target>(
     Ok(seen)
 }
 
-/// Whether a unit is rewritten for each step back, which all of the results say; the one that says it least clearly.
+/// The least clear result, if all [`TURNS`] results are present; `None` otherwise.
 pub(super) fn least_clear(seen: &[Directions]) -> Option<Directions> {
     let all = seen.len() as u64 == TURNS;
     let by_time = |a: &&Directions, b: &&Directions| a.back_s.total_cmp(&b.back_s);
@@ -94,12 +95,12 @@ mod tests {
             forward_s: 0.05,
             back_s,
         };
-        // Eight pieces of 50 ms: closing the unit copies six of them, by a controller a few times as fast as the link.
+        // Eight pieces of 50 ms per AU: closing it copies six of them, by a controller a few times as fast as the link.
         assert!(of(0.15).rewrites(4 << 20, 0.05));
-        // A log or a map takes the piece, and another page with it at most.
+        // An AU with a log or a page map writes the piece, and at most one more page.
         assert!(!of(0.05).rewrites(4 << 20, 0.05));
         assert!(!of(0.09).rewrites(4 << 20, 0.05));
-        // Of a large unit it is too little for a copy.
+        // In a large AU, this is too little for a copy.
         assert!(!of(0.15).rewrites(128 << 20, 0.05));
     }
 

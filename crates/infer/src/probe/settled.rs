@@ -1,4 +1,4 @@
-//! Waits until a device that was written to has nothing to do: reads of the same places take the same time then.
+//! Waits until a device is idle after writes: then reads of the same places take the same time.
 
 use super::Probing;
 use crate::timed::ProbeError;
@@ -6,12 +6,13 @@ use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
 const BLOCK: u64 = 4096;
-/// Idle time in which a cache is folded, how often, and how far the times of reads may differ once it is, for nine of ten.
+/// Idle time per rest, during which a cache is folded; most rests; and largest relative difference of the times of nine in ten
+/// reads when the device is idle.
 const REST: Nanos = Nanos::from_secs(15);
 const RESTS: u32 = 6;
 const SAME: f64 = 0.1;
 
-/// Rests until reads of these places take the same time twice, at most until then.
+/// Rests until reads of `places` take the same time twice, at most until `until`.
 pub(super) fn settle<T: Target>(
     probing: &mut Probing<'_, T>,
     places: &[u64],
@@ -33,7 +34,7 @@ pub(super) fn settle<T: Target>(
     Ok(())
 }
 
-/// The number of places whose reads took the same time, but for steps of the clock.
+/// Number of places whose two reads took the same time, within `SAME` and a step of the clock.
 fn same(before: &[f64], after: &[f64], step: f64) -> usize {
     let pairs = before.iter().zip(after);
     let differs = |(b, a): &(&f64, &f64)| (*b - *a).abs() <= SAME * a.min(**b) + step;

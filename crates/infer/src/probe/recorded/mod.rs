@@ -1,9 +1,8 @@
-//! The same conclusions from a recorded output of flashbench, copied from a terminal: of `flashbench -a`,
-//! `flashbench --open-au` and `flashbench --find-fat`. Rates do not include the number of units and their order; the
-//! command lines above them do, and must be kept.
+//! Conclusions from a recorded output of `flashbench -a`, `flashbench --open-au` and `flashbench --find-fat`, copied from a
+//! terminal. The rates do not include the number of AUs and their order: the command lines above them must be kept.
 //!
-//! Nothing can be measured again here. What counts is what stands out of the scatter of the file's own trials and rows, and the
-//! confidences are those of recorded runs of real cards: how often several runs of one card say the same.
+//! Nothing can be measured again. Answers need effects above the scatter of the file's own trials and rows; the confidences are
+//! those of recorded runs of real cards: how often several runs of a card agree.
 
 mod transcript;
 
@@ -19,15 +18,15 @@ use crate::probe::question::Question;
 use std::collections::BTreeMap;
 use transcript::{OpenRate, Transcript, read};
 
-/// The smallest and the largest page that is looked for, and the largest unit, bytes.
+/// Smallest and largest page size, and largest AU size, bytes.
 const PAGES: (u64, u64) = (1 << 10, 128 << 10);
 const UNIT_MAX: u64 = 128 << 20;
-/// A unit shows this share of the largest step at least.
+/// Least rise at the AU, as a share of the largest rise.
 const FULL: f64 = 0.7;
-/// So many trials that agree are as much as a recorded table says.
+/// Number of agreeing trials that make the strongest evidence.
 const TRIALS: usize = 3;
 
-/// Reads what flashbench printed, and says what follows from it.
+/// Reads the output of flashbench and draws conclusions.
 ///
 /// # Errors
 /// [`RecordError`] if no line of flashbench is found, or with the line that cannot be read.
@@ -59,12 +58,12 @@ fn boundaries(all: &Transcript) -> [Finding; 2] {
     }
     let pages = splits(&all.align, PAGES);
     let most = pages.iter().map(Split::rise_us).fold(0.0, f64::max);
-    // Of pages of several program units, the largest that shows.
+    // The largest visible page, if it consists of several program units.
     let page = pages.into_iter().rfind(|s| s.rise_us() >= LARGER * most);
     let from = page.as_ref().map_or(PAGES.1, |p| PAGES.1.max(p.at)) + 1;
     let units = splits(&all.align, (from, UNIT_MAX));
     let most = units.iter().map(Split::rise_us).fold(0.0, f64::max);
-    // Multiples of a unit look like one; places of a row that lie on one by chance show a part of its step.
+    // Multiples of an AU look like AUs; places of a row that coincide with a boundary by chance show a part of the step.
     let unit = units.into_iter().find(|s| s.rise_us() >= FULL * most);
     let [of_page, of_unit] = questions;
     let powers = all.align.iter().all(|r| r.align.is_power_of_two());
@@ -76,7 +75,7 @@ fn boundaries(all: &Transcript) -> [Finding; 2] {
     [step(of_page, page, all), unit]
 }
 
-/// The answer that a step gives.
+/// The finding for a page or AU from its step.
 fn step(question: Question, found: Option<Split>, all: &Transcript) -> Finding {
     let trials = trials(&all.align);
     let counted = counted(trials as u64, "trial", "trials");
@@ -109,8 +108,8 @@ fn step(question: Question, found: Option<Split>, all: &Transcript) -> Finding {
     question.answer(value, size(split.at), strength, evidence)
 }
 
-/// Rates of the length that decides: the shortest of 64 KiB or more. It is the same for every card, so that no length is
-/// chosen by what it shows; longer pieces hide the cost of a merge.
+/// Rates of one piece length: the shortest of 64 KiB or more. The rule is the same for every card, so that no length is chosen by
+/// its result; longer pieces hide the cost of a merge.
 fn decisive(all: &Transcript, order: Order) -> Vec<OpenRate> {
     let rates = all.open.iter().filter(|r| r.order == order);
     let long = rates.clone().map(|r| r.length).filter(|l| *l >= SHORTEST);
@@ -121,7 +120,7 @@ fn decisive(all: &Transcript, order: Order) -> Vec<OpenRate> {
         .collect()
 }
 
-/// The middle of the rates of each number of units, with the lowest and the highest.
+/// Median, lowest and highest rate of each number of AUs, bytes per second.
 fn by_units(rates: &[OpenRate]) -> BTreeMap<u32, (f64, f64, f64)> {
     let mut all: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for rate in rates {
@@ -137,7 +136,7 @@ fn by_units(rates: &[OpenRate]) -> BTreeMap<u32, (f64, f64, f64)> {
         .collect()
 }
 
-/// The number of open units from the rates of one order.
+/// The finding for open AUs from the rates of one order.
 fn open(all: &Transcript, order: Order) -> Finding {
     let question = open_answers::question(order);
     let rates = decisive(all, order);
@@ -156,11 +155,11 @@ fn open(all: &Transcript, order: Order) -> Finding {
         return finding;
     };
     let cannot = |why: &str| question.unknown(format!("{}: {why}", finding.evidence));
-    // One measurement of each number: a step that is not clear may be chance.
+    // With a single measurement of each number, a weak step may be chance.
     if found.map(|f| f.knee.certainty()) == Some(Certainty::Weak) {
         return cannot("too small a step for one measurement");
     }
-    // The next number that was measured need not be one more.
+    // The next measured number may be larger by more than one.
     let next = of_each.range(units + 1..).next();
     let Some((next, after)) = next else {
         return finding;
@@ -182,15 +181,15 @@ fn open(all: &Transcript, order: Order) -> Finding {
     }
 }
 
-/// Rates at the length that decides.
+/// Median rates by number of AUs, in bytes per second, for the piece length of `decisive`.
 fn points(all: &Transcript, order: Order) -> Vec<(u32, f64)> {
     let rates = by_units(&decisive(all, order)).into_iter();
     rates.map(|(units, rates)| (units, rates.0)).collect()
 }
 
-/// A unit is treated otherwise if it differs in this share of the rows.
+/// Share of the rows in which an AU must differ to count as treated specially.
 const MOST: f64 = 0.75;
-/// Fewer units give no scatter.
+/// Smallest number of AUs for an estimate of the scatter.
 const LEAST: usize = 4;
 
 fn fat(trials: &[Vec<(u64, Vec<f64>)>]) -> Finding {
@@ -203,7 +202,7 @@ fn fat(trials: &[Vec<(u64, Vec<f64>)>]) -> Finding {
     if units < LEAST {
         return cannot("four units or more are needed for a comparison: `--fat-nr`");
     }
-    // Short pieces are gathered by some cards, wherever they go.
+    // Some cards buffer short pieces wherever they are written.
     let long = rows().any(|r| r.0 >= SHORTEST);
     let of_trial = |trial: &Vec<(u64, Vec<f64>)>| {
         let rows = trial.iter().filter(|r| !long || r.0 >= SHORTEST);
@@ -214,7 +213,7 @@ fn fat(trials: &[Vec<(u64, Vec<f64>)>]) -> Finding {
     let rows = rates.iter().map(Vec::len).sum::<usize>();
     let counted = counted(rows as u64, "row", "rows");
     let all = compare(&rates.concat(), MOST);
-    // What one trial shows alone is its scatter.
+    // A difference in only one of several trials is scatter.
     let in_each = |unit: usize| {
         let of_trial =
             |rates: &Vec<Vec<f64>>| compare(rates, MOST).different.iter().any(|d| d.0 == unit);
@@ -295,7 +294,7 @@ $ sudo ./flashbench -O --erasesize=$[4 * 1024 * 1024] \\
         let random = OPEN.replace("-O ", "-O --random ");
         let report = from_flashbench("a", &random).unwrap();
         assert_eq!(report.count(Question::OpenRandom), Some(2));
-        // Without the command nobody knows of how many units a rate is.
+        // Without a command line, the number of AUs of a rate is unknown.
         let error = from_flashbench("a", "4MiB 8.79M/s\n").unwrap_err();
         assert!(error.to_string().contains("a, line 1"), "{error}");
         assert!(error.to_string().contains("--open-au-nr"), "{error}");

@@ -1,12 +1,12 @@
-//! Reads the text that flashbench prints, as it is copied from a terminal: `align 4194304  pre 1.1ms  on 1.4ms  post 1.1ms  diff
-//! 300µs` of `-a`, `4MiB  8.79M/s` of `--open-au` below its command line, `4MiB  22.7M/s  19.1M/s …` of `--find-fat`; and
-//! tables of `-a` with commas, times in µs.
+//! Parses the output of flashbench as copied from a terminal: `align 4194304 pre 1.1ms on 1.4ms post 1.1ms diff 300µs` of `-a`,
+//! `4MiB 8.79M/s` of `--open-au` below its command line, and `4MiB 22.7M/s 19.1M/s …` of `--find-fat`; also tables of `-a` with
+//! commas and times in µs.
 
 use crate::flashbench::recorded::lines;
 use crate::flashbench::{AlignRow, Order, RecordError};
 use nandscope_units::{SizeBase, parse_size};
 
-/// A rate of `--open-au`.
+/// One rate of `--open-au`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OpenRate {
     pub(super) order: Order,
@@ -17,17 +17,17 @@ pub(super) struct OpenRate {
     pub(super) bytes_per_s: f64,
 }
 
-/// Everything that a file holds.
+/// All measurements in a file.
 #[derive(Default)]
 pub(super) struct Transcript {
     /// Rows of all trials of `-a`.
     pub(super) align: Vec<AlignRow>,
     pub(super) open: Vec<OpenRate>,
-    /// Trials of `--find-fat`: lengths, and a rate for each unit.
+    /// Trials of `--find-fat`: lengths, bytes, each with a rate per AU, bytes per second.
     pub(super) fat: Vec<Vec<(u64, Vec<f64>)>>,
 }
 
-/// Parameters of the last command line.
+/// Options of the last command line.
 #[derive(Clone, Copy, Default)]
 struct Said {
     units: Option<u32>,
@@ -50,7 +50,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Transcript, RecordError> {
     let mut said = Said::default();
     let mut carried = String::new();
     for (i, line) in text.lines().enumerate() {
-        // A command may go on in the next line.
+        // A command may continue on the next line.
         if let Some(head) = line.trim_end().strip_suffix('\\') {
             carried.push_str(head);
             carried.push(' ');
@@ -99,7 +99,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Transcript, RecordError> {
 }
 
 impl Transcript {
-    /// Adds a row of `--find-fat`. Lengths become shorter from row to row; one that does not begins another trial.
+    /// Adds a row of `--find-fat`. Lengths decrease within a trial; another length starts a new trial.
     fn add_fat(&mut self, length: u64, rates: Vec<f64>) {
         match self.fat.last_mut() {
             Some(trial) if trial.last().is_some_and(|row| length < row.0) => {
@@ -110,7 +110,7 @@ impl Transcript {
     }
 }
 
-/// Rows of a table with commas; times that are missing are NaN.
+/// Rows of a table with commas; missing times are NaN.
 fn table(name: &str, text: &str) -> Result<Vec<AlignRow>, RecordError> {
     let rows = lines(name, text)?.into_iter().map(|line| {
         let time = |column| line.optional(column).map(|t| t.unwrap_or(f64::NAN));
@@ -135,7 +135,7 @@ fn command(words: &[&str]) -> Said {
         at_random: words.iter().any(|w| *w == "--random" || *w == "-R"),
     };
     if words.iter().any(|w| open(&w)) {
-        // Without a number flashbench takes two.
+        // The default of flashbench is two AUs.
         said.units = Some(2);
     }
     for (i, word) in words.iter().enumerate() {
@@ -147,7 +147,7 @@ fn command(words: &[&str]) -> Said {
     said
 }
 
-/// A line of a size and rates; `None` where it is something else.
+/// Parses a line with a size and rates; `None` for other lines.
 fn rates(words: &[&str]) -> Option<(u64, Vec<f64>)> {
     let (first, rest) = words.split_first()?;
     if rest.is_empty() || !first.ends_with('B') {
@@ -158,7 +158,7 @@ fn rates(words: &[&str]) -> Option<(u64, Vec<f64>)> {
     Some((length.0, rates?))
 }
 
-/// A rate of flashbench: `8.79M/s`, `912K/s`, `1.2G/s`, `500B/s`.
+/// Parses a rate of flashbench, bytes per second: `8.79M/s`, `912K/s`, `1.2G/s`, `500B/s`.
 fn rate(text: &str) -> Option<f64> {
     let text = text.strip_suffix("/s")?;
     let at = text.find(|c: char| c.is_alphabetic())?;
@@ -178,7 +178,7 @@ fn row(words: &[&str]) -> Option<AlignRow> {
         let at = words.iter().position(|w| *w == name)?;
         Some(words.get(at + 1).and_then(|w| micros(w)))
     };
-    // A time that the edge of a screen cut off is missing with its name; the difference is the last column.
+    // A time cut off at the edge of a screen is missing together with its name; the difference is the last column.
     let time = |name: &str| after(name).unwrap_or(Some(f64::NAN));
     Some(AlignRow {
         align: words.get(1)?.parse().ok().filter(|a| *a > 0)?,
@@ -190,7 +190,7 @@ fn row(words: &[&str]) -> Option<AlignRow> {
     })
 }
 
-/// A time of flashbench: `-12ns`, `858µs`, `1.27ms`, `2s`.
+/// Parses a time of flashbench, µs: `-12ns`, `858µs`, `1.27ms`, `2s`.
 fn micros(text: &str) -> Option<f64> {
     let at = text.find(|c: char| c.is_alphabetic())?;
     let number: f64 = text[..at].parse().ok()?;
