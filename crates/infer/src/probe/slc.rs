@@ -1,6 +1,5 @@
-//! An SLC cache beyond its size: the rate of each plateau, what comes back when the device is left alone, and whether
-//! its size depends on how full the device is. Begins where writing in order ([`super::writes`]) found the end
-//! of a cache, and does nothing where it found none.
+//! Properties of an SLC cache other than its size: the rate of each plateau, how fast idle time empties it, and whether its size
+//! depends on the fullness of the device. Starts where sequential writes ([`super::writes`]) found the end of the cache.
 
 use super::confidence::Strength;
 use super::filled::Filled;
@@ -14,19 +13,19 @@ use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
-/// Idle time of the device.
+/// Idle time per rest.
 pub(super) const ALONE: Nanos = Nanos::from_secs(20);
-/// Batches below the bar that end a fill.
+/// Consecutive batches below the bar that end a fill.
 const LOW: usize = 3;
-/// Batches on either side of a change of level.
+/// Least number of batches before and after a change of level.
 const LASTING: usize = 6;
 /// Smallest ratio between the second plateau and a third region after the cache.
 const REGION: f64 = 1.3;
 /// Smallest fullness of the device for a smaller dynamic cache, percent.
 const FULLER: u64 = 60;
 
-/// Says what the plateaus are, and waits and writes for the rest. `next` is the first place that was not written. Returns
-/// whether idle time made writes far faster again, and reads no faster, as on a card with such a cache.
+/// States the plateaus, and tests the cache by rests and writes from `next` on, the first unwritten address. Returns whether idle
+/// time restored the write rate but did not make reads faster, as on a card with an SLC cache.
 pub(super) fn cache<T: Target>(
     probing: &mut Probing<'_, T>,
     filled: &Filled,
@@ -49,7 +48,7 @@ pub(super) fn cache<T: Target>(
     if rate.is_none() || probing.time_left() < Nanos(4 * ALONE.0) {
         return Ok(false);
     }
-    // Left alone, a device that throttled cools down as well, and then it reads faster, too.
+    // A throttling device cools down during a rest, and then reads are faster, too.
     probing.target.idle(ALONE)?;
     let cool = read_s(probing, filled)?;
     let falls = filled
@@ -58,28 +57,29 @@ pub(super) fn cache<T: Target>(
     Ok(falls && !throttled(warm, cool))
 }
 
-/// Whether reads took longer before a device was left alone. Those that wait for what is folded do, but not the quickest.
+/// Whether reads were slower before a rest than after it, as on a throttling device. `warm` and `cool` are times of quick reads,
+/// s, which do not wait for folding.
 pub(super) fn throttled(warm: f64, cool: f64) -> bool {
     warm >= THROTTLED * cool
 }
 
-/// Reads by which throttling is seen, and their length.
+/// Reads that show throttling, and their length, bytes.
 const READS: usize = 64;
 const READ: u64 = 64 << 10;
-/// A device that throttles takes so many times as long for a read at least.
+/// Least ratio of the read times of a hot and a cool device that throttles.
 const THROTTLED: f64 = 1.04;
-/// The rate of a card falls by this factor at least after an SLC cache: closing full units costs as much as writing them.
+/// Least ratio of the write rates before and after the end of an SLC cache on a card: closing full AUs alone can halve the rate.
 pub(super) const OF_CARD: f64 = 2.0;
 
-/// Share of the reads that are quicker.
+/// Quantile of the read times that counts as a quick read.
 const QUICK: f64 = 0.1;
 
-/// Time of a quick read of what was written, s.
+/// Time of a quick read in the written range, s.
 pub(super) fn read_s<T: Target>(
     probing: &mut Probing<'_, T>,
     filled: &Filled,
 ) -> Result<f64, ProbeError> {
-    // What is still in its buffer keeps the flash busy.
+    // Data left in the write buffer would keep the flash busy.
     probing.target.flush()?;
     let span = (filled.rates.len() as u64 * BATCH).min(probing.target.whole().0);
     let at = places(span, READ, READS, probing.options.seed ^ 0x51c);
@@ -128,7 +128,7 @@ fn plateaus<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) {
     probing.add(question.answer(Value::BytesPerS(fast), answer, Strength::Strong, evidence));
 }
 
-/// The point after the cache at which the level changes once more, and the levels before and after it.
+/// Batch after the cache at which the level changes once more, and the median rates before and after it, bytes per second.
 fn region(rates: &[f64]) -> Option<(usize, f64, f64)> {
     let splits = (LASTING..=rates.len().checked_sub(LASTING)?).map(|i| {
         let (before, after) = rates.split_at(i);
@@ -141,7 +141,7 @@ fn region(rates: &[f64]) -> Option<(usize, f64, f64)> {
         )
     });
     let (at, (second, third), _) = splits.min_by(|a, b| a.2.total_cmp(&b.2))?;
-    // The two levels must not overlap: fluctuating rates are not regions.
+    // The two levels must not overlap, as fluctuating rates are not levels.
     let (before, after) = rates.split_at(at);
     let apart = (second * third).sqrt();
     let off = if third < second {
@@ -153,11 +153,11 @@ fn region(rates: &[f64]) -> Option<(usize, f64, f64)> {
     (ratio >= REGION && off * 10 <= rates.len()).then_some((at, second, third))
 }
 
-/// Batches that may be slow before a cache is used again: a block that was opened after it is filled first.
+/// Most batches that may be slow before the cache is used again: an open block is filled first.
 pub(super) const PATIENCE: usize = 24;
 
-/// Writes on until the rate has been above the bar and is below it again, at most `most` bytes above it; what was
-/// written above it, and whether its end was seen.
+/// Writes until the rate was at or above the bar and is below it again, or `most` bytes were written at that rate. Returns these
+/// bytes, and whether the rate fell.
 pub(super) fn fill<T: Target>(
     probing: &mut Probing<'_, T>,
     next: &mut u64,
@@ -217,7 +217,7 @@ fn empties<T: Target>(
     Ok(Some(rate).filter(|_| fast >= 2 * BATCH))
 }
 
-/// A cache that is larger after a rest than it seemed at first was in use.
+/// Corrects the size of a cache that is larger after a rest: it was in use at first.
 fn larger<T: Target>(probing: &mut Probing<'_, T>, rested: u64) {
     let Some(finding) = probing.report.finding(Question::Slc).cloned() else {
         return;
@@ -237,7 +237,8 @@ fn larger<T: Target>(probing: &mut Probing<'_, T>, rested: u64) {
     );
 }
 
-/// Whether the cache is as large on a fuller device: it is filled, left alone until it must be empty, and filled again.
+/// Tests whether a fuller device has a smaller cache: fills the device and the cache, rests until the cache must be empty, and
+/// fills it again.
 fn kind<T: Target>(
     probing: &mut Probing<'_, T>,
     filled: &Filled,

@@ -1,44 +1,44 @@
-//! The distance of slow writes among writes in order, from their times alone. It measures nothing.
+//! Finds the distance of slow writes in a series of sequential writes, from their times alone. It measures nothing.
 
 use crate::quantile::{median, quantile};
 use std::collections::BTreeMap;
 
-/// Writes between two boundaries: of fewer, one may lie across two boundaries.
+/// Least distance of boundaries, in writes: otherwise one write may cross two boundaries.
 pub(super) const APART: u64 = 4;
-/// Boundaries that must be seen; up to `FEW` of them, none may be missing and nothing else may take longer.
+/// Least number of boundaries; with up to `FEW`, none may be missing and no other write may be slow.
 pub(super) const LEAST: usize = 3;
 pub(super) const FEW: usize = 6;
-/// A write takes longer if it does by this many times the scatter of the quick ones, by this share of their time, and by
-/// this time: erasing a block takes some milliseconds.
+/// A write is slow if it exceeds the quick ones by this many times their scatter, by `SHARE` of their time, and by `ERASE_S`,
+/// since erasing a block takes some milliseconds.
 const SCATTER: f64 = 8.0;
 const SHARE: f64 = 0.01;
 pub(super) const ERASE_S: f64 = 0.3e-3;
-/// One in so many of the slow writes is many; pauses of a host meet fewer.
+/// If one in this many slow writes is slower still, they are many; pauses of a host affect fewer.
 const MANY_OF: usize = 8;
-/// How often the bar is raised, twice as high each time.
+/// Number of times that the limit of slow writes is doubled.
 const RAISED: u32 = 10;
-/// The distance is a multiple of a power of two that is this many times the range in which it lies.
+/// The power of two that divides a distance must be at least this many times the uncertainty of the distance.
 const ROUND: u64 = 8;
 
-/// A distance in units of one write.
+/// Equidistant slow writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fit {
-    /// Bytes.
+    /// Distance, bytes.
     pub(super) unit: u64,
-    /// The place of the first slow write lies between these two, modulo the distance, bytes from the first write on.
+    /// Range of the first boundary, modulo the distance, bytes from the first write.
     pub(super) from: f64,
     pub(super) to: f64,
     pub(super) seen: usize,
     pub(super) extra_s: f64,
 }
 
-/// The distances at which long writes take longer: none of their pages is longer than they are, so that there is one level.
+/// The distance of slow long writes. No page is longer than a write, so that there is only one level.
 pub(super) fn only(times: &[f64], length: u64) -> Option<Fit> {
     let all: Vec<usize> = (0..times.len()).collect();
     let slow = slow(times, &all)?;
     let level = quantile(times, 0.25);
     let least = bar(times) - level;
-    // Some of what scatters lies above the bar as well; what opens a unit lies far above it.
+    // Some of the scatter also exceeds the limit; writes that open an AU exceed it by far.
     let bars = (0..RAISED).map(|power| level + least * f64::from(1 << power));
     bars.map_while(|bar| {
         let slow: Vec<usize> = slow.iter().copied().filter(|i| times[*i] > bar).collect();
@@ -48,13 +48,13 @@ pub(super) fn only(times: &[f64], length: u64) -> Option<Fit> {
     .map(|f| f.0)
 }
 
-/// Distances of slow writes, and of the slowest among them, and so on.
+/// The distance of slow writes, then that of the slowest among them, and so on.
 pub(super) fn levels(times: &[f64], length: u64) -> Vec<Fit> {
     let mut found: Vec<Fit> = Vec::new();
     let mut among: Vec<usize> = (0..times.len()).collect();
     while let Some(slow) = slow(times, &among) {
         let Some((next, matched)) = fit(&slow, times, length) else {
-            // Many of the slow writes are slower still, at distances that are not clear yet: these may be the units.
+            // If many of the slow writes are slower still, at a distance that is not clear yet, those may be the AUs.
             if slow.len() * MANY_OF >= among.len() {
                 found.pop();
             }
@@ -69,7 +69,7 @@ pub(super) fn levels(times: &[f64], length: u64) -> Vec<Fit> {
     found
 }
 
-/// Those of some writes that take longer than the quick half of them.
+/// Indices among `among` of writes slower than the quick half; `None` if there are too few or too many.
 fn slow(times: &[f64], among: &[usize]) -> Option<Vec<usize>> {
     let of: Vec<f64> = among.iter().map(|i| times[*i]).collect();
     if of.len() < 4 * LEAST {
@@ -92,8 +92,8 @@ pub(super) fn bar(times: &[f64]) -> f64 {
             .max(ERASE_S)
 }
 
-/// The distance of the slow writes, if nearly all lie at multiples of it from one of them on and hardly one is missing, and
-/// those that do.
+/// The distance of the slow writes and the matching writes, if nearly all slow writes are at multiples of it from one of them on,
+/// and hardly any multiple is missing.
 fn fit(slow: &[usize], times: &[f64], length: u64) -> Option<(Fit, Vec<usize>)> {
     let next = next_of_each(slow, times.len());
     let firsts = slow.iter().take(2);
@@ -101,7 +101,7 @@ fn fit(slow: &[usize], times: &[f64], length: u64) -> Option<(Fit, Vec<usize>)> 
     let mut best: Option<Vec<(usize, usize)>> = None;
     for first in firsts {
         for last in lasts().filter(|l| *l > first) {
-            // The shortest distance whose multiples are all slow.
+            // The largest count gives the shortest distance whose multiples are all slow.
             let counts = (2..=slow.len().min((last - first) / 2)).rev();
             let fits = counts.map(|count| multiples(slow, &next, (*first, *last), count));
             let found = fits.flatten().next();
@@ -124,7 +124,7 @@ fn fit(slow: &[usize], times: &[f64], length: u64) -> Option<(Fit, Vec<usize>)> 
     Some((fit, matched.into_iter().map(|m| m.1).collect()))
 }
 
-/// Of each write the next slow one, itself included; the number of writes where none follows.
+/// For each write, the index of the next slow one, including itself; the number of writes if there is none.
 fn next_of_each(slow: &[usize], writes: usize) -> Vec<usize> {
     let mut next = vec![writes; writes];
     let mut from = 0;
@@ -135,8 +135,8 @@ fn next_of_each(slow: &[usize], writes: usize) -> Vec<usize> {
     next
 }
 
-/// The slow writes at multiples of the distance that divides the range from the first to the last in `count`, with the number
-/// of the multiple; `None` unless they explain what is slow. `next` is that of each write.
+/// The slow writes at multiples of the distance from `first` to `last` divided by `count`, each with the number of the multiple;
+/// `None` unless they explain the slow writes. `next` is from `next_of_each`.
 fn multiples(
     slow: &[usize],
     next: &[usize],
@@ -145,14 +145,14 @@ fn multiples(
 ) -> Option<Vec<(usize, usize)>> {
     let writes = next.len();
     let distance = (last - first) as f64 / count as f64;
-    // What is near says nothing where the next multiple is near as well.
+    // Neighbouring writes count only if the distance is large, or each write would be near a multiple.
     let near = usize::from(distance >= 8.0);
     if near == 0 && distance.fract() > 1e-9 {
         return None;
     }
     let before = (first as f64 / distance).floor() as usize;
     let begin = first as f64 - before as f64 * distance;
-    // No more than these can be expected, so with more missing than a tenth of them it cannot fit in the end.
+    // Number of expected boundaries, at most; if more than a tenth of it is missing, the distance cannot fit.
     let most = ((writes as f64 - begin) / distance).ceil().max(0.0) as usize + 1;
     let missing_max = (most / 10).max(1);
     let (mut matched, mut expected) = (Vec::new(), 0);
@@ -179,7 +179,7 @@ fn multiples(
     fits.then_some(matched)
 }
 
-/// The range in which the distance lies, as each boundary lies somewhere in its write, bytes.
+/// Limits of the distance, bytes, as a boundary may be anywhere in its write.
 fn distances(matched: &[(usize, usize)], length: u64) -> Option<(f64, f64)> {
     let (mut low, mut high) = (0.0_f64, f64::INFINITY);
     for (n, (i, a)) in matched.iter().enumerate() {
@@ -192,7 +192,7 @@ fn distances(matched: &[(usize, usize)], length: u64) -> Option<(f64, f64)> {
     (low < high && high.is_finite()).then_some((low * length as f64, high * length as f64))
 }
 
-/// The multiple of the largest power of two between two numbers, if the range is narrow for it.
+/// The number between two limits that is divisible by the largest power of two, if the limits are close enough.
 fn roundest(low: f64, high: f64) -> Option<u64> {
     (9..40).rev().find_map(|power| {
         let step = 1_u64 << power;
@@ -202,7 +202,7 @@ fn roundest(low: f64, high: f64) -> Option<u64> {
     })
 }
 
-/// Between which places the first boundary lies, bytes from the first write on.
+/// Limits of the first boundary, bytes from the first write.
 fn first_of(matched: &[(usize, usize)], unit: u64, length: u64) -> Option<(f64, f64)> {
     let begins = matched
         .iter()
@@ -213,7 +213,7 @@ fn first_of(matched: &[(usize, usize)], unit: u64, length: u64) -> Option<(f64, 
     (from < to).then_some((from, to))
 }
 
-/// Times by the number of a bin.
+/// The times, grouped by `bin` of their index.
 pub(super) fn bins(times: &[f64], bin: impl Fn(usize) -> u64) -> BTreeMap<u64, Vec<f64>> {
     let mut bins: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for (i, time) in times.iter().enumerate() {
@@ -222,23 +222,23 @@ pub(super) fn bins(times: &[f64], bin: impl Fn(usize) -> u64) -> BTreeMap<u64, V
     bins
 }
 
-/// Whether a time lies above others by more than they scatter.
+/// Whether a time exceeds the others by more than their scatter.
 pub(super) fn stands_out(time: f64, others: &[f64]) -> bool {
     let most = others.iter().copied().fold(0.0, f64::max);
     time - most > bar(others) - quantile(others, 0.25)
 }
 
-/// Odd factors of distances that are tried through noise, and how often each place must have been written.
+/// Odd factors of distances that are tried if there is noise; and least number of writes per place.
 const FACTORS: [u64; 4] = [1, 3, 5, 7];
 const TURNS: usize = 5;
 
-/// The distance of which one place alone is slow nearly each time, through noise and pauses that hit any of them: the quick
-/// quarter of the times of each place counts.
+/// The distance at which a single place is slow nearly every time, despite noise and pauses at any place: the lower quartile of
+/// the times of each place counts.
 pub(super) fn folded(times: &[f64], length: u64) -> Option<Fit> {
     folded_in(times, length, TURNS)
 }
 
-/// The same of distances so large that each place was written a few times: all of them must be slow.
+/// Like `folded`, for large distances with few writes per place, which must all be slow.
 pub(super) fn folded_few(times: &[f64], length: u64) -> Option<Fit> {
     folded_in(times, length, LEAST)
 }
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn the_larger_distance_is_that_of_the_units() {
-        // Pages of 128 KiB are programmed when they are complete; a unit has four.
+        // Pages of 128 KiB are programmed when complete; an AU has four.
         let time = |i: usize| match i {
             i if i % 16 == 3 => 9e-3,
             i if i % 4 == 3 => 4e-3,
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(levels(&times, SHORT), []);
         let found = folded(&times, SHORT).unwrap();
         assert_eq!((found.unit, found.from), (4 << 20, f64::from(1 << 20)));
-        // Half of the times is not a unit of half the size, and the pauses alone are none.
+        // Neither half of the distance nor the pauses, at every 23rd write, are taken for an AU.
         let pauses: Vec<f64> = (0..4096).map(|i| pauses(i, 10e-3)).collect();
         assert_eq!(folded(&pauses, SHORT), None);
     }
@@ -350,7 +350,7 @@ mod tests {
         let times: Vec<f64> = (0..800).map(|i| pauses(i, plain[i])).collect();
         assert_eq!(folded(&times, LONG), None);
         assert_eq!(folded_few(&times, LONG).unwrap().unit, 128 << 20);
-        // Seen often, it need not be seen each time; three times as large it would be.
+        // With many boundaries, not all must be slow; otherwise the distance would be three times as large.
         let mut often = self::times(2543, LONG, 128 << 20, 0);
         (often[256], often[512]) = (10e-3, 10e-3);
         assert_eq!(folded_few(&often, LONG).unwrap().unit, 128 << 20);
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn a_part_of_an_au_whose_own_distance_is_unclear_is_no_unit() {
-        // Slow writes 43 apart, of which each third is slower still: 129 writes are no round distance to be sure of.
+        // Slow writes 43 apart, every third of which is slower still: a distance of 129 writes is not certain.
         let time = |i: usize| match i % 129 {
             85 => 500e-3,
             42 | 128 => 20e-3,

@@ -13,38 +13,39 @@ use nandscope_result::Curve;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
-/// Range for later reads: enough for seven places of boundaries of up to 64 MiB.
+/// Range of later reads, bytes: enough for boundaries of up to 64 MiB at seven places.
 pub(super) const SPAN: u64 = 512 << 20;
-/// Writing in order takes one part in so many of the time; where it is too slow to write the range for later reads, less.
+/// Divisor of the total time: limit of the sequential writes; `LEAST_TIME` if they are too slow to write the range for later
+/// reads.
 const TIME: u64 = 2;
 const LEAST_TIME: u64 = 4;
-/// Name of the curve of rates of writing in order.
+/// Name of the curve of sequential write rates.
 pub(super) const IN_ORDER: &str = "written in order";
-/// Length of one write.
+/// Length of one write, bytes.
 pub(super) const PIECE: u64 = 512 << 10;
-/// Pieces per rate.
+/// Writes per rate.
 pub(super) const TOGETHER: usize = 16;
 /// Bytes per rate.
 pub(super) const BATCH: u64 = PIECE * TOGETHER as u64;
-/// Writes under way at once.
+/// Queue depth.
 const DEPTH: u32 = 4;
-/// A plateau is over where the rate stays below this share of it.
+/// A plateau ends when the rate stays below this share of it.
 const OVER: f64 = 0.75;
-/// Number of consecutive rates that must be below.
+/// Consecutive rates that must be below.
 pub(super) const STAYS: usize = 6;
-/// One in so many of the rates after a plateau may be as high as it.
+/// After a plateau, at most one in this many rates may be as high again.
 const LASTS: usize = 10;
-/// A smaller plateau may be a write buffer, or what was erased before.
+/// Least size of an SLC cache, bytes; a smaller plateau may be a write buffer, or blocks erased before.
 pub(super) const SMALLEST: u64 = 128 << 20;
-/// A fall by less than this says nothing of a cache.
+/// Least ratio of the rates before and after the end of an SLC cache.
 pub(super) const FALL: f64 = 1.5;
-/// A cache holds so many batches at least; what is written faster than that is not a plateau.
+/// Least length of a plateau, in batches.
 const CACHE_MIN: usize = 8;
-/// Of what may be written to a large device this much is kept for what comes later, one part in so many of it at most.
+/// Write budget on a drive reserved for later steps, bytes; at most one `KEPT_PART`-th of the budget.
 const KEPT: u64 = 1_600_000_000;
 const KEPT_PART: u64 = 4;
 
-/// Writes the pieces of one batch; bytes per second.
+/// Writes one batch; returns the rate, bytes per second.
 pub(super) fn batch<T: Target>(
     probing: &mut Probing<'_, T>,
     begin: u64,
@@ -60,15 +61,15 @@ pub(super) fn batch<T: Target>(
     Ok(BATCH as f64 / spent.max(1e-9))
 }
 
-/// Writes the beginning of the device in order, and on from there as long as there may be a cache to be
-/// filled. What has been written is what later reads are made in; how much it is, and what it showed of a cache.
+/// Writes sequentially from the start of the device, further while there may be an SLC cache to fill. Returns the written size,
+/// the range of later reads, and the times.
 pub(super) fn in_order<T: Target>(
     probing: &mut Probing<'_, T>,
 ) -> Result<(Bytes, Filled), ProbeError> {
     let whole = probing.target.whole().0;
     let budget = probing.options.writes.0;
     let least = SPAN.min(whole).min(budget / 2) / PIECE * PIECE;
-    // A third of what may be written to a card, or half of it to a large one; the rest is for allocation units.
+    // On a card, a third of the write budget, or half of it on a large one; the rest is for allocation units.
     let share = |card: bool| match card {
         true if whole <= CARD_MAX => budget / 3,
         true => budget / 2,
@@ -76,7 +77,7 @@ pub(super) fn in_order<T: Target>(
     };
     let mut most = share(whole <= CARD_MAX).clamp(least, whole) / PIECE * PIECE;
     let mut looked = false;
-    // The rates after a cache are watched for as long.
+    // Number of rates that are observed after the end of a cache.
     let watched = usize::try_from(budget / 20 / BATCH).unwrap_or(usize::MAX);
     let watched = watched.max(2 * STAYS);
     let mut times: Vec<f64> = Vec::new();
@@ -137,7 +138,7 @@ pub(super) fn in_order<T: Target>(
         end,
         cache: size.unwrap_or(0),
     };
-    // What went into the cache does not count against the budget of a drive.
+    // On a drive, writes to the SLC cache are free of the write budget.
     if whole > CARD_MAX {
         probing.cached = filled.cache.min(done);
         probing.target.limit = budget.saturating_add(probing.cached);
@@ -145,15 +146,15 @@ pub(super) fn in_order<T: Target>(
     Ok((Bytes(done), filled))
 }
 
-/// Bytes per second: a device that writes more slowly has no cache worth the name, and its budget is needed elsewhere.
+/// Least rate of a device with an SLC cache, bytes per second; the budget of a slower one is needed elsewhere.
 pub(super) const SLOW: f64 = 60e6;
 
 fn slow(rates: &[f64], done: u64) -> bool {
     median(rates) < SLOW && done >= SPAN
 }
 
-/// The number of rates after which the first plateau is over for good; one that is too short for a cache is that of the
-/// buffer, and the next one counts.
+/// Number of batches in the first plateau, if it ended for good; a plateau too short for a cache is that of the write buffer, and
+/// the next one counts.
 pub(super) fn cache_end(rates: &[f64]) -> Option<usize> {
     let end = plateau_end(rates)?;
     match plateau_end(&rates[end..]) {
@@ -168,7 +169,7 @@ fn plateau_end(rates: &[f64]) -> Option<usize> {
         let before = median(&rates[..*i]);
         after.len() == STAYS && after.iter().all(|r| *r < OVER * before)
     })?;
-    // For good: nearly none of the later rates is as high again. Garbage collection makes rates fluctuate.
+    // The plateau ended for good if hardly any later rate is as high. Garbage collection makes rates fluctuate.
     let before = median(&rates[..end]);
     let after = &rates[end..];
     let quick = after.iter().filter(|r| **r >= OVER * before).count();
@@ -209,7 +210,8 @@ fn cache<T: Target>(probing: &mut Probing<'_, T>, rates: &[f64], times: &[f64]) 
     Some(bytes)
 }
 
-/// The place at which two straight lines through the curve of bytes over time meet best, near a piece.
+/// Bytes at which two straight lines through the curve of bytes over time fit best, searched within three batches of `near`, a
+/// number of pieces.
 fn knee(times: &[f64], near: usize, fast: f64, slow: f64) -> u64 {
     let from = near.saturating_sub(3 * TOGETHER).max(1);
     let to = (near + 3 * TOGETHER).min(times.len().saturating_sub(1));
@@ -225,7 +227,7 @@ fn knee(times: &[f64], near: usize, fast: f64, slow: f64) -> u64 {
     best.unwrap_or(near) as u64 * PIECE
 }
 
-/// Unusually long pauses between completions, and the time between them.
+/// Finds unusually long gaps between completions, and the time between them.
 fn stalls<T: Target>(probing: &mut Probing<'_, T>, times: &[f64]) {
     let gaps: Vec<f64> = times.windows(2).map(|w| w[1] - w[0]).collect();
     let usual = median(&gaps);
