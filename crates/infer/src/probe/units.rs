@@ -1,4 +1,4 @@
-//! Allocation units that can be written in turn, the first ones among them.
+//! Number of open allocation units, and the FAT area.
 
 mod places;
 
@@ -16,23 +16,23 @@ use nandscope_result::Curve;
 use nandscope_units::{Bytes, Nanos};
 use places::{BUDGET, SPECIAL, UNIT_DEFAULT, beginning_low, piece, plan, step_back};
 
-/// Units by which those lie further up that are written in short pieces.
+/// Offset of measurements with short pieces, in AUs.
 const SHORT_SHIFT: u64 = 9;
-/// Bytes that one stream writes for one rate at most.
+/// Most bytes per stream for one rate.
 const ENOUGH: u64 = 24 << 20;
-/// Units by which the second look at one of them lies further up.
+/// Offset of the second test of a single AU, in AUs.
 const ELSEWHERE: u64 = 3;
-/// The same of those that are written backwards.
+/// Offset of the AUs that are written backwards, in AUs.
 const BACKWARDS: u64 = 4;
-/// Share of the time that is left at least where units are counted, and where their number is likely.
+/// Remaining time that counting AUs requires, as a share of the total time; and that required if their number is likely.
 const LEAST: f64 = 0.1;
 const LIKELY_LEAST: f64 = 0.05;
-/// The same where the first ones are looked at.
+/// Remaining time that the search for the FAT area requires, as a share of the total time.
 const FIRST_LEAST: f64 = 0.05;
-/// Share of the time that is left at least where all rates are measured again.
+/// Remaining time that repeating all rates requires, as a share of the total time.
 const AGAIN: f64 = 0.3;
 
-/// Finds the number of open units in both orders, and how the first ones are treated.
+/// Finds the number of open AUs in both orders, and the FAT area.
 pub(super) fn open<T: Target>(
     probing: &mut Probing<'_, T>,
     layout: Layout,
@@ -54,7 +54,7 @@ pub(super) fn open<T: Target>(
         rewritten: false,
         collapses: Vec::new(),
     };
-    // One unit alone says whether it is rewritten, whatever several of them take.
+    // A single AU shows whether it is rewritten for pieces out of order.
     counting.rewritten(probing)?;
     for order in [Order::Linear, Order::Random] {
         counting.count(probing, order)?;
@@ -66,21 +66,21 @@ pub(super) fn open<T: Target>(
     counting.first_units(probing)
 }
 
-/// Counts open units, and keeps what is known of them so far.
+/// State of counting the open AUs.
 struct Counting {
     layout: Layout,
-    /// The page that reads see, bytes.
+    /// Page size as seen by reads, bytes.
     page: Option<u64>,
-    /// The rate of one unit in order, bytes per second.
+    /// Rate of one AU in sequential order, bytes per second.
     in_order: Option<f64>,
-    /// One unit written at random.
+    /// Rate of one AU in random order.
     random: Option<Rate>,
-    /// Open units in order, where that is certain, and where rates fall otherwise.
+    /// Fall of the sequential rates if the number of open AUs is certain; and the fall in any case.
     linear: Option<OpenUnits>,
     fall: Option<OpenUnits>,
-    /// A unit is rewritten for each piece out of order.
+    /// Whether an AU is rewritten for every piece out of order.
     rewritten: bool,
-    /// Whether writing to ever more units became slow, in each order.
+    /// For each order, whether writing more and more AUs became slow.
     collapses: Vec<bool>,
 }
 
@@ -90,7 +90,7 @@ impl Counting {
         plan(probing, unit.unwrap_or(UNIT_DEFAULT), unit.is_some(), order)
     }
 
-    /// Why units are not counted in an order; `None` where they are.
+    /// Why AUs cannot be counted in this order; `None` if they can.
     fn hindered<T: Target>(&self, probing: &Probing<'_, T>, order: Order) -> Option<&'static str> {
         let fit = self
             .plan(probing, order)
@@ -104,7 +104,7 @@ impl Counting {
         }
     }
 
-    /// The rate of one unit in an order, so many units further up.
+    /// Measures the rate of one AU in this order, `shift` AUs further up.
     fn one<T: Target>(
         &self,
         probing: &mut Probing<'_, T>,
@@ -116,7 +116,7 @@ impl Counting {
         probing.timed(|p| plan.shifted(p, 1, length, shift))
     }
 
-    /// Looks whether one unit is rewritten for each piece that is written out of order, and says so.
+    /// Tests whether an AU is rewritten for every piece out of order, and adds the finding if it is.
     fn rewritten<T: Target>(&mut self, probing: &mut Probing<'_, T>) -> Result<(), ProbeError> {
         if self.layout.unit.is_none() || self.hindered(probing, Order::Random).is_some() {
             return Ok(());
@@ -132,13 +132,13 @@ impl Counting {
         Ok(())
     }
 
-    /// The same from longer pieces that are written one before the other: no page of them is written in part.
+    /// Tests the same with longer pieces in descending order, which contain no partial pages.
     fn backwards<T: Target>(&mut self, probing: &mut Probing<'_, T>) -> Result<(), ProbeError> {
         let Some(unit) = self.layout.unit else {
             return Ok(());
         };
         let length = step_back(unit, self.page);
-        // After the units that may be treated otherwise, however few fit the device.
+        // Above special first AUs, even if few AUs fit there.
         let first = OpenAu {
             care: Care {
                 from: SPECIAL * unit,
@@ -167,7 +167,7 @@ impl Counting {
     fn none<T: Target>(&mut self, probing: &mut Probing<'_, T>, rate: &Rate) {
         self.rewritten = true;
         let unit = self.layout.unit;
-        // Of few pieces to a unit, one in a few opens the next one.
+        // With few pieces per AU, many of the pieces open the next AU.
         let few = unit.is_some_and(|unit| unit < SMALL_PIECES * rate.length);
         probing.report.curves.extend(curve(Order::Random, &[*rate]));
         probing.add(open_answers::none(
@@ -177,7 +177,8 @@ impl Counting {
         ));
     }
 
-    /// Says that no unit can be written at random, if one is rewritten for each piece, twice: a pause makes one of them slow.
+    /// Adds the finding that no AU stays open in random order, if two AUs are rewritten for every piece: a pause may make one of
+    /// them slow.
     fn none_at_random<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
@@ -191,7 +192,7 @@ impl Counting {
         Ok(())
     }
 
-    /// Counts the open units in an order, and says how many they are.
+    /// Counts the open AUs in this order, and adds the finding.
     fn count<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
@@ -203,7 +204,7 @@ impl Counting {
         }
         let question = open_answers::question(order);
         let likely = self.likely(order);
-        // Where the number is likely, few rates bear it out.
+        // Few rates confirm a likely number.
         let least = if likely.is_some() {
             LIKELY_LEAST
         } else {
@@ -222,7 +223,7 @@ impl Counting {
         if order == Order::Random {
             self.none_at_random(probing, &one)?;
             if self.rewritten {
-                // With more of them it will not be any faster.
+                // More interleaved AUs are not faster.
                 self.collapses.push(true);
                 return Ok(());
             }
@@ -243,7 +244,7 @@ impl Counting {
         if order == Order::Linear {
             self.fall = measured.found;
             self.linear = measured.found.filter(|_| finding.value.is_some());
-            // What was left open before may have made one of them slow.
+            // Older open AUs may have made the first rate low.
             let rates = measured.rates.iter().filter(|r| r.length == one.length);
             let best = rates.map(|r| r.bytes_per_s).fold(one.bytes_per_s, f64::max);
             self.in_order = Some(best);
@@ -255,7 +256,7 @@ impl Counting {
         Ok(())
     }
 
-    /// The rates by number of units, the plan by which they were measured, and the length of the pieces.
+    /// Rates by number of AUs, the plan of the measurement, and the length of the pieces, bytes.
     fn measured<T: Target>(
         &self,
         probing: &mut Probing<'_, T>,
@@ -264,7 +265,7 @@ impl Counting {
     ) -> Result<(Measured, OpenAu, u64), ProbeError> {
         let seen = self.layout.unit;
         let (mut plan, low) = self.plan(probing, order);
-        // Fast streams need no more time than some writes take.
+        // Fast streams need less time than `BUDGET`.
         let enough = Nanos::from_secs_f64(ENOUGH as f64 / one.bytes_per_s.max(1.0));
         plan.budget = Some(BUDGET.min(enough));
         let length = one.length;
@@ -276,7 +277,7 @@ impl Counting {
         if let (Some(fit), Some(found)) = (low, measured.found)
             && matches!(found.knee, Knee::AtLeast(n) if n >= fit)
         {
-            // More of them fit if the first ones count, which may be treated otherwise.
+            // More AUs fit if the possibly special first ones are included.
             plan = OpenAu {
                 budget: plan.budget,
                 ..beginning_low(probing, plan.unit, seen.is_some(), order)
@@ -294,7 +295,7 @@ impl Counting {
         Ok((measured, plan, length))
     }
 
-    /// A card keeps as many units open in a random order as in order, unless these are rewritten.
+    /// The likely number: a card keeps as many AUs open in random order as in sequential order, unless it rewrites them.
     fn likely(&self, order: Order) -> Option<u32> {
         match self.linear?.knee {
             Knee::At { units, .. } if order == Order::Random => Some(units),
@@ -302,7 +303,7 @@ impl Counting {
         }
     }
 
-    /// How the first units are treated.
+    /// Searches the FAT area.
     fn first_units<T: Target>(&self, probing: &mut Probing<'_, T>) -> Result<(), ProbeError> {
         let why = match self.layout.unit {
             _ if probing.time_left() < share(probing, FIRST_LEAST) => SPENT,
@@ -320,7 +321,7 @@ impl Counting {
     }
 }
 
-/// What short pieces cost where long ones were counted, to compare patterns of all devices.
+/// If AUs were counted with long pieces, measures the cost of short ones too, to compare patterns of all devices.
 fn short_rate<T: Target>(
     probing: &mut Probing<'_, T>,
     plan: &OpenAu,
@@ -340,7 +341,7 @@ fn short_rate<T: Target>(
     Ok(())
 }
 
-/// Adds an answer before that of a later question, where one was found first.
+/// Adds a finding, before that for random order if the latter was found first.
 fn add<T: Target>(probing: &mut Probing<'_, T>, finding: Finding) {
     let findings = &mut probing.report.findings;
     let later = findings
@@ -355,7 +356,7 @@ const REWRITES: &str =
 pub(super) const UNPLACED: &str = "it is not known where the first unit begins";
 const SMALL: &str = "the target is too small for units that lie far apart";
 
-/// A share of all the time there is.
+/// A share of the total time.
 fn share<T: Target>(probing: &Probing<'_, T>, share: f64) -> Nanos {
     Nanos((probing.options.time.0 as f64 * share) as u64)
 }
@@ -365,17 +366,17 @@ fn curve(order: Order, rates: &[Rate]) -> Option<Curve> {
     curve_of(order, &points)
 }
 
-/// A piece at a random place costs this share of the time to write the whole unit in order more at least, where the unit is
-/// rewritten for it: on average a third of its pages are copied, by a controller that may be some times as fast as the link.
+/// Least cost of a random piece in an AU that is rewritten for it, as a share of the time to write the whole AU: on average a
+/// third of its pages are copied, by a controller that may be a few times as fast as the link.
 const REWRITTEN: f64 = 0.05;
 
-/// A unit of fewer pieces is full so soon that opening the next one costs as much as rewriting it.
+/// In an AU of fewer pieces, opening the next one costs as much as rewriting.
 const SMALL_PIECES: u64 = 8;
 
-/// Long pieces of a unit that is not rewritten are written in any order at this share of the rate in order at least.
+/// Least rate of long random pieces in an AU that is not rewritten, as a share of the sequential rate.
 const AS_QUICK: f64 = 0.8;
 
-/// Whether the rate of one unit written at random shows that it is rewritten for every piece, `rate` being that in order.
+/// Whether the random rate of one AU shows that it is rewritten for every piece; `rate` is the sequential rate, bytes per second.
 fn rewrites(one: &Rate, rate: f64, unit: Option<u64>) -> bool {
     let more_s = one.length as f64 / one.bytes_per_s.max(1e-9) - one.length as f64 / rate.max(1e-9);
     let unit_s = unit.unwrap_or(0) as f64 / rate.max(1e-9);
@@ -394,13 +395,13 @@ mod tests {
             bytes_per_s,
             whole: false,
         };
-        // 6.6 ms for a piece in order, and 0.42 s for a unit of 4 MiB.
+        // A sequential piece takes 6.6 ms, an AU of 4 MiB 0.42 s.
         let rate = 10e6;
         let more = |more_s: f64| of(65536.0 / (65536.0 / rate + more_s));
         assert!(rewrites(&more(0.03), rate, Some(4 << 20)));
-        // A page and the state of a unit, but no copy.
+        // Cost of a page and the state of an AU, without a copy.
         assert!(!rewrites(&more(0.01), rate, Some(4 << 20)));
-        // Less than half of the rate, where the unit is not known.
+        // Less than half of the rate, with an unknown AU.
         assert!(rewrites(&of(4e6), rate, None) && !rewrites(&of(6e6), rate, None));
     }
 }

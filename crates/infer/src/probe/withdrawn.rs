@@ -1,11 +1,11 @@
-//! Takes back what reads say where the writes that follow do not bear it out. It measures nothing.
+//! Withdraws answers from reads that later writes do not confirm. It measures nothing.
 
 use super::Report;
 use super::layout::{Layout, MAPPED};
 use super::question::Question;
 
-/// Withdraws what rests on an allocation unit if writes show none: in either order, writing to ever more of them never
-/// became slow. Boundaries that only reads see are those of map pages or stripes as well.
+/// Withdraws answers about the AU if writes show none: in both orders, more and more interleaved AUs never became slow.
+/// Boundaries seen by reads only may be those of map pages or stripes.
 pub(super) fn not_borne_out(report: &mut Report, layout: Layout) {
     let questions: &[Question] = match layout.stacked {
         true => &[Question::Unit, Question::Offset, Question::Page],
@@ -18,8 +18,7 @@ pub(super) fn not_borne_out(report: &mut Report, layout: Layout) {
     );
 }
 
-/// Withdraws the SLC cache of a device that does one read after another, if idle time did not empty it, or the
-/// device throttles.
+/// Withdraws the SLC cache of a device without parallel reads, if idle time did not empty the cache, or the device throttles.
 pub(super) fn no_cache(report: &mut Report) {
     withdraw(
         report,
@@ -28,7 +27,7 @@ pub(super) fn no_cache(report: &mut Report) {
     );
 }
 
-/// Withdraws a page as small as what drives map, unless the writes show that there are allocation units.
+/// Withdraws a page that may be the mapping unit of a drive, unless writes show allocation units.
 pub(super) fn may_be_mapped(report: &mut Report) {
     let units = [Question::OpenLinear, Question::OpenRandom];
     let shown = units.iter().any(|q| report.count(*q).is_some());

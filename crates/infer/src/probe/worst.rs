@@ -1,4 +1,4 @@
-//! The pattern to avoid, from the rates of all patterns that were written. It measures nothing.
+//! The slowest access pattern among all rates measured. It measures nothing.
 
 use super::confidence::Strength;
 use super::finding::Value;
@@ -9,8 +9,7 @@ use super::{Probing, Report};
 use crate::flashbench::Order;
 use nandscope_measure::target::Target;
 
-/// The slowest of the patterns that were written, and by how much. A single slow rate is a stall, and no pattern: its
-/// neighbours must be slow as well.
+/// Adds the slowest measured pattern and its factor. A single slow rate is a stall: the neighbouring rates must be slow as well.
 pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
     let rates = probing
         .report
@@ -57,8 +56,8 @@ pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
     probing.add(finding);
 }
 
-/// Writes in order that become slow without a single pause are no stall, but an answer of "none" beside them would contradict
-/// them, unless an SLC cache explains them.
+/// Sequential writes that become slow gradually have no stalls, but a plain answer of "none" would contradict the slowest
+/// pattern, unless an SLC cache explains it.
 fn slow_without_a_pause(report: &mut Report, factor: f64) {
     if report.bytes(Question::Slc).is_some() {
         return;
@@ -73,7 +72,7 @@ fn slow_without_a_pause(report: &mut Report, factor: f64) {
     }
 }
 
-/// A pattern that is this many times slower at least is to be avoided.
+/// Least factor of a pattern that should be avoided.
 const AVOIDED: f64 = 1.5;
 
 fn answer(what: &str, factor: f64) -> String {
@@ -84,7 +83,7 @@ fn answer(what: &str, factor: f64) -> String {
     }
 }
 
-/// An order in which the fall of the rate is not known: it may be the slowest.
+/// An order whose fall of the rate is unknown, and which may be the slowest; `None` if both are known.
 fn not_told(report: &Report) -> Option<Order> {
     let told = |order: &Order| report.count(question(*order)).is_some();
     [Order::Linear, Order::Random]
@@ -92,10 +91,10 @@ fn not_told(report: &Report) -> Option<Order> {
         .find(|order| !told(order))
 }
 
-/// Rates in a row that are slow together where writing in order is.
+/// Consecutive rates that must be slow in sequential writes.
 const LASTING: usize = 6;
 
-/// How many rates in a row must be slow. One is enough of interleaved AUs whose fall was measured again and again.
+/// Consecutive rates that must be slow in a curve. One is enough for interleaved AUs whose fall was measured repeatedly.
 fn lasting(report: &Report, curve: &str) -> usize {
     let of = |order: Order| curve_name(order) == curve && report.count(question(order)).is_some();
     match curve {

@@ -1,4 +1,4 @@
-//! Where units are written in turn to count those that stay open, and in pieces of which length. It measures nothing.
+//! Addresses and piece lengths of the interleaved AUs. It measures nothing.
 
 use crate::flashbench::{Care, OpenAu, Order, SHORTEST};
 use crate::probe::layout::PAGE_MAX;
@@ -7,25 +7,25 @@ use crate::probe::{Probing, rewritten};
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
 
-/// A unit of so many of the largest pages is large enough that closing one still shows with pieces as long as they are.
+/// AU size in largest pages from which the cost of closing an AU shows even with pieces as long as the largest page.
 const LARGEST_PAGES: u64 = 32;
-/// Distance of places if the unit is not known: a common multiple of most units, so that no two places share one, and
-/// each begins one.
+/// Distance of interleaved AUs if the AU size is unknown, bytes: a common multiple of most sizes, so that no two places share an
+/// AU, and each begins one.
 pub(super) const UNIT_DEFAULT: u64 = 48 << 20;
-/// An area of file allocation tables that begins in one of the first sixteen units ends before this one.
+/// Number of the first AU that is certainly not in a FAT area, which begins in one of the first 16 AUs.
 pub(super) const SPECIAL: u64 = 20;
-/// So few of them may not show how many stay open.
+/// Fewer interleaved AUs may not show how many stay open.
 const FIT_LEAST: u32 = 4;
-/// Pieces of so many numbers of pages are tried: one of them fills a unit without a rest.
+/// Number of piece lengths that are tried, in pages: one of them divides the AU.
 const PIECE_PAGES: u64 = 16;
-/// Time for one rate.
+/// Time per rate.
 pub(super) const BUDGET: Nanos = Nanos::from_secs(4);
-/// Bytes written from the beginning of a unit of unknown size: no unit is smaller.
+/// Bytes written from the start of an AU of unknown size: no AU is smaller.
 const EXTENT: u64 = 1 << 20;
-/// Rounds in which what the measurement before left is closed.
+/// Warm-up rounds that close AUs of the previous measurement.
 const WARM: u32 = 3;
 
-/// Where units are written in turn; and how many fit there, if more would fit from the beginning of the target on.
+/// Plan for interleaved AUs; and the number that fits, if more would fit from the start of the target on.
 pub(super) fn plan<T: Target>(
     probing: &Probing<'_, T>,
     unit: u64,
@@ -33,7 +33,7 @@ pub(super) fn plan<T: Target>(
     order: Order,
 ) -> (OpenAu, Option<u32>) {
     let low = beginning_low(probing, unit, known, order);
-    // After everything that may be treated differently: where the size of the units is not known, a quarter up.
+    // Above all AUs that may be special; with an unknown AU size, from a quarter of the target on.
     let from = match known {
         true => SPECIAL * unit,
         false => probing.target.whole().0 / 4,
@@ -71,7 +71,7 @@ pub(super) fn beginning_low<T: Target>(
     }
 }
 
-/// Length of the pieces: whole pages, since part of one is written with what the page had before, whatever stays open.
+/// Length of the pieces, bytes: whole pages, as a partial page is written together with the rest of the page.
 pub(super) fn piece(plan: &OpenAu, page: Option<u64>, seen: Option<u64>) -> u64 {
     let least = match page {
         Some(page) => page.max(SHORTEST),
@@ -90,8 +90,8 @@ pub(super) fn piece(plan: &OpenAu, page: Option<u64>, seen: Option<u64>) -> u64 
     whole.next().or(halves).unwrap_or(plan.unit)
 }
 
-/// Length of pieces that are written backwards: whole pages, of which none is longer than [`PAGE_MAX`], where a unit holds
-/// enough of them; else as many pages as fit.
+/// Length of the pieces that are written backwards, bytes: whole pages of at least [`PAGE_MAX`] in total if an AU holds enough of
+/// them; otherwise as many pages as fit.
 pub(super) fn step_back(unit: u64, page: Option<u64>) -> Option<u64> {
     let long = PAGE_MAX.next_multiple_of(page.unwrap_or(PAGE_MAX));
     let part = unit / rewritten::PIECES.0;
