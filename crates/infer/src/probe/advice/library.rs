@@ -1,10 +1,10 @@
-//! What `nandscope fs` measured on the simulated cards of the library: the seconds of five file systems.
+//! Times of file systems measured with `nandscope fs` on the simulated cards of the library.
 
 use super::Purpose;
 use super::ranking::{Ranking, Row};
 use crate::probe::size;
 
-/// The measured seconds; tests compare them with docs/filesystems.md, and measure again.
+/// Measured times, s; tests compare them with docs/filesystems.md, and measure again.
 const TABLE: &str = include_str!("file_systems.txt");
 /// The file systems in the order of the columns.
 const NAMES: [&str; 5] = ["ext4", "F2FS", "NILFS2", "FAT32", "exFAT"];
@@ -39,8 +39,8 @@ fn cell(line: &str) -> Option<Cell<'_>> {
     })
 }
 
-/// The file systems as they were measured on `target` (`sim:NAME`), or on the card whose allocation unit and number of open AUs
-/// are nearest to `structure`; `None` if `target` was not measured and its structure is not known.
+/// Ranks the file systems by the times on `target` (`sim:NAME`), or on the card with the AU size and number of open AUs nearest
+/// to `structure`; `None` if `target` was not measured and its structure is not known.
 pub(super) fn ranking(
     purpose: Purpose,
     target: &str,
@@ -71,15 +71,15 @@ pub(super) fn ranking(
     Ranking::new(source, of_card.map(row).collect())
 }
 
-/// How far a card is from a structure, in octaves.
+/// Distance between a card and a structure, in octaves.
 fn distance(c: &Cell<'_>, unit: u64, open: u32) -> f64 {
     let octaves = |a: f64, b: f64| libm::log2(a / b).abs();
-    // Too few open AUs cost more than an AU of another size.
+    // Too few open AUs cost more than a different AU size.
     2.0 * octaves(f64::from(open.max(1)), f64::from(c.open))
         + octaves(unit.max(1) as f64, c.unit as f64)
 }
 
-/// How much the measurements of another card say.
+/// Describes how the measured card compares with the probed one.
 fn estimate(nearest: &Cell<'_>, is_equal: bool) -> String {
     let alike = match is_equal {
         true => "has as many open AUs of that size".to_string(),
@@ -105,7 +105,7 @@ mod tests {
         for purpose in Purpose::ALL {
             for workload in purpose.workloads() {
                 let of_it = cells.iter().filter(|c| c.workload == *workload).count();
-                // All cards or none: the nearest one must not depend on the workload.
+                // A workload has all cards or none: the nearest card must not depend on the workload.
                 assert!(
                     of_it == 9 || (of_it == 0 && purpose != Purpose::Rootfs),
                     "{workload}"
@@ -159,7 +159,7 @@ mod tests {
         let of = |target: &str, unit: u64, open: u32| {
             ranking(Purpose::Rootfs, target, Some((unit, open))).unwrap()
         };
-        // The card itself, whatever a probe found.
+        // The card itself counts, whatever the probe found.
         let own = of("sim:kingston-8gb", 1 << 20, 1);
         let evidence = own.evidence();
         assert!(evidence.starts_with("measured on this card"), "{evidence}");
@@ -173,7 +173,7 @@ mod tests {
         let near = of("sim:unknown", 3 << 20, 3).evidence();
         assert!(near.contains("the nearest measured card"), "{near}");
         assert_eq!(ranking(Purpose::Rootfs, "/dev/sdb", None), None);
-        // Whatever is asked, there is an answer.
+        // Any structure has an answer.
         of("", 0, 0);
         of("", u64::MAX, u32::MAX);
     }

@@ -1,12 +1,12 @@
-//! The commands that make each file system, with options that follow from page and allocation unit.
+//! Commands that make each file system, with options that follow from the page and AU sizes.
 
 use super::{Advice, first};
 use crate::probe::size;
 use num_integer::gcd;
 
-/// A segment of F2FS.
+/// Size of an F2FS segment, bytes.
 const SEGMENT: u64 = 2 << 20;
-/// Blocks of ext4 and NILFS2.
+/// Block size of ext4 and NILFS2, bytes.
 const BLOCK: u64 = 4096;
 
 /// mkfs command of the file system `name`, with its reason; `None` for unknown names.
@@ -33,7 +33,7 @@ pub(super) fn maker(
     })
 }
 
-/// A file system without options that depend on the card.
+/// Advice for a file system without options that depend on the card.
 fn plain(about: &'static str, command: &str, device: &str, reason: &str) -> Advice {
     Advice {
         about,
@@ -75,7 +75,7 @@ fn ext4(device: &str, unit: Option<u64>, page: Option<u64>) -> Advice {
 }
 
 fn f2fs(device: &str, unit: Option<u64>) -> Advice {
-    // Sections begin at multiples of their size, so that it must be a multiple of the unit.
+    // A section begins at a multiple of its size, so its size must be a multiple of the AU.
     let segments = unit.map(|u| u / gcd(u, SEGMENT));
     let option = segments
         .filter(|s| *s > 1)
@@ -112,8 +112,8 @@ fn nilfs2(device: &str, unit: Option<u64>) -> Advice {
 }
 
 fn exfat(device: &str, unit: Option<u64>) -> Advice {
-    // mkfs.exfat wants a power of two. The FAT begins one boundary into the partition: with half a unit it lies in
-    // the first unit, with the bitmap packed after it, and clusters begin with the second unit.
+    // mkfs.exfat requires a power of two. The FAT begins one boundary into the partition: with half an AU, it lies in the first
+    // AU, followed by the packed bitmap, and clusters begin with the second AU.
     let align = unit.filter(|u| u.is_power_of_two() && *u >= 1 << 20);
     let option = align
         .map(|u| format!("-b {}K --pack-bitmap ", u >> 11))

@@ -5,7 +5,7 @@ use super::ranking::{Ranking, Row};
 use nandscope_result::recording::{CAMERA, LATE};
 use nandscope_result::{ResultDocument, procedure};
 
-/// File systems by the names that the ids of figures have, and their usual names.
+/// File systems: names in the ids of figures, and usual names.
 const NAMES: [(&str, &str); 7] = [
     ("ext4", "ext4"),
     ("f2fs", "F2FS"),
@@ -16,12 +16,12 @@ const NAMES: [(&str, &str); 7] = [
     ("xfs", "XFS"),
 ];
 
-/// The measurements for one purpose.
+/// File systems ranked for one purpose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurements(Ranking);
 
 impl Measurements {
-    /// The measurements of a result for a purpose; only default options and the first seed count.
+    /// Reads the times for a purpose from a result; only default options and the first seed count.
     ///
     /// # Errors
     /// A message with the missing workloads and the command that measures them.

@@ -1,5 +1,5 @@
-//! What follows from the answers for whoever puts a file system on the device: commands that can be pasted,
-//! each with its reason. What is not known is said.
+//! Advice for creating a file system on the device: commands for the shell, each with its reason, and a note for what is not
+//! known.
 
 mod library;
 mod makers;
@@ -20,20 +20,20 @@ use serde::Serialize;
 pub struct Advice {
     /// Subject of the advice.
     pub about: &'static str,
-    /// The command, where there is one.
+    /// Command for the shell; `None` if there is none.
     pub command: Option<String>,
-    /// Whether the command is not advised: another one does the same better, or none is good enough.
+    /// Whether the command is not recommended: another one is better, or none is good enough.
     pub alternative: bool,
-    /// Why, from the evidence.
+    /// Reason, with evidence.
     pub reason: String,
 }
 
-/// A partition is aligned to this where the unit is not known: a multiple of most units.
+/// Alignment of a partition if the AU size is unknown, bytes: a multiple of most AU sizes.
 const ALIGN_DEFAULT: u64 = 16 << 20;
-/// Mount point in the command; the user may choose another folder.
+/// Mount point in the command; users may choose another folder.
 const MOUNT_POINT: &str = "/mnt";
 
-/// Device, purpose and measurements that the advice depends on.
+/// Inputs of the advice in addition to the report.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// Name of the device in the commands, such as `/dev/sdX`.
@@ -42,15 +42,15 @@ pub struct Request<'a> {
     pub purpose: Purpose,
     /// Name of the probed target, such as `sim:kingston-8gb`.
     pub target: &'a str,
-    /// Measurements of file systems to rank them by, in place of those of the library.
+    /// Measurements that rank the file systems instead of those of the library.
     pub measured: Option<&'a Measurements>,
 }
 
-/// The advice that follows from a probe. At most one file system is made; the commands of the others are alternatives. None is
-/// made if none keeps up.
+/// Advice from a probe. At most one file system is recommended, and none if none keeps up; the commands of the others are
+/// alternatives.
 pub fn advice(report: &Report, request: &Request<'_>) -> Vec<Advice> {
     let device = request.device;
-    // A stored result may say anything.
+    // A stored result may contain any numbers.
     let sane = |bytes: &u64| (4096..=1 << 30).contains(bytes);
     let unit = report.bytes(Question::Unit).filter(sane);
     let page = report.bytes(Question::Page).filter(sane);
@@ -94,22 +94,22 @@ pub fn advice(report: &Report, request: &Request<'_>) -> Vec<Advice> {
     all
 }
 
-/// Whether the most usual file system is made although nothing was measured. For other purposes than a root file system it may be
-/// slower than others by an order of magnitude.
+/// Whether the most common file system is recommended without a measurement. For purposes other than a root file system, it may
+/// be slower than others by an order of magnitude.
 fn unranked_is_made(purpose: Purpose) -> bool {
     purpose == Purpose::Rootfs
 }
 
-/// The file systems in order of how usual they are, for a card of which nothing is known by which they could be ranked.
+/// File systems, the most common first, for a card without data for a ranking.
 const UNRANKED: [&str; 5] = ["ext4", "F2FS", "NILFS2", "exFAT", "FAT32"];
 
-/// The name of the first partition of a device.
+/// Name of the first partition of a device.
 fn first(device: &str) -> String {
     let digit = device.ends_with(|c: char| c.is_ascii_digit());
     format!("{device}{}1", if digit { "p" } else { "" })
 }
 
-/// At least 1 MiB in, at a boundary of the unit as it was seen: boundaries need not lie at multiples.
+/// Partition at an AU boundary at 1 MiB or more; AU boundaries need not be multiples of the AU size.
 fn partition(device: &str, unit: Option<u64>, offset: Option<u64>, report: &Report) -> Advice {
     let why = |question: Question| report.finding(question).map_or("", |f| f.evidence.as_str());
     let (begin, reason) = match (unit, offset) {
@@ -154,7 +154,7 @@ fn partition(device: &str, unit: Option<u64>, offset: Option<u64>, report: &Repo
     }
 }
 
-/// Which file system is first, by which measurement, and whether it keeps up.
+/// Advice with the first file system of the ranking, its measurement, and whether it keeps up.
 fn file_system(ranking: Option<&Ranking>, purpose: Purpose) -> Advice {
     let workloads = purpose.workloads().join(",");
     let reason = match ranking {
@@ -176,7 +176,7 @@ fn file_system(ranking: Option<&Ranking>, purpose: Purpose) -> Advice {
     }
 }
 
-/// If the first units are treated differently, a file system with its table there benefits.
+/// Advice if the card has a FAT area: file systems with their table there benefit.
 fn fat(report: &Report) -> Option<Advice> {
     let found = report.finding(Question::Fat)?;
     let Some(Value::Flag(true)) = found.value else {
@@ -266,7 +266,7 @@ mod tests {
             begin(&[unit, (Question::Offset, Value::Bytes(0))]),
             "4194304B"
         );
-        // 1 MiB at least; the boundary itself if it comes later.
+        // At least 1 MiB; the boundary itself if it comes later.
         assert_eq!(
             begin(&[unit, (Question::Offset, Value::Bytes(512))]),
             format!("{}B", 512 + (4 << 20))
@@ -275,7 +275,7 @@ mod tests {
             begin(&[unit, (Question::Offset, Value::Bytes(3 << 20))]),
             format!("{}B", 3 << 20)
         );
-        // An offset without a unit, or beyond it, says nothing.
+        // An offset is ignored without an AU, or if it is not less than the AU.
         assert_eq!(begin(&[(Question::Offset, Value::Bytes(512))]), "16777216B");
         assert_eq!(
             begin(&[unit, (Question::Offset, Value::Bytes(9 << 20))]),

@@ -7,16 +7,16 @@ use nandscope_result::recording;
 pub enum Purpose {
     /// Recording video at 40 Mbit/s.
     Camera,
-    /// Lines appended to a log, each synced.
+    /// Appending lines to a log, each with a sync.
     Log,
     /// A root file system: many small files.
     Rootfs,
-    /// Transactions of a database, each synced.
+    /// Database transactions, each with a sync.
     Database,
 }
 
 impl Purpose {
-    /// All of them.
+    /// All purposes.
     pub const ALL: [Purpose; 4] = [
         Purpose::Camera,
         Purpose::Log,
@@ -24,7 +24,7 @@ impl Purpose {
         Purpose::Database,
     ];
 
-    /// Name in sentences, after "for".
+    /// Name in a sentence after "for".
     pub const fn name(self) -> &'static str {
         match self {
             Purpose::Camera => "recording video at 40 Mbit/s",
@@ -34,7 +34,7 @@ impl Purpose {
         }
     }
 
-    /// Workloads by which file systems are ranked.
+    /// Workloads that rank the file systems.
     pub const fn workloads(self) -> &'static [&'static str] {
         match self {
             Purpose::Camera => &[recording::CAMERA],

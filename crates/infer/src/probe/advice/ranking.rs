@@ -1,33 +1,33 @@
-//! File systems in the order of what was measured.
+//! Ranks file systems by measured times.
 
 use super::Purpose;
 use nandscope_result::recording::{CAMERA, LATE_MAX_S};
 
-/// A difference below this time does not rank file systems, s.
+/// Times below this are equal in the ranking, s.
 const LEAST_S: f64 = 1e-3;
 
-/// One workload: what was measured of each file system.
+/// Times of all file systems in one workload.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row {
     /// Name of the workload.
     pub(super) workload: String,
-    /// File system and seconds: the time of the work; of [`CAMERA`] how late a piece of video was written at most.
+    /// File system and time, s: the duration of the workload; for [`CAMERA`], the largest delay of a piece of video.
     pub(super) seconds: Vec<(String, f64)>,
 }
 
-/// File systems of one card, measured with one or several workloads.
+/// File systems of one card, ranked by one or several workloads.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ranking {
-    /// Card and host of the measurements, in words.
+    /// Description of the card and host of the measurements.
     source: String,
-    /// File systems, best first.
+    /// Names of the file systems, best first.
     order: Vec<String>,
-    /// The measurements, one row for each workload.
+    /// Times, one row per workload.
     rows: Vec<Row>,
 }
 
 impl Ranking {
-    /// Ranks the file systems that every row has, by the geometric mean of their seconds.
+    /// Ranks the file systems that occur in every row, by the geometric mean of their times; `None` if there are none.
     pub(super) fn new(source: String, mut rows: Vec<Row>) -> Option<Self> {
         let of = |row: &Row, name: &str| row.seconds.iter().find(|s| s.0 == name).map(|s| s.1);
         let mean = |name: &str| -> Option<f64> {
@@ -58,19 +58,19 @@ impl Ranking {
         self.order.clone()
     }
 
-    /// Whether the first one keeps up; true for workloads without a schedule.
+    /// Whether the best file system keeps up; always true for workloads without a schedule.
     pub(super) fn keeps_up(&self) -> bool {
         self.kept_up().is_none_or(|names| !names.is_empty())
     }
 
-    /// The file systems on which a recording keeps up; `None` for workloads without a schedule.
+    /// File systems on which a recording keeps up; `None` for workloads without a schedule.
     fn kept_up(&self) -> Option<Vec<&str>> {
         let row = self.rows.iter().find(|row| row.workload == CAMERA)?;
         let kept = row.seconds.iter().filter(|s| s.1 <= LATE_MAX_S);
         Some(kept.map(|s| s.0.as_str()).collect())
     }
 
-    /// Which one is best.
+    /// Names the best file system.
     pub(super) fn answer(&self, purpose: Purpose) -> String {
         let first = self.order.first().map_or("", String::as_str);
         let (count, what) = (self.order.len(), purpose.name());
@@ -88,7 +88,7 @@ impl Ranking {
         }
     }
 
-    /// Card and host of the measurements, and all of them.
+    /// Card, host and all times.
     pub(super) fn evidence(&self) -> String {
         let rows: Vec<String> = self.rows.iter().map(Row::text).collect();
         format!(
@@ -100,7 +100,7 @@ impl Ranking {
 }
 
 impl Row {
-    /// The row in words.
+    /// Workload and times in words.
     fn text(&self) -> String {
         let late = if self.workload == CAMERA { " late" } else { "" };
         let each = self
