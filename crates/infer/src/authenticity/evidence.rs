@@ -1,34 +1,34 @@
-//! What a device and a journal have in common, as counts and in words.
+//! Agreement between a device and a journal, as counts and in words.
 
 use std::fmt;
 
-/// Evidence that a device is that of a journal.
+/// Evidence that a device is the one of a journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// Blocks of the journal.
+    /// Number of blocks in the journal.
     pub blocks: u32,
-    /// Those that hold a tag of the journal, whole or not.
+    /// Number of blocks that hold a tag of the journal, whole or in part.
     pub tags: u32,
-    /// Those that hold what they held before.
+    /// Number of blocks with their former contents.
     pub same: u32,
-    /// Those that cannot be read.
+    /// Number of blocks that cannot be read.
     pub unreadable: u32,
-    /// Blocks that were not written.
+    /// Comparison of blocks that the run did not write.
     pub testimony: Testimony,
 }
 
-/// Number of witnesses of a journal on a device.
+/// Comparison of the witnesses of a journal with a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Testimony {
-    /// Witnesses that were read; those that the run has written to are none.
+    /// Number of witnesses that were read; blocks written by the run do not count.
     pub of: u32,
-    /// Those that were as they had been.
+    /// Number of unchanged witnesses.
     pub same: u32,
-    /// Those of them whose contents say anything.
+    /// Number of unchanged witnesses with distinctive contents.
     pub distinctive: u32,
 }
 
-/// Smallest number of equal distinctive witnesses.
+/// Smallest number of unchanged distinctive witnesses that identifies a device.
 const DISTINCTIVE: u32 = 2;
 
 impl Testimony {
@@ -39,7 +39,7 @@ impl Testimony {
 }
 
 impl Evidence {
-    /// Whether nearly all contents are those that the journal knows, which a copy of the device has too.
+    /// Whether at least 90 % of the known blocks agree with the journal, which is also true of a copy of the device.
     pub(super) fn nearly_all_agrees(&self) -> bool {
         let known = self.blocks + self.testimony.of;
         let agree = self.tags + self.same + self.testimony.same;

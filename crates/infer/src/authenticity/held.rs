@@ -1,23 +1,23 @@
-//! What blocks of a journal hold on the device: their tag, their old contents, or parts of both.
+//! Contents of journaled blocks on the device: their tag, their old contents, or parts of both.
 
 use super::io_errors::IoErrors;
 use super::medium::{Medium, MediumError};
 use super::tag::{Salt, Seen, judge, read_tag, write_tag};
 use super::undo_journal::Original;
 
-/// Whether contents are a whole tag of the run.
+/// Whether the contents are a complete tag of the run.
 pub(super) fn is_tag(contents: &[u8], salt: Salt) -> bool {
     read_tag(contents, salt).is_some()
 }
 
-/// A block is rarely tagged more often.
+/// Largest number of tags per block that is tested.
 const GENERATIONS: u32 = 16;
 
-/// Bytes of a tag that are no coincidence.
+/// Number of equal bytes in a partial tag that is no coincidence.
 const TRACE: usize = 16;
 
-/// Whether a block holds a tag of the run, with wrong bits or only in part: a write that was cut off leaves the
-/// old contents in the rest. A block with a few new bytes among the old ones is not a tag.
+/// Whether a block holds a tag of the run, with wrong bits or in part: an interrupted write leaves the old contents in the rest.
+/// A few changed bytes in the old contents are not a tag.
 pub(super) fn is_ours(there: &[u8], original: &Original, salt: Salt) -> bool {
     if there.starts_with(&salt.0) {
         return true;
@@ -36,7 +36,7 @@ pub(super) fn is_ours(there: &[u8], original: &Original, salt: Salt) -> bool {
     })
 }
 
-/// Contents of neighbouring blocks, read at once, or one by one if that fails.
+/// Contents of consecutive blocks, read at once, or one by one if that fails; `None` for unreadable ones.
 pub(super) fn contents_of<M: Medium>(
     medium: &mut M,
     run: &[&Original],
@@ -65,5 +65,5 @@ pub(super) fn contents_of<M: Medium>(
     Ok(contents)
 }
 
-/// The most neighbours that are read or go back with one operation.
+/// Largest number of consecutive blocks per operation.
 pub(super) const RUN: usize = 512;

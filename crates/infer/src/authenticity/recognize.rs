@@ -1,6 +1,5 @@
-//! Whether a device is the one that a journal was written for, before anything of the journal is put on it. Model
-//! and size are no proof, and a serial number is often that of the reader. What proves it is a tag of the
-//! journal: nobody else has its salt.
+//! Recognizes the device of a journal before anything is restored on it. Model and size are no proof, and a serial number is
+//! often that of the card reader. A tag of the journal is a proof, as its salt is unique.
 
 use super::Options;
 use super::evidence::{Evidence, Testimony};
@@ -16,7 +15,7 @@ use nandscope_units::random::SplitMix64;
 use std::collections::BTreeSet;
 
 impl Evidence {
-    /// Compares a device with a journal. Nothing is written.
+    /// Compares a device with a journal. Writes nothing.
     ///
     /// # Errors
     /// `MediumError` if the device is gone.
@@ -45,7 +44,7 @@ impl Evidence {
             }
         }
         if evidence.tags == 0 {
-            // Those whose records are damaged or missing prove it as well.
+            // Tags in blocks with a damaged or missing record are a proof as well.
             let recorded = journal.originals().iter().map(|o| o.place).collect();
             let places = &tagged_places(journal, medium.blocks()) | &journal.places();
             let tagged = tagged(medium, &places - &recorded, journal.salt())?;
@@ -55,8 +54,8 @@ impl Evidence {
         Ok(evidence)
     }
 
-    /// Whether this is the device of the journal. Without a tag that is believed only as long as no more than the
-    /// first batch can be tagged: a copy of the device has the same contents.
+    /// Whether this is the device of the journal. Without a tag, only if at most the first batch can be tagged: a copy of the
+    /// device has the same contents.
     pub(super) fn proves(&self, journal: &Contents) -> bool {
         let nothing_written = self.blocks == 0 && journal.damaged().is_empty();
         let first_batch_only =
@@ -92,8 +91,7 @@ fn hear<M: Medium>(medium: &mut M, journal: &Contents) -> Result<Testimony, Medi
     Ok(testimony)
 }
 
-/// Whether a device holds a tag of a journal, so that it is the one it was written for, whatever it is called here.
-/// Nothing is written.
+/// Whether a device holds a tag of a journal and therefore is the journal's device, whatever its current name. Writes nothing.
 ///
 /// # Errors
 /// `MediumError::Gone` if the device is gone.
@@ -101,7 +99,7 @@ pub fn bears_tags<M: Medium>(medium: &mut M, journal: &Contents) -> Result<bool,
     Ok(Evidence::gather(medium, journal)?.tags > 0)
 }
 
-/// Places that the first pass of a run with the salt of this journal writes.
+/// Addresses that the sampling pass of a run with this journal's salt writes.
 pub(super) fn tagged_places(journal: &Contents, blocks: u64) -> BTreeSet<u64> {
     let places = Places::new(blocks, Options::default().cache);
     let mut random = SplitMix64::new(journal.salt().seed());
@@ -113,7 +111,7 @@ pub(super) fn tagged_places(journal: &Contents, blocks: u64) -> BTreeSet<u64> {
     samples.chain(places.probe_lbas).chain(run).collect()
 }
 
-/// Those of some blocks that begin with a tag of this salt.
+/// The blocks among `places` that begin with a tag of this salt.
 ///
 /// # Errors
 /// `MediumError` if the device is gone.

@@ -1,7 +1,7 @@
-//! Putting back what was on the device, from the journal: its batches in the reverse order, and the blocks of
-//! a batch upwards, as allocation units want to be written. Every block is read back.
+//! Restores the data of a device from the journal: batches in reverse order, the blocks of a batch in ascending order, which
+//! suits allocation units. Every block is read back.
 //!
-//! The first batch waits until all others are back: as long as it is tagged, the next run recognizes the device.
+//! The first batch is last: while its blocks are tagged, the next run recognizes the device.
 
 use super::evidence::Evidence;
 use super::held::{RUN, contents_of, is_ours, is_tag};
@@ -12,27 +12,26 @@ use super::restored::Restored;
 use super::undo_journal::{Contents, Original, Progress, UndoJournal};
 use std::collections::{BTreeSet, HashSet};
 
-/// Certainty that nobody else has written to the device since the journal was begun.
+/// Whether others may have written to the device since the journal was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Since {
-    /// The device was open all the time: every block of the journal is put back.
+    /// The device was open all the time: restores every block of the journal.
     Held,
-    /// The journal was left behind: it may be another device, and what holds neither a tag nor the old contents
-    /// is left alone.
+    /// The journal was found: the device may be another one, and blocks with neither a tag nor their old contents stay unchanged.
     LeftBehind,
-    /// As `LeftBehind`, and the user decided that what holds neither of them gets its old contents too. A device
-    /// without any tag is believed if nearly all of its contents are those of the journal.
+    /// Like `LeftBehind`, but the user decided to restore such blocks as well. A device without any tag is accepted if nearly all
+    /// of its contents agree with the journal.
     LeftBehindOverwrite,
 }
 
-/// Smallest number of attempts to write a block back, as a contact may fail for a moment.
+/// Attempts to restore a block, as a contact may fail for a moment.
 const ROUNDS: u32 = 3;
-/// And as long as more and more is back.
+/// Most attempts, as long as each restores more blocks.
 const ROUNDS_MAX: u32 = 10;
-/// If fewer than one block in this many cannot be read, they count as bad blocks, not as a bad contact.
+/// If fewer than one in this many blocks cannot be restored, they count as bad blocks, not as a bad contact.
 const BAD: usize = 10;
 
-/// Puts every block of the journal back, and reads it to see whether it is there.
+/// Restores every block of the journal, and reads it back.
 ///
 /// # Errors
 /// `MediumError::Gone` if the device is gone. It can be called again as often as necessary.
@@ -44,7 +43,7 @@ pub fn restore<M: Medium>(
     restore_below(medium, journal, since, u64::MAX)
 }
 
-/// As [`restore`]; from `end` on the device has nothing that could hold anything, as far as is known.
+/// Like [`restore`]; from block `end` on, the device is known to have no memory.
 pub(super) fn restore_below<M: Medium>(
     medium: &mut M,
     journal: &mut UndoJournal,
@@ -84,14 +83,14 @@ pub(super) fn restore_below<M: Medium>(
     back.damaged(journal)?;
     back.beyond(journal, 1..batches)?;
     if since != Since::Held {
-        // A tag in a block that has no record: a part of the journal is missing.
+        // A tag in a block without a record: part of the journal is missing.
         let places = tagged_places(journal, back.medium.blocks());
         let unrecorded = &places - &journal.places();
         back.restored.unrecorded = tagged(back.medium, unrecorded, journal.salt())?;
     }
     let is_known = back.restored.unseen.is_none();
     if back.restored.is_back_so_far() && is_known && batches > 1 {
-        // On a full disk it cannot be noted, which costs nothing but a proof.
+        // If the disk is full, this note fails, and only a proof is missing later.
         let _ = journal.note(Progress::FirstBatchLeft);
     }
     if back.first_batch_waits() {
@@ -105,7 +104,7 @@ pub(super) fn restore_below<M: Medium>(
     back.tags_put_back(journal)?;
     let mut restored = back.restored;
     if saw_tags && restored.lacks_foreign_only() {
-        // On a full disk it cannot be noted, which costs nothing but a proof.
+        // If the disk is full, this note fails, and only a proof is missing later.
         let _ = journal.note_tags_put_back();
     }
     for list in [&mut restored.lost, &mut restored.foreign] {
@@ -116,18 +115,18 @@ pub(super) fn restore_below<M: Medium>(
     Ok(restored)
 }
 
-/// The data on its way back.
+/// State of a restore.
 struct Back<'a, M: Medium> {
     medium: &'a mut M,
     since: Since,
     end: u64,
-    /// Whether a block that is not back was seen to hold a tag.
+    /// Whether an unrestored block was seen to hold a tag.
     tags_left: bool,
     restored: Restored,
 }
 
 impl<M: Medium> Back<'_, M> {
-    /// Puts some batches back, and once more what is not there then.
+    /// Restores some batches, repeatedly as long as blocks are missing.
     fn all_of(
         &mut self,
         journal: &Contents,
@@ -147,7 +146,7 @@ impl<M: Medium> Back<'_, M> {
         })
     }
 
-    /// Repeats a round until everything is back, or nothing more gets better.
+    /// Repeats a round until everything is restored, or a round brings no progress.
     fn in_rounds(
         &mut self,
         mut round: impl FnMut(&mut Self) -> Result<Round, MediumError>,
@@ -174,7 +173,7 @@ impl<M: Medium> Back<'_, M> {
         Ok(())
     }
 
-    /// Whether the first batch is not put back yet: nothing else would prove to the next run which device this is.
+    /// Whether to keep the first batch tagged: otherwise the next run could not recognize the device.
     fn first_batch_waits(&self) -> bool {
         let bad_contact = match self.since {
             Since::Held => !self.restored.lost.is_empty(),
@@ -194,8 +193,7 @@ impl<M: Medium> Back<'_, M> {
         Ok(())
     }
 
-    /// Writes those of some blocks, in ascending order, that are chosen by what they hold; gives those that the
-    /// device did not take.
+    /// Writes the blocks that `chosen` selects by their contents, in ascending order; returns those that the device refused.
     fn write_some(
         &mut self,
         blocks: &[&Original],
@@ -219,14 +217,14 @@ impl<M: Medium> Back<'_, M> {
         Ok(refused)
     }
 
-    /// Whether a block is written, given what it holds.
+    /// Whether a block is restored, given its contents on the device.
     fn goes_back(&mut self, journal: &Contents, original: &Original, there: Option<&[u8]>) -> bool {
         if there == Some(&original.contents[..]) {
             return false;
         }
         let somebodys = there.is_some_and(|there| !is_ours(there, original, journal.salt()));
         if self.since != Since::Held && somebodys {
-            // Another name of a block that has been put back already is not a loss.
+            // An alias of a block that is already restored is not a loss.
             let alias = is_tag(&original.contents, journal.salt());
             if alias || self.since == Since::LeftBehind {
                 if !alias {
@@ -239,15 +237,14 @@ impl<M: Medium> Back<'_, M> {
         true
     }
 
-    /// Blocks that do not hold what they held before, of those that were put back.
+    /// Restored blocks that do not have their old contents.
     fn lost(
         &mut self,
         journal: &Contents,
         batches: &[&[Original]],
     ) -> Result<Vec<u64>, MediumError> {
         let foreign: HashSet<u64> = self.restored.foreign.iter().copied().collect();
-        // A block that held a tag before it was written down is another name of an earlier one,
-        // which has its own contents again by now.
+        // A block that held a tag when it was journaled is an alias of an earlier block, which has its own contents again by now.
         let expected = batches.iter().copied().flatten().filter(|original| {
             !is_tag(&original.contents, journal.salt())
                 && !foreign.contains(&original.place)
@@ -271,8 +268,8 @@ impl<M: Medium> Back<'_, M> {
         Ok(lost)
     }
 
-    /// From the end on: a block that still holds its tag, now that others were written, is real, and may hold its
-    /// data as well. One that does not take it back is lost.
+    /// Blocks from the end on: one that still holds its tag after the others were written is real, and is restored. A block that
+    /// cannot be restored is lost.
     fn beyond(
         &mut self,
         journal: &Contents,
@@ -280,7 +277,7 @@ impl<M: Medium> Back<'_, M> {
     ) -> Result<(), MediumError> {
         let salt = journal.salt();
         let batches = part_of(journal, batches).into_iter().flatten();
-        // What held a tag before is another name of a block that has its own contents again.
+        // A block that held a tag when it was journaled is an alias of a restored block.
         let beyond = batches.filter(|o| o.place >= self.end && !is_tag(&o.contents, salt));
         let mut beyond: Vec<&Original> = beyond.collect();
         beyond.sort_by_key(|original| original.place);
@@ -315,15 +312,15 @@ impl<M: Medium> Back<'_, M> {
                     }
                 }
             }
-            // A device that takes every write and changes nothing will not do so the next time either.
+            // A device that acknowledges every write without effect will do so next time, too.
             let failed = unreadable || !refused.is_empty() || back.restored.unsettled;
             let stuck = !failed && lost.len() >= written;
             Ok(Round { lost, stuck })
         })
     }
 
-    /// Blocks that held a tag before they were written down: those that are other names have the contents of another
-    /// block by now. The others have lost theirs.
+    /// Blocks that held a tag when they were journaled: aliases have the contents of another block by now, the others have lost
+    /// their data.
     fn tags_put_back(&mut self, journal: &Contents) -> Result<(), MediumError> {
         let salt = journal.salt();
         let originals = journal.originals().iter();
@@ -341,7 +338,7 @@ impl<M: Medium> Back<'_, M> {
         Ok(())
     }
 
-    /// Records that cannot be read do no harm where the block was not written, or is back already.
+    /// Damaged records do no harm if the block was not written, or already has its old contents.
     fn damaged(&mut self, journal: &Contents) -> Result<(), MediumError> {
         let mut block = vec![0; self.medium.block_bytes()];
         for record in journal.damaged() {
@@ -357,7 +354,7 @@ impl<M: Medium> Back<'_, M> {
         Ok(())
     }
 
-    /// Writes neighbours at once, and one by one where that fails; notes those that fail then.
+    /// Writes consecutive blocks at once, or one by one if that fails; adds failed ones to `refused`.
     fn write(&mut self, run: &[&Original], refused: &mut BTreeSet<u64>) -> Result<(), MediumError> {
         for part in run.chunks(RUN) {
             let contents: Vec<u8> = part
@@ -378,7 +375,7 @@ impl<M: Medium> Back<'_, M> {
         Ok(())
     }
 
-    /// An operation that fails by itself is not a reason to leave the others out.
+    /// Counts a failed operation and continues.
     fn passing(
         &mut self,
         done: Result<(), MediumError>,
@@ -391,11 +388,11 @@ impl<M: Medium> Back<'_, M> {
 /// Result of one round of restoring.
 struct Round {
     lost: Vec<u64>,
-    /// Whether another round would change nothing.
+    /// Whether another round would have no effect.
     stuck: bool,
 }
 
-/// Some batches of a journal.
+/// A range of the batches of a journal.
 fn part_of(journal: &Contents, batches: std::ops::Range<usize>) -> Vec<&[Original]> {
     let taken = batches.len();
     journal.batches().skip(batches.start).take(taken).collect()

@@ -1,5 +1,5 @@
-//! Which device a journal belongs to, by contents: checksums of blocks that a verification does not write. Model,
-//! size and serial number are those of the card reader often enough.
+//! Witnesses: checksums of blocks that a verification does not write, which identify the device of a journal. Model, size and
+//! serial number are often those of the card reader.
 
 use super::io_errors::IoErrors;
 use super::medium::{Medium, MediumError};
@@ -7,23 +7,23 @@ use super::tag::Salt;
 use nandscope_units::random::SplitMix64;
 use std::collections::BTreeSet;
 
-/// A block that is not written, and what it held.
+/// A block that is not written, and the checksum of its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Witness {
     /// Block number on the device.
     pub place: u64,
     /// Checksum of its contents.
     pub sum: u32,
-    /// Whether the contents say anything: a block of equal bytes is the same on every blank device.
+    /// Whether the contents identify a device: a block of equal bytes is the same on every blank device.
     pub distinctive: bool,
 }
 
-/// Bytes of a witness in a record.
+/// Size of a witness in a record, bytes.
 const BYTES: usize = 16;
-/// Where partition tables, file systems and their identifiers lie: at the beginning of the device and of a first
-/// partition that begins at 1 MiB, 4 MiB or 16 MiB.
+/// Blocks of 512 bytes with partition tables, file systems and their identifiers: at the start of the device, and of a first
+/// partition at 1 MiB, 4 MiB or 16 MiB.
 const TELLING: [u64; 9] = [0, 1, 2, 2048, 2050, 8192, 8194, 32_768, 32_770];
-/// Further ones, anywhere.
+/// Number of witnesses at random addresses.
 const RANDOM: usize = 47;
 
 impl Witness {
@@ -41,7 +41,7 @@ impl Witness {
         bytes
     }
 
-    /// The first `count` witnesses of a record.
+    /// Decodes the first `count` witnesses of a record.
     pub(super) fn read_all(bytes: &[u8], count: usize) -> impl Iterator<Item = Witness> {
         let (entries, _) = bytes.as_chunks::<BYTES>();
         entries.iter().take(count).map(|entry| {
@@ -65,7 +65,7 @@ impl Witness {
     }
 }
 
-/// Reads the witnesses of a device; blocks that cannot be read are left out, and counted.
+/// Reads the witnesses of a device; skips and counts unreadable blocks.
 ///
 /// # Errors
 /// `MediumError` if the device is gone.

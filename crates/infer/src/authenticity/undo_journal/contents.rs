@@ -1,4 +1,4 @@
-//! What a journal says: the records of its file, sorted out.
+//! Contents of a journal, from the records of its file.
 
 use super::head::{self, Head};
 use super::record::{self, Found, Kind, Label};
@@ -11,24 +11,24 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 use std::ops::Range;
 
-/// Everything that is in a journal.
+/// All records of a journal.
 #[derive(Clone, Debug)]
 pub struct Contents {
     pub(super) head: Head,
     originals: Vec<Original>,
-    /// The part of `originals` that each batch is, in ascending order.
+    /// Range of `originals` of each batch, in ascending order.
     batches: Vec<Range<usize>>,
-    /// The first batch in the file, whether or not anything of it is left.
+    /// Number of the first batch in the file, even if all of its records are damaged.
     first_batch: Option<u32>,
-    /// The latest batch.
+    /// Number of the last batch.
     last_batch: u32,
     index: HashMap<u64, usize>,
     damaged: Vec<DamagedRecord>,
     pub(super) witnesses: Vec<Witness>,
     pub(super) progress: Progress,
-    /// An earlier restore saw tags on the device, and put all of them back.
+    /// Whether an earlier restore saw tags on the device and restored all of those blocks.
     pub(super) tags_put_back: bool,
-    /// The number of the next record.
+    /// Number of the next record.
     pub(super) next: u32,
 }
 
@@ -49,8 +49,7 @@ impl Contents {
         }
     }
 
-    /// Reads the bytes of a journal. Records that are damaged are left out and listed; those after them are
-    /// read.
+    /// Reads a journal. Damaged records are skipped and listed; later ones are read.
     ///
     /// # Errors
     /// `UndoJournalError::Foreign` if the bytes are not a journal, `Version` if it has another format version, `Damaged`
@@ -62,8 +61,8 @@ impl Contents {
         let block_bytes = contents.head.journaled.block_bytes;
         let length = record::length(block_bytes) as u64;
         let records = (LENGTH_MAX - head::LENGTH) / length;
-        // Damage between two records is damage; at the end of the file it may be a record that did not get to
-        // the disk, whose block was not written to then.
+        // A gap between records is damage. At the end of the file, it may be a record that did not reach the disk, whose block
+        // was then not written.
         let mut nothing = Vec::new();
         for number in 0.. {
             bytes.clear();
@@ -107,7 +106,7 @@ impl Contents {
             }
             Kind::Block => {
                 self.begin_batch(label.batch);
-                // A batch is begun just above.
+                // `begin_batch` has added a batch.
                 if let Some(batch) = self.batches.last_mut() {
                     batch.end += 1;
                 }
@@ -130,7 +129,7 @@ impl Contents {
         self.last_batch = batch;
     }
 
-    /// Whether a record is that of a block which the device does not have.
+    /// Whether a record belongs to a block beyond the end of the device.
     fn is_beyond_the_end(&self, label: Label) -> bool {
         label.kind == Kind::Block && label.place >= self.head.journaled.blocks
     }
@@ -139,7 +138,7 @@ impl Contents {
         if self.is_beyond_the_end(label) {
             return self.unnamed(label.number);
         }
-        // Without a witness less a device is recognized all the same, and progress is only lost time.
+        // A lost witness hardly affects recognition, and a lost progress record only costs time.
         if label.kind == Kind::Block {
             self.begin_batch(label.batch);
             self.damaged.push(DamagedRecord {
@@ -156,37 +155,36 @@ impl Contents {
         });
     }
 
-    /// The number of the next batch.
+    /// Number of the next batch.
     pub(super) fn next_batch(&self) -> u32 {
         self.first_batch
             .map_or(0, |_| self.last_batch.saturating_add(1))
     }
 
-    /// The contents of a block before it was written, if it was.
+    /// Contents of a block before its first write; `None` if it is not in the journal.
     pub fn original(&self, place: u64) -> Option<&[u8]> {
         let at = self.index.get(&place)?;
         self.originals.get(*at).map(|o| o.contents.as_slice())
     }
 
-    /// All blocks, in the order in which they were written down.
+    /// All blocks, in the order of journaling.
     pub fn originals(&self) -> &[Original] {
         &self.originals
     }
 
-    /// The batches in the order in which they were written down. The blocks of a batch were read before
-    /// any of them was written.
+    /// All batches, in the order of journaling. All blocks of a batch were read before one of them was written.
     pub fn batches(&self) -> impl DoubleEndedIterator<Item = &[Original]> + ExactSizeIterator {
         self.batches
             .iter()
             .map(|batch| &self.originals[batch.clone()])
     }
 
-    /// Records that cannot be read, in ascending order.
+    /// Unreadable records, in ascending order.
     pub fn damaged(&self) -> &[DamagedRecord] {
         &self.damaged
     }
 
-    /// Every block that has a record, damaged ones included.
+    /// Every block with a record, including damaged ones.
     pub fn places(&self) -> BTreeSet<u64> {
         let damaged = self.damaged.iter().filter_map(|d| d.block);
         let whole = self.originals.iter().map(|o| o.place);
@@ -198,8 +196,8 @@ impl Contents {
         &self.witnesses
     }
 
-    /// Whether an earlier restore saw tags on the device and put all of them back: the journal lacks only what
-    /// somebody else has written since.
+    /// Whether an earlier restore saw tags on the device and restored all of those blocks: then only blocks written by others are
+    /// missing.
     pub fn tags_put_back(&self) -> bool {
         self.tags_put_back
     }
@@ -209,12 +207,12 @@ impl Contents {
         self.progress
     }
 
-    /// Device of the journal.
+    /// Device to which the journal belongs.
     pub fn journaled(&self) -> &JournaledDevice {
         &self.head.journaled
     }
 
-    /// The salt of the tags that the blocks may hold.
+    /// Salt of the run's tags.
     pub fn salt(&self) -> Salt {
         self.head.salt
     }

@@ -1,5 +1,4 @@
-//! The file of a journal: opened only if it is a file of its own name, and removed only as long as it is the one
-//! that was opened.
+//! The file of a journal: only a regular file is opened, and it is removed only if its name still refers to the opened file.
 
 use super::UndoJournalError;
 use nandscope_files::sync_folder_of;
@@ -9,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Opens an ordinary file, for writing too where that is allowed. No link is followed, and nothing is waited for.
+/// Opens a regular file, for reading and, if allowed, for writing. Does not follow symbolic links, and does not block.
 ///
 /// # Errors
 /// `UndoJournalError` if there is no such file, or it is something else.

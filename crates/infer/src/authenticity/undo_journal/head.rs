@@ -1,5 +1,4 @@
-//! The head of a journal: which device it belongs to. It is written twice, in two pages of its own, so that
-//! damage to one copy loses nothing.
+//! The head of a journal, which identifies the device. It has two copies, in separate pages, so that damage to one loses nothing.
 
 use super::super::tag::Salt;
 use super::{JournaledDevice, UndoJournalError};
@@ -7,20 +6,20 @@ use std::ops::RangeInclusive;
 
 /// The first 15 bytes of a journal of any format version; the version, a digit, follows.
 const FAMILY: &[u8; 15] = b"nandscope-undo-";
-/// The format version that is written and read.
+/// Supported format version.
 const VERSION: u8 = b'2';
-/// Bytes of one copy.
+/// Size of a copy, bytes.
 const COPY: usize = 8192;
-/// Copies at the beginning of the file.
+/// Number of copies at the start of the file.
 const COPIES: usize = 2;
-/// Bytes before the first record.
+/// Size of the head, bytes; the first record follows.
 pub(super) const LENGTH: u64 = (COPIES * COPY) as u64;
-/// The longest identity in bytes.
+/// Longest identity, bytes.
 pub(super) const IDENTITY_MAX: usize = 4096;
-/// Supported sizes of a block.
+/// Supported block sizes, bytes.
 pub(super) const BLOCK_BYTES: RangeInclusive<usize> = 64..=64 << 10;
 
-/// Device of a journal, and the salt of its tags.
+/// Device to which a journal belongs, and salt of its tags.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
     pub(super) journaled: JournaledDevice,
@@ -28,7 +27,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// All copies, [`LENGTH`] bytes.
+    /// Encodes all copies, [`LENGTH`] bytes.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let identity = self.journaled.identity.as_bytes();
         let identity = &identity[..identity.len().min(IDENTITY_MAX)];
@@ -44,7 +43,7 @@ impl Head {
         copy.repeat(COPIES)
     }
 
-    /// The first copy that is undamaged.
+    /// Decodes the first undamaged copy.
     ///
     /// # Errors
     /// `UndoJournalError` if the bytes are not a journal, if they are one of another format version, or if
@@ -71,7 +70,7 @@ pub(super) fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]>
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()
 }
 
-/// One copy, if it is undamaged.
+/// Decodes one copy; `None` if it is damaged.
 fn copy(bytes: &[u8]) -> Option<Head> {
     if !bytes.starts_with(FAMILY) || bytes.get(FAMILY.len()) != Some(&VERSION) {
         return None;

@@ -1,13 +1,11 @@
-//! The undo journal: before a block is written, its contents are in a file that has reached the disk. Putting the
-//! batches back in the reverse order restores the device even where
-//! blocks are names of the same memory: a block that already held a tag of another one gets that
-//! tag back, and the other one gets its own contents after it. Two such blocks of one batch hold the
-//! same, since all blocks of a batch are read before any of them is written.
+//! The undo journal: the contents of a block reach a file on disk before the block is written. Restoring the batches in reverse
+//! order restores the device even if blocks alias: a block that held the tag of another one when it was journaled gets that tag
+//! back, and the other one then gets its own contents. Two aliases in one batch have the same contents, since all blocks of a
+//! batch are read before one of them is written.
 //!
-//! The file has two copies of its head ([`head`]), and then records of one length ([`record`]), which are only ever
-//! appended. A batch is synced before any of its blocks is written on the device, so that a record that is missing at
-//! the end of the file belongs to a block that was not touched. A record that is there and is damaged is not taken
-//! for a missing one.
+//! The file has two copies of its head ([`head`]), followed by records of equal length ([`record`]), which are only appended. A
+//! batch is synced before any of its blocks is written to the device, so a record missing at the end of the file belongs to an
+//! unwritten block. A damaged record does not count as missing.
 
 mod contents;
 mod file;
@@ -30,28 +28,28 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Bytes of the longest journal that is written and read, since all of it is kept in memory.
+/// Longest journal, bytes: all of it is kept in memory.
 const LENGTH_MAX: u64 = 2 << 30;
 
-/// Device that a journal belongs to.
+/// Device to which a journal belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournaledDevice {
-    /// Model and serial number, or something else that distinguishes devices.
+    /// Model and serial number, or another description that distinguishes devices.
     pub identity: String,
-    /// Blocks that the device claims to have.
+    /// Number of blocks that the device claims.
     pub blocks: u64,
     /// Size of a block, bytes.
     pub block_bytes: usize,
 }
 
 impl JournaledDevice {
-    /// Whether a device has the size of this one.
+    /// Whether a device has the size of the journaled one.
     pub(super) fn has_size_of<M: Medium>(&self, medium: &M) -> bool {
         (self.blocks, self.block_bytes) == (medium.blocks(), medium.block_bytes())
     }
 }
 
-/// One block as it was.
+/// A block and its former contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Original {
     /// Block number on the device.
@@ -60,28 +58,28 @@ pub struct Original {
     pub contents: Vec<u8>,
 }
 
-/// A record that cannot be read.
+/// An unreadable record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DamagedRecord {
-    /// Its position in the file, in records.
+    /// Position in the file, in records.
     pub number: u32,
-    /// Its block and the checksum of the block's contents, unless both labels are damaged.
+    /// Block number and checksum of its contents; `None` if both labels are damaged.
     pub block: Option<(u64, u32)>,
 }
 
 /// Progress of restoring the data of a journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Progress {
-    /// Any block may hold a tag.
+    /// Every block may hold a tag.
     #[default]
     Begun,
-    /// All blocks but those of the first batch were read back and are as they were.
+    /// All blocks except those of the first batch were read back with their former contents.
     FirstBatchLeft,
-    /// All blocks were.
+    /// All blocks were read back with their former contents.
     Restored,
 }
 
-/// Number of a progress record that says that all tags were seen and put back.
+/// Value of a progress record: tags were seen on the device, and all of those blocks are restored.
 const TAGS_PUT_BACK: u64 = 3;
 
 impl Progress {
@@ -97,35 +95,35 @@ impl Progress {
 /// Why a file cannot be used as a journal.
 #[derive(Debug, Error)]
 pub enum UndoJournalError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It is something else, and why.
+    /// The file is not a journal; with the reason.
     #[error("not a journal of `nandscope verify`: {0}")]
     Foreign(&'static str),
-    /// It was written by another version of nandscope.
+    /// The file has another format version.
     #[error(
         "a journal of format {0}, and this version of nandscope reads format 2; restore the data with the version that wrote it{hint}",
         hint = if *.0 == '1' { " (a build of 0.1.0 from before format 2)" } else { "" }
     )]
     Version(char),
-    /// It is longer than any journal.
+    /// The file is longer than `LENGTH_MAX`.
     #[error("longer than any journal of `nandscope verify` ({LENGTH_MAX} bytes)")]
     TooLong,
-    /// Both copies of its head are damaged.
+    /// Both copies of the head are damaged.
     #[error("both copies of the journal's head are damaged")]
     Damaged,
 }
 
-/// The contents of blocks before they were written, in memory and on the disk.
+/// Former contents of written blocks, in memory and on disk.
 #[derive(Debug)]
 pub struct UndoJournal {
     path: PathBuf,
     file: File,
     contents: Contents,
-    /// Whether an earlier record could not be written.
+    /// Whether writing a record has failed.
     broken: bool,
-    /// Outcome of restoring the data, if it was restored.
+    /// Result of restoring the data; `None` if it was not restored.
     restored: Option<Restored>,
 }
 
@@ -138,7 +136,7 @@ impl Deref for UndoJournal {
 }
 
 impl UndoJournal {
-    /// Begins a journal in a file that must not exist yet.
+    /// Creates a journal in a new file.
     ///
     /// # Errors
     /// `io::Error` if anything has that name, the file cannot be written, or the blocks have a size that
@@ -164,7 +162,7 @@ impl UndoJournal {
         })
     }
 
-    /// Opens a journal that was left behind. Nothing in it is changed.
+    /// Opens an existing journal without changing it.
     ///
     /// # Errors
     /// `UndoJournalError::Io` if the file cannot be read; otherwise as [`Contents::read`].
@@ -183,7 +181,7 @@ impl UndoJournal {
         })
     }
 
-    /// Writes down blocks as they are; returns when the disk has them.
+    /// Appends blocks as a batch; returns when they are on disk.
     ///
     /// # Errors
     /// `io::Error` if the file cannot be written; none of the blocks may be touched then.
@@ -193,7 +191,7 @@ impl UndoJournal {
         self.write(Kind::Block, batch, blocks.map(|b| (b.place, b.contents)))
     }
 
-    /// Writes down checksums of blocks that will not be written.
+    /// Appends witnesses: checksums of blocks that will not be written.
     ///
     /// # Errors
     /// `io::Error` if the file cannot be written.
@@ -204,7 +202,7 @@ impl UndoJournal {
         self.write(Kind::Witnesses, 0, records)
     }
 
-    /// Writes down how far the data is back.
+    /// Records the progress of the restore.
     ///
     /// # Errors
     /// `io::Error` if the file cannot be written.
@@ -216,7 +214,7 @@ impl UndoJournal {
         self.write(Kind::Progress, 0, std::iter::once(record))
     }
 
-    /// Writes down that tags were seen on the device, and that none is left.
+    /// Records that tags were seen on the device, and none is left.
     ///
     /// # Errors
     /// `io::Error` if the file cannot be written.
@@ -281,8 +279,8 @@ impl UndoJournal {
         &self.path
     }
 
-    /// Ends the journal after the data was put back: removes the file if every block was read back and is
-    /// as it was, and gives the journal back otherwise.
+    /// Ends the journal after a restore: removes the file if every block was read back with its former contents, and returns the
+    /// journal otherwise.
     ///
     /// # Errors
     /// `io::Error` if the file cannot be removed; the data is restored then.
@@ -291,19 +289,20 @@ impl UndoJournal {
         if !restored.is_complete() || !all {
             return Ok(Some(self));
         }
-        // Where the name cannot be removed, the next run learns of it. On a full disk it cannot be noted.
+        // If the file cannot be removed, this record tells the next run that the data is restored. On a full disk, it cannot be
+        // written.
         let _ = self.note(Progress::Restored);
         file::remove(&self.path, &self.file)?;
         Ok(None)
     }
 
-    /// Keeps in mind what became of the data, for [`UndoJournal::end`].
+    /// Stores the result of the restore for [`UndoJournal::end`].
     pub(super) fn remember(&mut self, restored: &Restored) {
         self.restored = Some(restored.clone());
     }
 
-    /// Ends the journal of a run that ended early: removes it if the run put everything back, or had written nothing,
-    /// and gives it back otherwise.
+    /// Ends the journal of an interrupted run: removes it if the data was restored or nothing was written, and returns it
+    /// otherwise.
     ///
     /// # Errors
     /// `io::Error` if the file cannot be removed.
@@ -314,7 +313,7 @@ impl UndoJournal {
         }
     }
 
-    /// Removes a journal that has no block: nothing was written to the device. Gives it back otherwise.
+    /// Removes a journal without blocks, whose run wrote nothing to the device, and returns it otherwise.
     ///
     /// # Errors
     /// `io::Error` if the file cannot be removed.

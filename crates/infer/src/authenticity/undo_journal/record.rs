@@ -1,7 +1,6 @@
-//! Records of a journal. All are of one length, so that the position of each follows from its number and damage
-//! to one says nothing about the others. Before and after its contents a record has the same label, with a
-//! checksum of its own and that of the contents: where the contents are damaged the label still says
-//! which block they belong to.
+//! Records of a journal. All have the same length, so damage to one does not affect the position of others. The same label is
+//! before and after the contents, with checksums of itself and of the contents: if the contents are damaged, the label still
+//! identifies their block.
 
 use super::super::tag::Salt;
 use super::head::number;
@@ -9,11 +8,11 @@ use super::head::number;
 /// Kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Contents before the first write.
+    /// Former contents of a block.
     Block,
-    /// Checksums of blocks that are not written; the label has their number as its place.
+    /// Witnesses; the place in the label is their number.
     Witnesses,
-    /// Progress of restoring; the label has the [`super::Progress`] as its place.
+    /// Progress of the restore; the place in the label is the [`super::Progress`].
     Progress,
 }
 
@@ -21,37 +20,37 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Label {
     pub(super) kind: Kind,
-    /// The position in the file, in records.
+    /// Position in the file, in records.
     pub(super) number: u32,
-    /// The batch: records that reached the disk together, before any block of theirs was written.
+    /// Number of the batch: records that reached the disk together, before any of their blocks was written.
     pub(super) batch: u32,
     pub(super) place: u64,
     /// Checksum of the contents.
     pub(super) sum: u32,
 }
 
-/// Result of reading the position of a record.
+/// Result of reading a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A complete record with a valid checksum.
     Whole(Label, Vec<u8>),
-    /// A record whose contents are damaged or cut off.
+    /// A record with damaged or truncated contents.
     Damaged(Label),
-    /// Damage in both labels.
+    /// A record with two damaged labels.
     Unnamed,
-    /// Nothing, or the beginning of a record that was cut off before its contents.
+    /// No record, or the start of a truncated one without a readable label.
     Nothing,
 }
 
 const MAGIC: u32 = u32::from_le_bytes(*b"undo");
 const LABEL: usize = 36;
 
-/// Bytes of a record of a block of this size.
+/// Length of a record for a block size, bytes.
 pub(super) fn length(block_bytes: usize) -> usize {
     block_bytes + 2 * LABEL
 }
 
-/// Appends a record; its contents may be shorter than a block.
+/// Appends a record; contents shorter than a block are padded with zeros.
 pub(super) fn write(
     into: &mut Vec<u8>,
     label: Label,
@@ -71,7 +70,7 @@ pub(super) fn write(
     into.extend(label);
 }
 
-/// Reads record `number`; `bytes` end where the file ends.
+/// Decodes record `number`; `bytes` end at the end of the file.
 pub(super) fn read(bytes: &[u8], number: u32, salt: Salt, block_bytes: usize) -> Found {
     let contents = bytes.get(LABEL..LABEL + block_bytes);
     let labels = [Some(bytes), bytes.get(LABEL + block_bytes..)];
@@ -105,7 +104,7 @@ impl Label {
         bytes[12..16].copy_from_slice(&self.batch.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.place.to_le_bytes());
         bytes[24..28].copy_from_slice(&self.sum.to_le_bytes());
-        // Four bytes are free.
+        // Four bytes are unused.
         let sum = sum(&bytes, salt);
         bytes[32..].copy_from_slice(&sum.to_le_bytes());
         bytes
@@ -132,7 +131,7 @@ impl Label {
     }
 }
 
-/// The checksum of a label, including the salt, so that records of other journals are not valid here.
+/// Checksum of a label and the salt, so that records of other journals are invalid.
 fn sum(label: &[u8; LABEL], salt: Salt) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&salt.0);
