@@ -1,5 +1,5 @@
-//! How much is real: the modulus of a wrap from the differences of names, the end of what is kept by
-//! narrowing down between a block that keeps and one that does not.
+//! Real capacity of a fake: the period of a wrap-around from the distances of aliases; the end of kept data by bisection between
+//! a block that keeps its data and one that does not.
 
 use super::medium::Medium;
 use super::places::prime_factors;
@@ -8,25 +8,24 @@ use super::tag::Seen;
 use super::work::{Stage, VerifyError, Work};
 use num_integer::gcd;
 
-/// Between which numbers of blocks the real capacity lies; equal where it is known exactly.
+/// Limits of the real capacity, blocks; equal if it is known exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Real {
     /// Number of blocks known to be real.
     pub at_least: u64,
-    /// There are not more.
+    /// Largest possible number of real blocks.
     pub at_most: u64,
 }
 
 impl Real {
-    /// The number of blocks, where it is known to the block.
+    /// The real number of blocks, if it is known exactly.
     pub fn exact(&self) -> Option<u64> {
         (self.at_least == self.at_most).then_some(self.at_least)
     }
 }
 
-/// The modulus of a wrap, and the capacity with it; `None` where it is not a wrap: a device that answers
-/// with whatever it was given last shows tags under other names too. `budget` is how many blocks
-/// may be written in all.
+/// Period of a wrap-around and the capacity, blocks; `None` if it is not a wrap-around: a device that answers with the last data
+/// written also shows tags at other addresses. `budget` is the largest number of blocks written in total.
 pub(super) fn of_wrap<M: Medium>(
     work: &mut Work<'_, M>,
     aliases: &[Alias],
@@ -38,7 +37,7 @@ pub(super) fn of_wrap<M: Medium>(
     if period == 0 || !is_period(work, period)? {
         return Ok(None);
     }
-    // A multiple of the period carries every tag of it as well; so a divisor may be the period.
+    // Tags also alias at multiples of the period, so a divisor may be the period.
     for factor in prime_factors(period) {
         while period.is_multiple_of(factor)
             && period / factor > 1
@@ -48,8 +47,8 @@ pub(super) fn of_wrap<M: Medium>(
             period /= factor;
         }
     }
-    // With a plain wrap, the first block that has another name is the one
-    // after the period. A wrap that leaves the beginning alone has it further up.
+    // With a plain wrap-around, the first aliased block is the one after the period. If the start of the device is not part of
+    // the wrap-around, it is further up.
     let top = aliases
         .iter()
         .map(|a| a.written)
@@ -74,13 +73,13 @@ pub(super) fn of_wrap<M: Medium>(
     Ok(Some((period, real)))
 }
 
-/// Whether blocks at the end have another name so far below.
+/// Whether the last block aliases to the one `period` blocks below it.
 fn is_period<M: Medium>(work: &mut Work<'_, M>, period: u64) -> Result<bool, VerifyError> {
     let last = work.medium.blocks() - 1;
     wraps(work, last, period)
 }
 
-/// Whether what is written to a block is found `period` blocks below.
+/// Whether a write to a block is found `period` blocks below it.
 fn wraps<M: Medium>(work: &mut Work<'_, M>, place: u64, period: u64) -> Result<bool, VerifyError> {
     let Some(below) = place.checked_sub(period) else {
         return Ok(false);
@@ -94,26 +93,26 @@ fn wraps<M: Medium>(work: &mut Work<'_, M>, place: u64, period: u64) -> Result<b
 /// Procedure that tests if a block keeps its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Test {
-    /// Blocks that are written after it at the end of the device, to push it out of a cache.
+    /// Blocks written afterwards at the end of the device, to evict the block from a cache.
     pub(super) flood: u64,
-    /// Whether it is tagged twice, for devices that keep the first thing they were given.
+    /// Whether the block is tagged twice, for devices that keep the first data written.
     pub(super) twice: bool,
 }
 
 impl Test {
-    /// Writes that a tested block costs, the one included by which its data is put back.
+    /// Writes per tested block, including the one that restores its data.
     fn writes_per_block(self) -> u64 {
         2 + u64::from(self.twice)
     }
 }
 
-/// Blocks that are tested in a round, where nothing needs to be pushed out of a cache and all lie in one or two
-/// allocation units: fewer changes between writing and reading.
+/// Blocks tested per round if no cache must be evicted and all are in one or two allocation units, which saves changes between
+/// writes and reads.
 const TESTED: u64 = 8;
-/// Distance in blocks from which on each costs a card a merge, and halving costs the fewest.
+/// Range, in blocks, above which every test costs a card a merge, so that bisection is cheapest.
 const NEAR: u64 = 16_384;
 
-/// Narrows down between a block that keeps (`low`, or −1 as `None`) and one that does not.
+/// Bisects between a block that keeps its data (`low`; `None` means −1) and one that loses it (`high`).
 pub(super) fn of_end<M: Medium>(
     work: &mut Work<'_, M>,
     sampling: &SamplingPass,
@@ -125,7 +124,7 @@ pub(super) fn of_end<M: Medium>(
     let mut low = low.map_or(0, |low| low + 1);
     let mut high = high;
     let mut replaced = 0;
-    // `low` is now the first block that is not known to keep; the capacity lies in low ..= high.
+    // `low` is the first block not known to keep its data; the capacity is in low ..= high.
     while low < high {
         let spent = work.in_all(high).saturating_sub(replaced);
         let left = u64::from(budget).saturating_sub(spent);
@@ -143,7 +142,7 @@ pub(super) fn of_end<M: Medium>(
         places.dedup();
         let keeps = keeps(work, sampling, &places, high, test)?;
         let mut results = places.iter().zip(&keeps);
-        // The first that does not keep is above the last one that counts as keeping.
+        // The first block that loses its data is above the last one that counts as keeping it.
         let first_bad = results.find(|(_, kept)| !**kept).map(|(place, _)| *place);
         let good = places
             .iter()
@@ -160,8 +159,8 @@ pub(super) fn of_end<M: Medium>(
     })
 }
 
-/// How many blocks a round tests. A round that has to replace the contents of a cache tests many: the number with which
-/// all rounds write least, among those that need no more than `left` writes for the tested blocks.
+/// Blocks tested per round. A round that evicts a cache tests many: the number that minimizes all writes, among those that need
+/// at most `left` writes for the tested blocks.
 fn per_round(span: u64, test: Test, left: u64) -> u64 {
     if test.flood <= 1 {
         return if span > NEAR { 1 } else { TESTED.min(span) };
@@ -196,7 +195,7 @@ fn keeps<M: Medium>(
             work.tag(places[*i])?;
         }
     }
-    // Only blocks after the tested ones: they are surely not real.
+    // Only blocks above the tested ones, which are certainly not real.
     let end = sampling.places.run_first + sampling.places.run;
     let run = test.flood.min(end.saturating_sub(high + 1));
     if run > 0 {

@@ -1,8 +1,7 @@
-//! An open file or block device as a medium: reads and writes that go past the cache of the host
-//! (`O_DIRECT`), one after the other. Where the file system has no such thing, what is written is synced
-//! and dropped from the cache instead.
+//! An open file or block device as a medium, with single reads and writes that bypass the host's cache (`O_DIRECT`). If the file
+//! system does not support that, writes are synced and dropped from the cache instead.
 //!
-//! The descriptor is the one that the guard handed out; no name is looked up here.
+//! The descriptor comes from the guard; no name is resolved here.
 
 use super::medium::{Medium, MediumError};
 use nandscope_units::{Bytes, Nanos};
@@ -13,7 +12,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::time::Instant;
 
-/// Alignment in memory for `O_DIRECT`, bytes: a page is enough for every device.
+/// Alignment in memory for `O_DIRECT`, bytes: one page suits every device.
 const ALIGNMENT: usize = 4096;
 
 /// A file or block device.
@@ -28,7 +27,7 @@ pub struct DirectMedium {
 }
 
 impl DirectMedium {
-    /// Takes an open file of this size, with blocks of this size.
+    /// Takes an open file of `size` bytes, used in blocks of `block` bytes.
     ///
     /// # Errors
     /// The error of `fcntl` if the flags of the descriptor cannot be read.
@@ -45,17 +44,17 @@ impl DirectMedium {
         })
     }
 
-    /// Whether the cache of the host is gone past.
+    /// Whether operations bypass the host's cache.
     pub fn is_direct(&self) -> bool {
         self.direct
     }
 
-    /// Offset of an aligned piece of this length in the memory.
+    /// Offset in `memory` of an aligned buffer of `length` bytes.
     fn aligned(&mut self, length: usize) -> usize {
         if self.memory.len() < length + ALIGNMENT {
             self.memory = vec![0; length + ALIGNMENT];
         }
-        // A vector of bytes can always be aligned within its first page.
+        // The first page of a vector of bytes always contains an aligned address.
         self.memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT)
     }
 

@@ -1,4 +1,4 @@
-//! What a verification found, in the form of the result document and as one flat record for scripts.
+//! Results of a verification as a step of the result document, and as one flat record for scripts.
 
 use super::full::Full;
 use super::left::Kept;
@@ -11,51 +11,51 @@ use nandscope_result::{
 use nandscope_units::Bytes;
 use serde::Serialize;
 
-/// The record for scripts; sizes in bytes.
+/// Result of a verification for scripts; sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// All in all.
+    /// Overall verdict.
     pub verdict: Verdict,
-    /// In a sentence each.
+    /// Reasons for the verdict, one sentence each.
     pub reasons: Vec<String>,
     /// Claimed capacity.
     pub claimed_bytes: u64,
-    /// Real capacity, if known to the block.
+    /// Real capacity, if known exactly.
     pub real_bytes: Option<u64>,
-    /// It has this much for certain.
+    /// Lower limit of the real capacity.
     pub at_least_bytes: u64,
-    /// It has no more than this.
+    /// Upper limit of the real capacity.
     pub at_most_bytes: u64,
     /// Behaviour past the real capacity.
     pub behaviour: Option<Behaviour>,
-    /// Blocks tagged.
+    /// Number of tagged blocks written.
     pub written_blocks: u32,
-    /// Blocks written to put the data back.
+    /// Number of blocks written to restore the data.
     pub restored_blocks: u32,
-    /// Blocks whose data could not be put back yet; the journal is kept.
+    /// Number of blocks whose data could not be restored yet; the journal is kept.
     pub lost_blocks: u64,
-    /// Whether every block was read back and is as it was.
+    /// Whether every block was read back and has its former contents.
     pub data_restored: bool,
-    /// Operations that failed, those included by which the data was put back.
+    /// Number of failed operations, including those of the restore.
     pub io_errors: u32,
-    /// Sum over all passes.
+    /// Bytes read in all passes.
     pub read_bytes: u64,
-    /// The device's time.
+    /// Elapsed time on the device's clock, s.
     pub elapsed_s: f64,
-    /// Probability that 1 % of bad blocks, scattered at random, would have been detected.
+    /// Probability of detection if 1 % of the blocks, scattered at random, lose data.
     pub detection_of_one_percent: f64,
-    /// The same for 1 % of bad allocation units.
+    /// Probability of detection if 1 % of the allocation units lose data.
     pub detection_of_one_percent_of_units: f64,
-    /// Places read all over the device, where a tag of another block would have shown a wrap.
+    /// Number of windows read in the sampling pass.
     pub windows_read: u64,
-    /// Blocks that are left tagged, for a check after a power cycle.
+    /// Number of blocks left tagged for a check after a power cycle.
     pub left_tagged_blocks: u64,
     /// Signs of a fake in the registers.
     #[serde(rename = "marks")]
     pub signs: Vec<Sign>,
 }
 
-/// The verdict with the registers taken into account.
+/// The summary of a finding, with the verdict adjusted by signs in the registers.
 pub fn summary(finding: &Finding, signs: &[Sign]) -> Summary {
     let block = finding.block_bytes as u64;
     let suspicious = signs.iter().any(|m| m.weight == Weight::Suspicious);
@@ -90,7 +90,7 @@ pub fn summary(finding: &Finding, signs: &[Sign]) -> Summary {
     }
 }
 
-/// Blocks that are there and do not hold what they held, or cannot be read.
+/// Number of real blocks that do not have their former contents, or cannot be read.
 fn lost(finding: &Finding) -> u64 {
     finding.restored.missing() as u64
 }
@@ -175,7 +175,7 @@ fn reasons(finding: &Finding) -> Vec<String> {
     reasons
 }
 
-/// Errors say that a device or its contact fails, and nothing about its capacity.
+/// Failed operations show that a device or its contact fails, and say nothing about its capacity.
 fn failing_operations(finding: &Finding) -> String {
     let errors = &finding.errors;
     format!(
@@ -206,7 +206,7 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The chapter of a report.
+/// The step of the result document for a verification.
 pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
     let mut verdict = conclusion(
         "verify.verdict",
@@ -284,7 +284,7 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
     }
 }
 
-/// A probability as a percentage that never claims certainty.
+/// Probability in percent, at most "> 99 %".
 fn probability(share: f64) -> String {
     match share {
         p if p >= 0.995 => "> 99 %".to_string(),
@@ -331,18 +331,17 @@ fn map(finding: &Finding) -> Curve {
     )
 }
 
-/// The end of a device that has less than it claims, where it is known to the block.
+/// Real end of a device with less capacity than it claims, if known exactly.
 fn end_of(finding: &Finding) -> Option<u64> {
     finding.real.exact().filter(|real| *real < finding.blocks)
 }
 
-/// Whether the device keeps the tag at a place. A block beyond the end keeps nothing: where its tag was right,
-/// memory of a lower address or a cache answered.
+/// Whether the device itself keeps a tag. A right tag past the end was kept by memory of a lower address, or by a cache.
 fn is_kept(reading: &Reading, end: Option<u64>) -> bool {
     reading.seen.right() && end.is_none_or(|end| reading.place < end)
 }
 
-/// Tags below and beyond the end, and how many of them were right.
+/// Number of tags below and past the end, and of right ones; `None` if the end is not known exactly.
 fn by_place(finding: &Finding) -> Option<DataTable> {
     let end = end_of(finding)?;
     let row = |label: &str, wanted: &dyn Fn(u64) -> bool| {
@@ -371,7 +370,7 @@ fn by_place(finding: &Finding) -> Option<DataTable> {
     })
 }
 
-/// Curve of tags: 1 where they were kept, 0 where they were not; its threshold is the real end.
+/// Curve of tags by address: 1 if kept, 0 if not; the threshold is the real end.
 fn kept_curve(readings: &[Reading], block_bytes: usize, end: Option<u64>) -> Curve {
     let mut readings: Vec<_> = readings.iter().collect();
     readings.sort_by_key(|r| r.place);
@@ -435,24 +434,24 @@ fn tables(finding: &Finding, summary: &Summary) -> Vec<DataTable> {
     tables
 }
 
-/// The record of a check after a power cycle, for scripts.
+/// Result of a check after a power cycle, for scripts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeptSummary {
-    /// All in all.
+    /// Overall verdict.
     pub verdict: Verdict,
-    /// In a sentence each.
+    /// Reasons for the verdict, one sentence each.
     pub reasons: Vec<String>,
-    /// Tags that had been left.
+    /// Number of tags that had been left.
     pub tagged_blocks: u64,
-    /// Those that were as they had been left, at each reading.
+    /// Number of tags that were right in every reading.
     pub right: u64,
-    /// Seconds since they were left, by the clock of the machine.
+    /// Time since the tags were left, by the clock of the machine, s.
     pub left_for_s: u64,
-    /// The device's time of the check.
+    /// Duration of the check on the device's clock, s.
     pub elapsed_s: f64,
 }
 
-/// Summary of tags that were left `left_for_s` seconds ago.
+/// Summary of a check of tags that were left `left_for_s` seconds ago.
 pub fn kept_summary(kept: &Kept, left_for_s: u64) -> KeptSummary {
     let right = kept.readings.iter().filter(|r| r.seen.right()).count();
     KeptSummary {
@@ -465,7 +464,7 @@ pub fn kept_summary(kept: &Kept, left_for_s: u64) -> KeptSummary {
     }
 }
 
-/// The chapter of a check after a power cycle.
+/// The step of the result document for a check after a power cycle.
 pub fn kept_step(kept: &Kept, summary: &KeptSummary, block_bytes: usize) -> StepResult {
     let mut answer = conclusion(
         "verify.kept.verdict",
@@ -492,7 +491,7 @@ pub fn kept_step(kept: &Kept, summary: &KeptSummary, block_bytes: usize) -> Step
     }
 }
 
-/// The chapter of a full write and read.
+/// The step of the result document for a full write and read.
 pub fn full_step(full: &Full, elapsed_s: f64) -> StepResult {
     let block = full.block_bytes as u64;
     let real = full.real_blocks() * block;
@@ -547,8 +546,8 @@ pub fn full_step(full: &Full, elapsed_s: f64) -> StepResult {
 }
 
 impl Full {
-    /// What every block together says: a fake keeps others' data, or nothing from some place on. Errors, and a device
-    /// that keeps nothing at all, prove no false capacity.
+    /// Verdict from all blocks: a fake has data of other blocks, or loses data from some address on. Errors, and a device that
+    /// keeps nothing at all, do not prove a false capacity.
     pub fn verdict(&self) -> Verdict {
         let wrong = self.blocks - self.right.min(self.blocks);
         let rest = self.first_wrong.map_or(0, |first| self.blocks - first);

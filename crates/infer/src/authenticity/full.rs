@@ -1,5 +1,5 @@
-//! Every block written and read: what a few tags cannot show, at the device's own speed. It
-//! destroys what is on the device, can be interrupted, and continues where it was.
+//! Writes and reads every block, at the speed of the device, to find what a few tags cannot show. Destroys the contents of the
+//! device; can be interrupted, and continues.
 
 use super::medium::{Medium, MediumError};
 use super::tag::{Salt, Seen, judge, write_tag};
@@ -20,10 +20,10 @@ pub enum Pass {
     Done,
 }
 
-/// Progress and findings: enough to continue from.
+/// Progress and results, sufficient to continue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Full {
-    /// Identity of the device, in words.
+    /// Description of the device.
     pub identity: String,
     /// Size of the device in blocks.
     pub blocks: u64,
@@ -31,39 +31,39 @@ pub struct Full {
     pub block_bytes: usize,
     /// The salt of the tags.
     pub salt: [u8; 16],
-    /// Present pass.
+    /// Current pass.
     pub pass: Pass,
     /// The next block of the pass.
     pub next: u64,
-    /// Blocks that held their tag.
+    /// Number of blocks that held their tag.
     pub right: u64,
-    /// Blocks that held the tag of another block: the device keeps several under one place.
+    /// Number of blocks that held the tag of another block, because they share memory with it.
     pub elsewhere: u64,
-    /// Blocks with wrong bits.
+    /// Number of blocks with wrong bits in their tag.
     pub damaged: u64,
-    /// Blocks that held something else.
+    /// Number of blocks with other contents.
     pub foreign: u64,
-    /// Blocks that could not be read.
+    /// Number of blocks that could not be read.
     pub unreadable: u64,
-    /// Blocks that could not be written.
+    /// Number of blocks that could not be written.
     pub refused: u64,
-    /// The first block that was not right.
+    /// Number of the first block that was not right.
     pub first_wrong: Option<u64>,
-    /// Speed of writing along the device: place in bytes, bytes per second.
+    /// Write rates along the device: offset, bytes, and bytes per second.
     pub write_rates: Vec<(u64, f64)>,
-    /// Speed of reading.
+    /// Read rates along the device: offset, bytes, and bytes per second.
     pub read_rates: Vec<(u64, f64)>,
 }
 
-/// The length of one operation.
+/// Length of one operation.
 const PIECE: Bytes = Bytes::mib(1);
-/// Blocks in which a tag of an earlier run is looked for.
+/// Number of random blocks that are searched for a tag of an earlier run.
 const LOOKS: usize = 64;
-/// Points of a curve of speed.
+/// Number of points in a curve of rates.
 const POINTS: u64 = 256;
 
 impl Full {
-    /// Nothing done yet.
+    /// Initial state.
     pub fn new(identity: String, blocks: u64, block_bytes: usize, salt: Salt) -> Self {
         Full {
             identity,
@@ -84,7 +84,7 @@ impl Full {
         }
     }
 
-    /// Share of both passes that is done.
+    /// Completed share of both passes, 0 to 1.
     pub fn share(&self) -> f64 {
         let half = self.next as f64 / self.blocks.max(1) as f64 / 2.0;
         match self.pass {
@@ -94,14 +94,13 @@ impl Full {
         }
     }
 
-    /// How many blocks the device has: those that held what was written to them last. Where several
-    /// blocks share one place, the last one of them is right, so that this counts the places.
+    /// Real capacity, blocks: the number of blocks that hold their own data. If several blocks share memory, only the last one
+    /// written does.
     pub fn real_blocks(&self) -> u64 {
         self.right + self.damaged
     }
 
-    /// Continues to the end, or until `stop` returns true. After every point of the curve `save` gets the
-    /// state.
+    /// Continues to the end, or until `stop` returns true. Calls `save` with the state after every point of the curve.
     ///
     /// # Errors
     /// `VerifyError::Stopped` if it was interrupted; `VerifyError::Gone` if the device is gone; the error of `save` if
@@ -156,7 +155,7 @@ impl Full {
         Ok(())
     }
 
-    /// Whether the device holds tags of this run, if it was given any: model and size are no proof.
+    /// Whether the device holds a tag of this run, if it was written at all: model and size are no proof.
     fn is_of<M: Medium>(&self, medium: &mut M) -> Result<bool, VerifyError> {
         let written = match self.pass {
             Pass::Writing => self.next,
@@ -178,7 +177,7 @@ impl Full {
         Ok(false)
     }
 
-    /// One point of the curve.
+    /// Runs one section of the current pass: one point of the curve.
     fn section<M: Medium>(
         &mut self,
         medium: &mut M,

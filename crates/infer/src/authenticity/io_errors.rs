@@ -2,26 +2,26 @@
 
 use super::medium::MediumError;
 
-/// Operations that the device answered with an error.
+/// Numbers of failed operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IoErrors {
     /// Failed reads.
     pub reads: u32,
     /// Failed writes.
     pub writes: u32,
-    /// Requests to bring what was written to the medium.
+    /// Failed flushes.
     pub flushes: u32,
-    /// The first one, in words.
+    /// Description of the first error.
     pub first: Option<String>,
 }
 
 impl IoErrors {
-    /// Whether there was none.
+    /// Whether no operation failed.
     pub fn is_empty(&self) -> bool {
         self.all() == 0
     }
 
-    /// Counts an operation that failed by itself; false then.
+    /// Counts a failed operation and returns false for it; a device that is gone is an error.
     pub(super) fn passing(
         &mut self,
         done: Result<(), MediumError>,
@@ -38,7 +38,7 @@ impl IoErrors {
         }
     }
 
-    /// These and later ones.
+    /// Sum of two counts, the second being the later one.
     pub(super) fn and(self, later: IoErrors) -> Self {
         IoErrors {
             reads: self.reads + later.reads,
@@ -48,7 +48,7 @@ impl IoErrors {
         }
     }
 
-    /// All of them.
+    /// Number of all failed operations.
     pub fn all(&self) -> u32 {
         self.reads + self.writes + self.flushes
     }

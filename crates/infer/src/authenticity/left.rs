@@ -1,6 +1,5 @@
-//! Tags that stay on a device while it has no power: what a device keeps only as long as it is powered, or
-//! loses in days or months without, is seen when they are read again. Whether it was without power
-//! in between, nobody but the person who unplugged it knows.
+//! Tags that stay on a device without power. Reading them again shows data that the device keeps only while powered, or loses in
+//! days or months. Whether the device was really without power is known to its user only.
 
 use super::medium::Medium;
 use super::sampling::{Reading, look};
@@ -10,22 +9,21 @@ use super::verdict::Verdict;
 use super::work::{Stage, Tell, VerifyError, Work};
 use nandscope_units::Nanos;
 
-/// Result of checking tags that had been left.
+/// Result of checking tags left on a device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// Contents of each block, in ascending order.
     pub readings: Vec<Reading>,
-    /// Blocks that gave other answers when they were read again.
+    /// Blocks whose contents changed between readings.
     pub unstable: Vec<u64>,
-    /// The device's time that it took.
+    /// Duration on the device's clock.
     pub elapsed: Nanos,
 }
 
-/// If at least this share of the tags from the first wrong one on is gone, the last one among them, they were only in a
-/// cache.
+/// Least share of lost tags, from the first wrong one on and including the last, that shows that they were only in a cache.
 const GONE: f64 = 0.5;
 
-/// Reads the tags that were left, and reads them again as often as asked for. Nothing is written.
+/// Reads the tags left on a device, then repeats that `repeats` times. Writes nothing.
 ///
 /// # Errors
 /// `VerifyError::Stopped` if it was interrupted; `VerifyError::Gone` if the device is gone; `VerifyError::Unfit` if
@@ -71,7 +69,7 @@ pub fn check_left<M: Medium>(
     Ok(kept)
 }
 
-/// A list that says nothing proves nothing, and a block is listed once.
+/// Checks that the list is not empty, and that its blocks are in ascending order and on the device.
 fn check_list(left: &[LeftTag], blocks: u64) -> Result<(), VerifyError> {
     let in_order = left.windows(2).all(|pair| pair[0].place < pair[1].place);
     match left.last() {
@@ -103,7 +101,7 @@ impl Kept {
         let rest = &self.readings[first..];
         let gone = |r: &&Reading| r.seen == Seen::Foreign;
         if self.readings.iter().any(|r| r.seen.failed()) {
-            // A contact, a cable or a reader, or what may be read again another day: no proof of anything.
+            // A contact, cable or reader may have failed, and the block may be readable later: no proof.
             return Verdict::Failing;
         }
         let many = rest.iter().filter(gone).count() as f64 >= GONE * rest.len() as f64;
@@ -114,7 +112,7 @@ impl Kept {
         }
     }
 
-    /// Why, in a sentence each.
+    /// Reasons for the verdict, one sentence each.
     pub fn reasons(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         let mut add = |count: usize, what: &str| {

@@ -1,26 +1,26 @@
-//! What verification asks of a device: to keep bytes. Times come from it too, so that a device in
-//! virtual time tells how long a real one would have taken.
+//! Interface of a device under verification. Times come from it too, so that a device in virtual time shows how long a real one
+//! would take.
 
 use nandscope_units::Nanos;
 use thiserror::Error;
 
-/// Why an operation on a medium did not succeed.
+/// Why an operation on a medium failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MediumError {
-    /// This operation failed; another one may succeed. In words.
+    /// This operation failed, others may succeed; with the reason.
     #[error("{0}")]
     Failed(String),
-    /// The device is gone, and nothing will succeed any more. In words.
+    /// The device is gone, and no operation will succeed; with the reason.
     #[error("the device is gone: {0}")]
     Gone(String),
 }
 
-/// A device that keeps bytes, in blocks numbered from 0.
+/// A device with blocks numbered from 0.
 pub trait Medium {
-    /// Blocks that the device claims to have.
+    /// Number of blocks that the device claims.
     fn blocks(&self) -> u64;
 
-    /// Bytes of a block: the smallest piece that can be written.
+    /// Size of a block, the smallest unit of a write, bytes.
     fn block_bytes(&self) -> usize;
 
     /// Reads whole blocks from `first` on.
@@ -35,14 +35,13 @@ pub trait Medium {
     /// `MediumError::Failed` if the write fails; `MediumError::Gone` if the device is gone.
     fn write(&mut self, first: u64, data: &[u8]) -> Result<(), MediumError>;
 
-    /// Waits until everything written has left the caches of the host and, as far as the device says
-    /// the truth, its own.
+    /// Flushes the caches of the host and, unless the device is lying, its own.
     ///
     /// # Errors
     /// `MediumError::Failed` if the flush fails; `MediumError::Gone` if the device is gone.
     fn settle(&mut self) -> Result<(), MediumError>;
 
-    /// Present time on the device's clock.
+    /// Current time of the device's clock.
     fn now(&self) -> Nanos;
 }
 

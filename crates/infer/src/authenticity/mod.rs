@@ -1,9 +1,8 @@
-//! Whether a device keeps what it claims to keep: a few tags at chosen places instead of a full
-//! write and read. [`verify`] finds wraps of any size; blocks that lose what is written, return older contents, or
-//! exist only in a cache; and the real capacity to the block.
+//! Detects counterfeit and failing devices with a few tags at chosen addresses instead of a full write and read. [`verify`] finds
+//! wrap-arounds of any size; blocks that lose data, return old contents, or exist only in a cache; and the exact real capacity.
 //!
-//! Everything that is written is in the [`UndoJournal`] first, and is put back at the end, after an
-//! interruption, or by the next run ([`restore`]).
+//! Every block is saved in the [`UndoJournal`] before it is written, and is restored at the end, after an interruption, or by the
+//! next run ([`restore`]).
 
 mod capacity;
 mod direct;
@@ -53,15 +52,14 @@ use work::Work;
 /// Options of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Blocks that are written at most, those included by which the data is put back. What is written past the end of a
-    /// fake to replace the contents of its cache is not counted.
+    /// Largest number of blocks written, including the restore. Writes past the end of a fake that evict its cache are not
+    /// counted.
     pub budget: u32,
-    /// The largest cache in the device, in blocks, that is certain to be detected.
+    /// Largest cache in the device, in blocks, that is certainly detected.
     pub cache: u64,
-    /// Number of repeated reads of all tags.
+    /// Number of times that all tags are read again.
     pub repeats: u32,
-    /// Whether the tags are left on a device that keeps all of them, for [`check_left`]; its data is in the
-    /// journal then.
+    /// Whether the tags stay on a genuine device for [`check_left`]; its data is then in the journal only.
     pub leave: bool,
 }
 
@@ -76,13 +74,13 @@ impl Default for Options {
     }
 }
 
-/// Verifies a device, and puts back what was on it. The journal is empty at the beginning;
-/// [`Finding::restored`] says what became of the data, and [`UndoJournal::close`] goes by it.
+/// Verifies a device and restores its data. The journal must be empty at the start; [`Finding::restored`] is the result of the
+/// restore, which [`UndoJournal::close`] needs.
 ///
 /// # Errors
-/// `VerifyError::Stopped` if it was interrupted and `VerifyError::Journal` if the journal could not be written: the
-/// data is restored then ([`UndoJournal::end`]). `VerifyError::Gone` or `VerifyError::Unrestored` if not all of the data
-/// is restored: [`restore`] has to do it later. `VerifyError::Unfit` if the device cannot be verified.
+/// `VerifyError::Stopped` if it was interrupted and `VerifyError::Journal` if the journal could not be written: the data is
+/// restored then ([`UndoJournal::end`]). `VerifyError::Gone` or `VerifyError::Unrestored` if the data is not completely restored:
+/// [`restore`] must be called later. `VerifyError::Unfit` if the device cannot be verified.
 pub fn verify<M: Medium>(
     medium: &mut M,
     journal: &mut UndoJournal,
@@ -151,7 +149,7 @@ pub fn verify<M: Medium>(
         block_bytes,
         written,
         read_bytes,
-        // A device that fails while its data is put back fails.
+        // Errors of the restore count as well.
         errors: finding.errors.and(restored.errors.clone()),
         restored,
         elapsed: medium.now().saturating_sub(began),
@@ -159,7 +157,7 @@ pub fn verify<M: Medium>(
     })
 }
 
-/// Everything between the first tag and the last.
+/// Runs all steps between the first tag and the restore.
 fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Finding, VerifyError> {
     let blocks = work.medium.blocks();
     let sampling = sampling::sampling_pass(work, options.cache, options.repeats)?;
@@ -177,13 +175,13 @@ fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Findi
         return Ok(finding);
     };
     if behaviour != Behaviour::Errors && !work.errors.is_empty() {
-        // What a device did with its tags while operations failed says nothing about where it ends.
+        // Failed operations may explain lost tags, so these do not show where the device ends.
         return Ok(finding);
     }
     let test = Test {
         flood: match behaviour {
             Behaviour::Cached { blocks } => blocks + 8,
-            // A device may answer with the data of the last write, so another write follows.
+            // A device may answer with the last data written, so another block is written.
             _ => 1,
         },
         twice: behaviour == Behaviour::Stale,
@@ -193,7 +191,7 @@ fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Findi
     }
     let (low, high) = finding.bracket();
     if test.flood > finding.sampling.places.run {
-        // The cache is larger than the run: blocks that were right may have been in it.
+        // The cache is larger than the run: right blocks may have been in the cache.
         finding.real = Real {
             at_least: 0,
             at_most: high,
@@ -219,12 +217,12 @@ fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Findi
     Ok(finding)
 }
 
-/// Whether the last block loses a tag once more: it may have been a power supply that failed for a while.
+/// Whether the last block loses another tag: before, the power supply may have failed for a while.
 fn still_loses<M: Medium>(work: &mut Work<'_, M>, finding: &Finding) -> Result<bool, VerifyError> {
     let last = finding.blocks - 1;
     work.tag(last)?;
     if let Some(before) = finding.real.at_least.checked_sub(1) {
-        // A device may answer with what it was given last.
+        // A device may answer with the last data written.
         work.keep(&[before])?;
         work.tag(before)?;
     }
@@ -232,8 +230,8 @@ fn still_loses<M: Medium>(work: &mut Work<'_, M>, finding: &Finding) -> Result<b
     Ok(!work.look(last)?.right())
 }
 
-/// Whether the device still keeps what is before the end and still answers with errors from there on: otherwise it was
-/// a contact, a cable or a power supply that failed for a while.
+/// Whether the device keeps data below the end and still fails from the end on: otherwise a contact, cable or power supply failed
+/// for a while.
 fn ends_in_errors<M: Medium>(
     work: &mut Work<'_, M>,
     finding: &Finding,
@@ -250,7 +248,7 @@ fn ends_in_errors<M: Medium>(
         }
     }
     let wrong = finding.wrong_places.iter().copied();
-    // A few: reading a block that cannot be read may take seconds.
+    // Only a few, as reading a bad block may take seconds.
     for place in wrong.filter(|place| *place >= real).take(8).chain([real]) {
         if work.sum(place)?.is_some() {
             return Ok(false);
@@ -259,8 +257,8 @@ fn ends_in_errors<M: Medium>(
     Ok(true)
 }
 
-/// Whether a device that loses writes past its end answers there with the contents of the
-/// block modulo its size. On a blank device that looks like any other loss until a tag is put there.
+/// Whether a device that loses writes past its end answers there with the block modulo its size. On a blank device, that is not
+/// visible without a tag in that block.
 fn mirrors<M: Medium>(work: &mut Work<'_, M>, real: u64) -> Result<bool, VerifyError> {
     let last = work.medium.blocks() - 1;
     if real == 0 {
@@ -273,12 +271,12 @@ fn mirrors<M: Medium>(work: &mut Work<'_, M>, real: u64) -> Result<bool, VerifyE
     Ok(work.tag_at(last)? == Some(below))
 }
 
-/// Up to so many tags, all of them are written once more.
+/// Up to this number of tags, all are written again.
 const RETAG_ALL: usize = 256;
 
-/// If blocks keep their first tag, tags every place once more to see which.
+/// If blocks keep their first tag, tags other places again to find which blocks do so.
 fn retag<M: Medium>(work: &mut Work<'_, M>, finding: &mut Finding) -> Result<(), VerifyError> {
-    // Those of the run are not: it shares one fate. Of many others every eighth is, one of each sample.
+    // Without the run, whose blocks behave alike. If there are many tags, every eighth, one per sample.
     let (run, last) = (finding.sampling.places.run_first, finding.blocks - 1);
     let readings = &mut finding.sampling.readings;
     let every = if readings.len() > RETAG_ALL { 8 } else { 1 };

@@ -1,51 +1,52 @@
-//! Where tags are written, so that no wrap escapes.
+//! Addresses of the tags, chosen so that every wrap-around is detected.
 //!
-//! A card that has M blocks and claims N answers for block x with block x − M, or x − 2M, …. Whatever M
-//! is, two names of one block are a distance M apart. So tags are written to T **probe LBAs** at the end
-//! that are g blocks apart, and **windows** of g blocks are read, one every T·g blocks, over all of the device. Each
-//! distance from 1 to N − 1 is the distance of one probe LBA from one block of a window: with X = N − 1 − M, the window
-//! is number ⌊X / Tg⌋, and the probe LBA number ⌊(X mod Tg) / g⌋ from the end. A window that holds a tag
-//! of another block proves a wrap of *any* size, wherever what it leaves alone ends, and none proves that there is none.
+//! A card with M blocks that claims N answers for block x with block x − M, or x − 2M, …. Whatever M is, two names of one block
+//! are a distance of M apart. Tags are therefore written to T **probe LBAs** at the end of the device, g blocks apart, and
+//! **windows** of g blocks are read, one every T·g blocks, all over the device. Each distance from 1 to N − 1 is the distance
+//! between one probe LBA and one block of a window: with X = N − 1 − M, window number ⌊X / Tg⌋, and probe LBA number ⌊(X mod Tg)
+//! / g⌋ from the end. A window that holds a tag of another block proves a wrap-around of *any* size, even if a part of the device
+//! at its start does not take part; if no window does, there is no wrap-around.
 //!
-//! The probe LBAs lie in a few allocation units, where a write costs little, and of the windows the device
-//! reads N / T blocks. **Samples** elsewhere show single blocks that lose data; a **run** in front of the
-//! end pushes tags out of caches.
+//! The probe LBAs are in a few allocation units, where writes are cheap, and the windows have N / T blocks in total. **Samples**
+//! elsewhere detect single blocks that lose data; a **run** below the end evicts tags from caches.
 
-/// The places at the end of one device.
+/// Addresses of the probe LBAs and the run on one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// Distance of the probe LBAs, and length of a window, in blocks.
+    /// Distance between probe LBAs, and length of a window, in blocks.
     pub pitch: u64,
-    /// Distance of the windows.
+    /// Distance between windows, in blocks.
     pub reach: u64,
-    /// The probe LBAs below the run, upwards. Those that would be in it are part of it.
+    /// Probe LBAs below the run, ascending; those within the run are part of it.
     pub probe_lbas: Vec<u64>,
-    /// The first block of the run by which caches are filled.
+    /// First block of the run.
     pub run_first: u64,
-    /// Its length in blocks; the last block of the device comes after it.
+    /// Length of the run in blocks; it ends before the last block of the device.
     pub run: u64,
 }
 
-/// Probe LBAs on a device of less than [`LARGE`] blocks: of those, one block in 128 is read.
+/// Number of probe LBAs on a device of less than [`LARGE`] blocks, of which one block in 128 is read.
 const PROBE_LBAS: u64 = 128;
-/// On a larger one.
+/// Number of probe LBAs on a device of at least [`LARGE`] blocks.
 const PROBE_LBAS_LARGE: u64 = 224;
-/// 128 GiB: larger ones are drives, which write anywhere at the same cost, and reading one block in 128 would take longer.
+/// 128 GiB, in blocks of 512 bytes. Larger devices are drives, which write anywhere at the same cost; reading one block in 128
+/// would take longer.
 const LARGE: u64 = 1 << 28;
-/// The probe LBAs span so much at least: the fewer windows, the fewer commands; a card of 32 GB takes some thousand.
+/// Least range of the probe LBAs, in blocks: a larger range needs fewer windows, each a read; a card of 32 GB needs some thousand
+/// reads.
 const REACH_MIN: u64 = 32_768;
-/// Windows at most on a device so large that a longer span costs nothing.
+/// Largest number of windows on a device large enough to extend the range of the probe LBAs.
 const WINDOWS: u64 = 4096;
-/// The shortest run: it detects a cache of a device that ends just before its claim.
+/// Shortest run, in blocks: it detects a cache even if the device ends just below its claimed capacity.
 const RUN_MIN: u64 = 64;
-/// The run is longer by this than the largest cache: everything written before it has left such a cache by then,
-/// and how many of its own blocks are still there is the size of the cache.
+/// Blocks by which the run exceeds the largest cache: all earlier writes are then evicted, and the number of blocks of the run
+/// still in the cache is the size of the cache.
 const BEYOND_CACHE: u64 = 8;
-/// A device of fewer blocks has no room for them.
+/// Smallest device on which there is room for the tags, in blocks.
 pub const BLOCKS_MIN: u64 = 64;
 
 impl Places {
-    /// The places on a device of so many blocks, with a run that replaces all that is in a cache of `cache` blocks.
+    /// Addresses on a device of `blocks` blocks, with a run that evicts a cache of `cache` blocks.
     pub fn new(blocks: u64, cache: u64) -> Self {
         let reach = (blocks / WINDOWS).max(REACH_MIN).min(blocks / 4).max(1);
         let count = if blocks < LARGE {
@@ -72,27 +73,27 @@ impl Places {
         }
     }
 
-    /// Begins of the windows on a device of so many blocks.
+    /// First blocks of the windows on a device of `blocks` blocks.
     pub fn windows(&self, blocks: u64) -> impl Iterator<Item = u64> + use<> {
         (0..blocks).step_by(usize::try_from(self.reach.max(1)).unwrap_or(usize::MAX))
     }
 
-    /// The largest cache that the run detects for certain, in blocks.
+    /// Largest cache that the run certainly detects, in blocks.
     pub fn largest_cache(&self) -> u64 {
         self.run.saturating_sub(BEYOND_CACHE)
     }
 
-    /// The first block at the end of the device that is tagged, or could be.
+    /// First block at the end of the device that may be tagged.
     pub fn end_first(&self) -> u64 {
         self.probe_lbas.first().copied().unwrap_or(self.run_first)
     }
 }
 
-/// Neighbours that are tagged in each place of a sample, and written at once: 4 KiB on most devices.
+/// Number of consecutive blocks in a sample, written at once: 4 KiB on most devices.
 pub const NEIGHBOURS: u64 = 8;
 
-/// Where samples begin: one in each of `count` equal parts of the blocks below `end`, and how many neighbours
-/// each has. `random` gives a number below its argument.
+/// First blocks of samples, one in each of `count` equal parts of the blocks below `end`, and the number of consecutive blocks
+/// per sample. `random` returns a number below its argument.
 pub fn samples(
     end: u64,
     count: u64,
@@ -106,7 +107,7 @@ pub fn samples(
     }
     let place = |i: u64| {
         let at = random(part - neighbours + 1);
-        // Aligned to themselves, where the part is long enough.
+        // Aligned to the size of a sample if the part is long enough.
         let at = if part >= 4 * NEIGHBOURS {
             let end = part - NEIGHBOURS;
             (i * part + at.min(end)).next_multiple_of(NEIGHBOURS) - i * part

@@ -1,5 +1,5 @@
-//! The first pass: tags all over the device and at the probe LBAs at its end, read back in random order, and windows
-//! read all over the device for tags that belong elsewhere.
+//! The sampling pass: tags all over the device and at the probe LBAs at its end, read back in random order; and windows all over
+//! the device, searched for tags of other blocks.
 
 use super::medium::Medium;
 use super::places::{NEIGHBOURS, Places, samples};
@@ -8,60 +8,60 @@ use super::work::{Stage, VerifyError, Work};
 use nandscope_units::Nanos;
 use nandscope_units::random::SplitMix64;
 
-/// Result of reading one tag.
+/// Result of reading one tagged block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Block number of the tag.
+    /// Block number.
     pub place: u64,
     /// Contents of the block after all writes.
     pub seen: Seen,
-    /// Whether what was there equals what had been there before the tag.
+    /// Whether the contents equal those before the tag.
     pub as_before: bool,
-    /// Whether all bytes of what was there are equal.
+    /// Whether all bytes of the contents are equal.
     pub constant: bool,
 }
 
-/// A tag that was found under another name.
+/// A tag that was found in another block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alias {
-    /// The block it was written to.
+    /// Block to which the tag was written.
     pub written: u64,
-    /// The block it was found in.
+    /// Block in which the tag was found.
     pub found: u64,
 }
 
-/// Result of the first pass.
+/// Result of the sampling pass.
 #[derive(Clone, Debug)]
 pub struct SamplingPass {
     /// Places of the probe LBAs and the run.
     pub places: Places,
-    /// In how many places elsewhere blocks were sampled.
+    /// Number of samples outside the probe LBAs and the run.
     pub sampled_places: u64,
-    /// Results of the reads, in the order of writing.
+    /// Readings of the tagged blocks, in the order of writing.
     pub readings: Vec<Reading>,
-    /// Tags that came up elsewhere.
+    /// Tags found in other blocks.
     pub aliases: Vec<Alias>,
-    /// Windows that were read.
+    /// Number of windows read.
     pub windows: u64,
-    /// The first blocks of windows that could not be read.
+    /// First blocks of unreadable windows.
     pub unreadable: Vec<u64>,
-    /// Whether the last block gave its tag back as long as nothing else had been written.
+    /// Whether the last block returned its tag before anything else was written.
     pub at_once: bool,
-    /// Blocks that took the first tag and not the second.
+    /// Blocks that kept their first tag instead of the second.
     pub stuck: Vec<u64>,
-    /// Blocks that gave different answers to repeated reads.
+    /// Blocks whose contents changed between readings.
     pub unstable: Vec<u64>,
-    /// Those of them that gave something else altogether, and blocks that nobody had written
-    /// and that were not the same again.
+    /// Unstable blocks that returned neither their tag nor one with wrong bits, and unwritten blocks whose contents changed
+    /// between readings.
     pub changed: Vec<u64>,
-    /// Checksums of blocks that nobody had written.
+    /// Unwritten blocks and checksums of their contents.
     sums: Vec<(u64, u32)>,
-    /// Blocks that nobody had written, and that were read again.
+    /// Number of unwritten blocks that were read again.
     pub read_again: u64,
 }
 
 impl SamplingPass {
-    /// Every tag was found in its place.
+    /// Whether every tag was right, and nothing else was found.
     pub fn is_clean(&self) -> bool {
         self.readings.iter().all(|r| r.seen.right())
             && self.aliases.is_empty()
@@ -72,17 +72,16 @@ impl SamplingPass {
     }
 }
 
-/// Places that are sampled on any device.
+/// Least number of samples on any device, and samples per journal batch.
 const PLACES_MIN: usize = 4;
-/// Places that are sampled where it costs little.
+/// Largest number of samples.
 const PLACES_MAX: u64 = 16;
-/// No further places are begun where sampling and putting back takes so much time. A card that opens an allocation
-/// unit for each and merges another one needs up to a second for it, and once more to put it back; the first
-/// ones may find room for nothing.
+/// Time after which no more samples are taken, including the restore of those taken. A card that opens an AU for each sample and
+/// merges another one needs up to 1 s per sample, and as long for the restore; the first samples may find free AUs.
 const TIME: Nanos = Nanos(6_000_000_000);
-/// About so many blocks of the windows are read again.
+/// Approximate number of unwritten blocks that are read again.
 const READ_AGAIN: u64 = 200;
-/// Tags that are written a second time.
+/// Approximate number of tags that are written a second time.
 const AGAIN: usize = 4;
 
 pub(super) fn sampling_pass<M: Medium>(
@@ -93,12 +92,12 @@ pub(super) fn sampling_pass<M: Medium>(
     let blocks = work.medium.blocks();
     let places = Places::new(blocks, cache);
     work.tell(Stage::Tagging, 0.0);
-    // The last block goes first, so that everything else is written after it.
+    // The last block is tagged first, so that everything else is written after it.
     let last = blocks - 1;
     work.keep(&[last])?;
     work.tag(last)?;
     let at_once = work.look(last)?.right();
-    // From here on a tag proves which device it is, unless the device lies about what it has.
+    // From here on, a tag on the device identifies it, unless the device is lying about flushes.
     work.settle()?;
     let mut written = vec![last];
     let sampled_places = sample(work, places.end_first(), &mut written)?;
@@ -145,14 +144,14 @@ pub(super) fn sampling_pass<M: Medium>(
     Ok(sampling)
 }
 
-/// Begins of samples below `end`, at most, and the number of neighbours of each.
+/// First blocks of at most `PLACES_MAX` samples below `end`, and the number of consecutive blocks per sample.
 pub(super) fn sample_places(random: &mut SplitMix64, end: u64) -> (Vec<u64>, u64) {
     let below = |n: u64| random.below(n);
     let count = PLACES_MAX.min(end / NEIGHBOURS);
     samples(end, count, NEIGHBOURS, below)
 }
 
-/// Tags blocks all over the device, in as many places as the time allows; gives their number.
+/// Tags samples all over the device as long as the time allows; returns their number.
 fn sample<M: Medium>(
     work: &mut Work<'_, M>,
     end: u64,
@@ -162,9 +161,9 @@ fn sample<M: Medium>(
     work.shuffle(&mut places);
     let began = work.medium.now();
     let (before, mut sampled) = (written.len(), 0);
-    // Estimated time to restore a place.
+    // Estimated time to restore a sample.
     let mut back = Nanos::ZERO;
-    // A group goes into the journal at once: each time it must reach the disk.
+    // A group is one batch of the journal, since each batch must reach the disk.
     for group in places.chunks_mut(PLACES_MIN) {
         let spent = work.medium.now().saturating_sub(began);
         if spent.0 + back.0 * sampled as u64 > TIME.0 {
@@ -178,8 +177,7 @@ fn sample<M: Medium>(
             written.extend(*place..*place + neighbours);
         }
         if sampled > 0 {
-            // The earliest ones are written again, as all will be when they are put back: by now a card has
-            // closed their units.
+            // Writes an early sample again, as the restore will: by now a card has closed its AU.
             let number = sampled / PLACES_MIN - 1;
             let again = written[before + number * neighbours as usize];
             let began = work.medium.now();
@@ -191,7 +189,7 @@ fn sample<M: Medium>(
     Ok(sampled as u64)
 }
 
-/// Looks at all tags in a random order; gives them in the order of writing.
+/// Reads all tags in random order; returns the readings in the order of writing.
 fn readings<M: Medium>(
     work: &mut Work<'_, M>,
     written: &[u64],
@@ -219,7 +217,7 @@ pub(super) fn look<M: Medium>(work: &mut Work<'_, M>, place: u64) -> Result<Read
     })
 }
 
-/// Tags that other blocks answered with.
+/// Tags that were returned by other blocks.
 fn tags_elsewhere(readings: &[Reading]) -> Vec<Alias> {
     let elsewhere = readings.iter().filter_map(|r| match r.seen {
         Seen::Tag { place, .. } if place != r.place => Some(Alias {
@@ -231,7 +229,7 @@ fn tags_elsewhere(readings: &[Reading]) -> Vec<Alias> {
     elsewhere.collect()
 }
 
-/// Reads the windows, upwards: a device reads on in order where it reads ahead.
+/// Searches the windows for tags of other blocks, in ascending order, which suits read-ahead.
 fn search<M: Medium>(
     work: &mut Work<'_, M>,
     sampling: &mut SamplingPass,
@@ -267,7 +265,7 @@ fn search<M: Medium>(
     Ok(())
 }
 
-/// Writes some tags once more: a device that keeps the first thing it was given shows it now.
+/// Writes some tags again, which shows whether a device keeps the first data written.
 fn second_generation<M: Medium>(
     work: &mut Work<'_, M>,
     sampling: &mut SamplingPass,
@@ -294,7 +292,7 @@ fn second_generation<M: Medium>(
     Ok(())
 }
 
-/// Reads all tags once more, and some blocks of the windows, which hold what they held before.
+/// Reads all tags and some unwritten blocks again, which must be unchanged.
 fn repeat<M: Medium>(
     work: &mut Work<'_, M>,
     written: &[u64],
@@ -304,7 +302,7 @@ fn repeat<M: Medium>(
     let mut order = written.to_vec();
     let sums = std::mem::take(&mut sampling.sums);
     let mut others: Vec<(u64, u32)> = sums.into_iter().collect();
-    // The first that was read of a block may differ from all that is read of it later.
+    // A device may treat the first read of a block differently: compares with the witnesses, which were read first.
     let witnesses = work.journal.witnesses().iter();
     let unwritten = witnesses.filter(|w| work.journal.original(w.place).is_none());
     others.extend(unwritten.map(|w| (w.place, w.sum)));

@@ -1,6 +1,5 @@
-//! Contents of a block that say which block it is, and in which run they were written. A salt that
-//! nobody could know beforehand keeps contents of an earlier run, or of anybody else, from being
-//! taken for this one's; the rest of the block is noise that no controller can compress.
+//! Tags: contents that identify the block and the run. The unpredictable salt distinguishes them from tags of earlier runs and
+//! from any other data; the rest of the block is incompressible noise.
 
 use nandscope_units::random::SplitMix64;
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ use std::fmt;
 pub struct Salt(pub [u8; 16]);
 
 impl Salt {
-    /// Seed of the random numbers of the run.
+    /// Seed of the random number generator of the run.
     pub(super) fn seed(self) -> u64 {
         let mut seed = [0; 8];
         seed.copy_from_slice(&self.0[8..]);
@@ -30,20 +29,20 @@ impl fmt::Debug for Salt {
 pub struct LeftTag {
     /// Block number for which the tag was made.
     pub place: u64,
-    /// Number of earlier tags of the block.
+    /// Number of tags written to the block in the run, including this one.
     pub generation: u32,
 }
 
 /// Contents of a tagged block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// The tag that was written there last.
+    /// The last tag written to the block.
     Right,
-    /// A tag of this run, whole, that was written to this or another block.
+    /// A complete tag of this run, of another block or another generation.
     Tag {
-        /// The block it was written to.
+        /// Block to which the tag was written.
         place: u64,
-        /// Number of earlier tags of that block in the run.
+        /// Number of tags written to that block in the run, including this one.
         generation: u32,
     },
     /// The right tag with wrong bits.
@@ -51,21 +50,21 @@ pub enum Seen {
         /// Number of wrong bits.
         bits: u32,
     },
-    /// Something else.
+    /// Anything else.
     Foreign,
-    /// The device did not give the block, or it was not tagged since it had not been given before.
+    /// The block cannot be read, or was not tagged because it could not be read before.
     Unreadable,
-    /// Something else, but the device had answered the write with an error.
+    /// Anything else, after the device answered the write with an error.
     Refused,
 }
 
 impl Seen {
-    /// Whether the block held what was written to it.
+    /// Whether the block holds its last tag.
     pub fn right(self) -> bool {
         self == Seen::Right
     }
 
-    /// Whether the device answered with an error: what the block holds says nothing then.
+    /// Whether the device answered with an error, so that the contents prove nothing.
     pub fn failed(self) -> bool {
         matches!(self, Seen::Unreadable | Seen::Refused)
     }
@@ -75,11 +74,10 @@ const PLACE: usize = 16;
 const GENERATION: usize = 24;
 const SUM: usize = 28;
 const BODY: usize = 32;
-/// The share of wrong bits below which a block is the tag, damaged: two unrelated blocks differ in
-/// half of their bits.
+/// Share of wrong bits below which contents are a damaged tag: unrelated blocks differ in half of their bits.
 const DAMAGED_BELOW: f64 = 0.25;
 
-/// Fills a block, of at least 64 bytes, with the tag of a place.
+/// Fills a block of at least 64 bytes with the tag of block number `place`.
 pub fn write_tag(block: &mut [u8], salt: Salt, place: u64, generation: u32) {
     block[..PLACE].copy_from_slice(&salt.0);
     block[PLACE..GENERATION].copy_from_slice(&place.to_le_bytes());
@@ -94,7 +92,7 @@ pub fn write_tag(block: &mut [u8], salt: Salt, place: u64, generation: u32) {
     block[SUM..BODY].copy_from_slice(&sum);
 }
 
-/// The place and generation of a block that is a whole tag of this salt.
+/// Block number and generation of a complete tag of this salt; `None` for other contents.
 pub fn read_tag(block: &[u8], salt: Salt) -> Option<(u64, u32)> {
     if block.len() < BODY || block[..PLACE] != salt.0 {
         return None;
@@ -105,7 +103,7 @@ pub fn read_tag(block: &[u8], salt: Salt) -> Option<(u64, u32)> {
     (stored == sum(block)).then_some((place, generation))
 }
 
-/// Judges a block that last received the tag of a place.
+/// Compares contents with the last tag written to the block.
 pub fn judge(block: &[u8], salt: Salt, place: u64, generation: u32) -> Seen {
     match read_tag(block, salt) {
         Some(found) if found == (place, generation) => Seen::Right,
@@ -124,7 +122,7 @@ pub fn judge(block: &[u8], salt: Salt, place: u64, generation: u32) -> Seen {
     }
 }
 
-/// The checksum of everything but itself.
+/// Checksum of all bytes but those of the checksum.
 fn sum(block: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&block[..SUM]);

@@ -1,5 +1,4 @@
-//! What the tags say: what the device does instead of keeping, whether it is one that fails or one that never
-//! had what it claims, and in how far that is certain.
+//! Conclusions from the tags: how the device behaves past its end, whether it fails or lacks capacity, and how certain that is.
 
 use super::capacity::Real;
 use super::io_errors::IoErrors;
@@ -14,21 +13,21 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Behaviour {
-    /// It keeps them in other blocks, so many below.
+    /// Addresses past the end alias to lower ones.
     Wrap {
-        /// The distance in blocks.
+        /// Distance between aliases, in blocks.
         period: u64,
     },
-    /// It loses what is written and answers with something else.
+    /// Writes are lost, and reads return other data.
     Drop,
-    /// It answers with what was there before.
+    /// Writes are lost, and reads return the old contents.
     Stale,
-    /// It keeps the latest ones in a cache, and loses them when others come.
+    /// Only the latest blocks are kept, in a cache; newer ones replace them.
     Cached {
         /// Observed size of the cache in blocks.
         blocks: u64,
     },
-    /// It answers with errors.
+    /// Operations fail.
     Errors,
 }
 
@@ -36,48 +35,48 @@ pub enum Behaviour {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Every tag was found in its place.
+    /// All tags were right, and nothing else was found.
     Genuine,
-    /// It has less capacity than it claims.
+    /// The device has less capacity than it claims.
     Fake,
-    /// Single blocks lose or change data.
+    /// Some blocks lose or change data, or operations fail.
     Failing,
-    /// Something does not fit, and does not prove anything.
+    /// Something is unusual, but proves nothing.
     Suspicious,
 }
 
-/// Everything that was found out.
+/// Results of a verification.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Blocks that the device claims.
+    /// Number of blocks that the device claims.
     pub blocks: u64,
     /// Size of a block, bytes.
     pub block_bytes: usize,
-    /// Blocks that it has.
+    /// Limits of the real capacity, blocks.
     pub real: Real,
-    /// How it treats the blocks past its end.
+    /// Behaviour past the real end; `None` if there is no such end.
     pub behaviour: Option<Behaviour>,
-    /// The first pass.
+    /// Result of the sampling pass.
     pub sampling: SamplingPass,
     /// Blocks whose tags were not right.
     pub wrong_places: Vec<u64>,
-    /// Blocks that held a tag of another one before they were written.
+    /// Blocks that held a tag of another block when they were journaled.
     pub tagged_before: Vec<u64>,
-    /// Blocks written, those put back not counted.
+    /// Number of blocks written, without the restore.
     pub written: u32,
-    /// Sum over all passes.
+    /// Bytes read in all passes.
     pub read_bytes: u64,
-    /// Operations that failed, those included by which the data was put back.
+    /// Failed operations, including those of the restore.
     pub errors: IoErrors,
     /// Outcome of restoring the data.
     pub restored: Restored,
-    /// Tags that were left on the device; the data has not been put back then.
+    /// Tags left on the device, whose data is then in the journal only.
     pub left: Vec<LeftTag>,
-    /// The device's time that it took.
+    /// Duration on the device's clock.
     pub elapsed: Nanos,
 }
 
-/// If at least this share of the tags after the first wrong one is wrong, the device ends there.
+/// Least share of wrong tags, from the first wrong one on, that means that the device ends there.
 const ENDS: f64 = 0.5;
 
 impl Finding {
@@ -117,12 +116,12 @@ impl Finding {
         self.ending()
     }
 
-    /// Takes the wrap back, after a closer look.
+    /// Withdraws the wrap-around after a closer test.
     pub(super) fn no_wrap(&mut self) {
         self.behaviour = self.ending();
     }
 
-    /// Takes the end back: the device fails, and where it ends is not known.
+    /// Withdraws the end: the device fails, and its end is not known.
     pub(super) fn fails(&mut self) {
         let (low, _) = self.bracket();
         self.behaviour = None;
@@ -132,9 +131,8 @@ impl Finding {
         };
     }
 
-    /// The finding in view of all operations that failed. A device that answers with errors, or of which no block was
-    /// seen to keep data (worn out, write-protected), is not a proof of a false capacity; only tags under other names
-    /// are.
+    /// The finding, considering all failed operations. On a device with errors, or one that kept no block (worn out,
+    /// write-protected), only tags at other addresses prove a false capacity.
     pub(super) fn concluded(mut self, errors: IoErrors) -> Self {
         let doubtful = match self.behaviour {
             None | Some(Behaviour::Wrap { .. }) => false,
@@ -148,12 +146,12 @@ impl Finding {
         self
     }
 
-    /// Whether not a single tag was kept: a card that is worn out takes no writes any more.
+    /// Whether no tag was kept: worn-out cards do not accept writes.
     pub fn keeps_nothing(&self) -> bool {
         self.sampling.readings.iter().all(|r| !r.seen.right())
     }
 
-    /// Behaviour of a device that ends somewhere and does not wrap around.
+    /// Behaviour past an end without a wrap-around; `None` if the tags show no end.
     fn ending(&self) -> Option<Behaviour> {
         let sampling = &self.sampling;
         if self.wrong().any(|r| r.seen == Seen::Refused) {
@@ -163,7 +161,7 @@ impl Finding {
             return Some(Behaviour::Stale);
         }
         let first = self.wrong().map(|r| r.place).min()?;
-        // The run is one place: its blocks share a fate.
+        // The run counts as one block, as its blocks behave alike.
         let single =
             |r: &&Reading| r.place < sampling.places.run_first || r.place + 1 == self.blocks;
         let rest = sampling.readings.iter().filter(single);
@@ -181,7 +179,7 @@ impl Finding {
         }
     }
 
-    /// Whether the names differ by multiples of something worth the name of a wrap, and not at random.
+    /// Whether the distances of aliases have a common divisor large enough for a wrap-around.
     fn aliases_agree(&self) -> bool {
         let differences = self.sampling.aliases.iter();
         let differences = differences.map(|a| a.written.abs_diff(a.found));
@@ -192,7 +190,7 @@ impl Finding {
     fn kind_of(&self, rest: &[&Reading]) -> Behaviour {
         let wrong = rest.iter().filter(|r| !r.seen.right());
         let others = wrong.clone().filter(|r| matches!(r.seen, Seen::Tag { .. }));
-        // A device that answers with what it was given last does so right after a write too.
+        // A device that answers with the last data written returns a right tag directly after the write.
         let echoes = others.count() * 2 > wrong.clone().count();
         if self.sampling.at_once && !echoes {
             return Behaviour::Cached {
@@ -209,7 +207,7 @@ impl Finding {
         }
     }
 
-    /// Number of blocks written last that were still right: the size of the cache.
+    /// Size of the cache: the number of blocks at the end of the run that were still right.
     fn cache(&self) -> u64 {
         let (_, high) = self.bracket();
         let beyond = self.sampling.readings.iter().filter(|r| r.place >= high);
@@ -218,7 +216,7 @@ impl Finding {
         first_right.map_or(0, |i| (beyond.len() - i) as u64)
     }
 
-    /// The last tag below all wrong ones, and the first wrong one.
+    /// The last right block below all wrong ones, and the first wrong one.
     pub(super) fn bracket(&self) -> (Option<u64>, u64) {
         let high = self.wrong().map(|r| r.place).min();
         let high = high.unwrap_or(self.blocks - 1);
@@ -244,36 +242,35 @@ impl Finding {
         }
     }
 
-    /// Whether the only thing that was wrong is that blocks gave something else when they were read again: not
-    /// their tag with wrong bits, as worn flash does.
+    /// Whether the only fault is that blocks changed between readings, other than by wrong bits as in worn flash.
     pub fn tampers(&self) -> bool {
         self.wrong().next().is_none() && !self.sampling.changed.is_empty()
     }
 
-    /// The first block from which on nothing can be put back, since nothing is there. A wrap has other blocks'
-    /// data there.
+    /// First block from which on there is no memory, so that nothing can be restored. With a wrap-around, data of other blocks is
+    /// there.
     pub(super) fn nothing_from(&self) -> u64 {
         match self.behaviour {
-            // What could be read before the errors began may be there again.
+            // Blocks that were readable before the errors began may be readable again.
             None | Some(Behaviour::Wrap { .. } | Behaviour::Errors) => u64::MAX,
             Some(_) => self.real.at_most,
         }
     }
 
-    /// Number of independent tags: the run and the last block count as one.
+    /// Number of independent tags: the run and the last block together count as one.
     pub fn tags(&self) -> u64 {
         let run = self.sampling.places.run_first;
         let single = self.sampling.readings.iter().filter(|r| r.place < run);
         single.count() as u64 + 1
     }
 
-    /// How likely it is that a device of which this share of the blocks, scattered at random, loses data
-    /// was found out. One that ends anywhere is found for certain.
+    /// Probability of detecting a device on which a share of the blocks, scattered at random, loses data. A false end is always
+    /// detected.
     pub fn detection(&self, share: f64) -> f64 {
         1.0 - libm::pow(1.0 - share.clamp(0.0, 1.0), self.tags() as f64)
     }
 
-    /// The same where whole allocation units lose data: their neighbours share their fate.
+    /// Probability of detecting a device on which a share of the allocation units loses data.
     pub fn detection_in_units(&self, share: f64) -> f64 {
         let places = self.sampling.sampled_places + 1;
         1.0 - libm::pow(1.0 - share.clamp(0.0, 1.0), places as f64)

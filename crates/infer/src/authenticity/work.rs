@@ -1,5 +1,4 @@
-//! One device under verification: writes a block only when the journal has it, counts what is
-//! written, and looks at what has become of it.
+//! A device under verification: writes only journaled blocks, counts operations, and judges the contents of tagged blocks.
 
 use super::io_errors::IoErrors;
 use super::medium::{Medium, MediumError};
@@ -11,51 +10,51 @@ use nandscope_units::random::SplitMix64;
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
-/// Why a verification did not come to an end.
+/// Why a verification ended early.
 #[derive(Debug, Error)]
 pub enum VerifyError {
-    /// Somebody asked to stop.
+    /// The caller requested a stop.
     #[error("interrupted")]
     Stopped,
-    /// The device is gone; its data has not been put back.
+    /// The device is gone; its data is not restored.
     #[error("{0}")]
     Gone(String),
-    /// The journal cannot be written; nothing more was written to the device, and its data is back.
+    /// The journal cannot be written; nothing more was written to the device, and its data is restored.
     #[error("the journal cannot be written: {0}; {hint}", hint = if .0.kind() == std::io::ErrorKind::FileTooLarge {
         "choose a smaller --cache or --budget"
     } else {
         "name a file on a disk with room with --journal"
     })]
     Journal(#[from] std::io::Error),
-    /// It ended early, and not all of the data is back.
+    /// It ended early, and the data is not completely restored.
     #[error("{why}")]
     Unrestored {
-        /// Why it ended early.
+        /// Why the verification ended early.
         why: String,
         /// Outcome of restoring the data.
         restored: Box<Restored>,
     },
-    /// The device cannot be verified, and why.
+    /// The device cannot be verified; with the reason.
     #[error("{0}")]
     Unfit(String),
 }
 
-/// Stage of the work, for progress.
+/// Stage of a verification, for progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Blocks are tagged all over the device.
+    /// Tags are written.
     Tagging,
-    /// The tags are read.
+    /// Tags are read.
     Reading,
-    /// The beginning is searched for tags that belong elsewhere.
+    /// Windows are searched for tags of other blocks.
     Searching,
-    /// The end of what is real is narrowed down.
+    /// The real end is narrowed down.
     Narrowing,
-    /// The data is put back.
+    /// The data is restored.
     Restoring,
 }
 
-/// Tells of the stage, the share of it that is done, and the device's time.
+/// Receives the stage, its completed share, 0 to 1, and the device's time.
 pub type Tell<'a> = &'a mut dyn FnMut(Stage, f64, Nanos);
 
 pub(crate) struct Work<'a, M: Medium> {
@@ -63,15 +62,15 @@ pub(crate) struct Work<'a, M: Medium> {
     pub(crate) journal: &'a mut UndoJournal,
     pub(crate) written: u32,
     pub(crate) read_bytes: u64,
-    /// Blocks whose contents could not be read, and which are therefore not written.
+    /// Blocks whose contents could not be read, so that they are not written.
     pub(crate) unreadable: BTreeSet<u64>,
-    /// Blocks that held a tag of the run before they were tagged: other names of tagged ones, unless the device
-    /// answered with something stale.
+    /// Blocks that held a tag of the run when they were journaled: aliases of tagged blocks, unless the device returned stale
+    /// data.
     pub(crate) tagged_before: BTreeSet<u64>,
-    /// Blocks whose latest tag was answered with an error.
+    /// Blocks whose last tag was answered with an error.
     refused: BTreeSet<u64>,
     pub(crate) errors: IoErrors,
-    /// The generation that was written last, by block.
+    /// Generation of the last tag, by block.
     pub(crate) generations: BTreeMap<u64, u32>,
     pub(crate) random: SplitMix64,
     stop: &'a dyn Fn() -> bool,
@@ -126,7 +125,7 @@ impl<'a, M: Medium> Work<'a, M> {
         }
     }
 
-    /// Brings blocks into the journal, those that are not in it yet.
+    /// Adds blocks to the journal, unless they are in it already.
     pub(crate) fn keep(&mut self, places: &[u64]) -> Result<(), VerifyError> {
         let mut batch = Vec::new();
         let mut seen = BTreeSet::new();
@@ -152,8 +151,8 @@ impl<'a, M: Medium> Work<'a, M> {
         Ok(self.journal.append(batch)?)
     }
 
-    /// Reads those of some blocks once more that hold a tag of the run before they were tagged: a bridge may have
-    /// answered with what it had been given last, which would be taken for their data.
+    /// Reads the blocks of a batch that hold a tag of the run again: a bridge may have returned the last data written, which
+    /// would be taken for their data.
     fn look_again_at_tags(&mut self, batch: &mut Vec<Original>) -> Result<(), VerifyError> {
         let salt = self.salt();
         let tagged = |o: &&mut Original| read_tag(&o.contents, salt).is_some();
@@ -170,17 +169,17 @@ impl<'a, M: Medium> Work<'a, M> {
                 }
             }
         }
-        // What cannot be read is not known, and is not written.
+        // The contents of unreadable blocks are unknown, so these are not written.
         batch.retain(|original| !self.unreadable.contains(&original.place));
         Ok(())
     }
 
-    /// Brings neighbouring blocks into the journal with one read.
+    /// Adds consecutive blocks to the journal, with one read.
     pub(crate) fn keep_run(&mut self, first: u64, count: u64) -> Result<(), VerifyError> {
         self.keep_runs(&[first], count)
     }
 
-    /// Brings so many neighbours from each of these blocks on into the journal, as one batch.
+    /// Adds `count` consecutive blocks from each of `firsts` on to the journal, as one batch.
     pub(crate) fn keep_runs(&mut self, firsts: &[u64], count: u64) -> Result<(), VerifyError> {
         let size = self.block.len();
         let mut contents = vec![0; count as usize * size];
@@ -206,18 +205,17 @@ impl<'a, M: Medium> Work<'a, M> {
         self.keep(&singly)
     }
 
-    /// Tags a block that is in the journal with the next generation; false where the device
-    /// does not take it.
+    /// Writes the next tag to a journaled block; false if the block is not journaled or the device refuses the write.
     pub(crate) fn tag(&mut self, place: u64) -> Result<bool, VerifyError> {
         self.look_whether_to_stop()?;
         self.tag_run(place, 1)
     }
 
-    /// Tags neighbouring blocks with one write, or one by one where that fails.
+    /// Tags consecutive blocks with one write, or one by one if that fails.
     pub(crate) fn tag_run(&mut self, first: u64, count: u64) -> Result<bool, VerifyError> {
         let kept = |place: u64| self.journal.original(place).is_some();
         if !(first..first + count).all(kept) {
-            // What is not in the journal is not touched.
+            // Blocks that are not in the journal are never written.
             return if count > 1 {
                 self.tag_singly(first, count)
             } else {
@@ -254,13 +252,13 @@ impl<'a, M: Medium> Work<'a, M> {
         Ok(taken)
     }
 
-    /// Blocks written so far, and those below `end` that will be to put back what was there.
+    /// Number of blocks written so far, plus those below `end` that the restore will write.
     pub(crate) fn in_all(&self, end: u64) -> u64 {
         let back = self.journal.originals().iter().filter(|o| o.place < end);
         u64::from(self.written) + back.count() as u64
     }
 
-    /// Reads a tagged block.
+    /// Reads a tagged block and compares it with its last tag.
     pub(crate) fn look(&mut self, place: u64) -> Result<Seen, VerifyError> {
         self.look_whether_to_stop()?;
         let generation = self.generations.get(&place).copied().unwrap_or(0);
@@ -274,21 +272,21 @@ impl<'a, M: Medium> Work<'a, M> {
         Ok(seen)
     }
 
-    /// The tag in a block, whichever it is.
+    /// Block number of the tag that a block holds; `None` if it holds none or is unreadable.
     pub(crate) fn tag_at(&mut self, place: u64) -> Result<Option<u64>, VerifyError> {
         let readable = self.read(place)?;
         let tag = read_tag(&self.block, self.salt()).filter(|_| readable);
         Ok(tag.map(|(place, _)| place))
     }
 
-    /// The checksum of what is in a block; `None` where it cannot be read.
+    /// Checksum of the contents of a block; `None` if it is unreadable.
     pub(crate) fn sum(&mut self, place: u64) -> Result<Option<u32>, VerifyError> {
         self.look_whether_to_stop()?;
         let readable = self.read(place)?;
         Ok(readable.then(|| crc32fast::hash(&self.block)))
     }
 
-    /// The bytes of the last look or read.
+    /// Contents of the last block read.
     pub(crate) fn last(&self) -> &[u8] {
         &self.block
     }
@@ -299,7 +297,7 @@ impl<'a, M: Medium> Work<'a, M> {
         Ok(())
     }
 
-    /// Reads neighbours; false if the device does not give them.
+    /// Reads consecutive blocks; false if the read fails.
     pub(crate) fn read_run(&mut self, first: u64, into: &mut [u8]) -> Result<bool, VerifyError> {
         self.read_bytes += into.len() as u64;
         let read = self.medium.read(first, into);
@@ -313,7 +311,7 @@ impl<'a, M: Medium> Work<'a, M> {
     }
 }
 
-/// Counts an operation that failed by itself; false then.
+/// Counts a failed operation and returns false for it; a device that is gone is an error.
 fn passing(
     done: Result<(), MediumError>,
     failed: &mut u32,
