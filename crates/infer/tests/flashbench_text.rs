@@ -1,6 +1,5 @@
-//! What is concluded from recorded outputs of flashbench, given as the text that it prints: it agrees with
-//! what people saw where the step is clear, and is "cannot tell" where there is none. The recordings are those of
-//! `facts/flashbench`.
+//! Conclusions from recorded output of flashbench, as printed text: they agree with the human reading if the step is clear, and
+//! are "cannot tell" if there is no step. The recordings are those of `facts/flashbench`.
 
 use nandscope_infer::flashbench::recorded::{Recorded, RunId};
 use nandscope_infer::probe::{
@@ -155,7 +154,7 @@ fn boundaries_agree_where_the_step_is_clear() {
 #[test]
 fn open_units_agree_where_the_collapse_is_clear() {
     let all = recorded();
-    // What people saw, by run and order: knees of single lengths, with the ratio of the fall.
+    // Human reading by run and order: knees of single lengths, with the ratio of the fall.
     let mut seen: BTreeMap<(RunId, String), Vec<(String, f64)>> = BTreeMap::new();
     for fact in derived(KNEES) {
         let drop = fact["drop_ratio"].parse().unwrap_or(1.0);

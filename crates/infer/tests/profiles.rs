@@ -95,7 +95,7 @@ impl Medium for Timed {
     }
 }
 
-/// Verifies, and gives the time at which each stage was told of last.
+/// Verifies a device; also returns the time of the last progress report of each stage.
 fn run(device: &mut Timed, seed: u64) -> (Finding, Vec<(Stage, Nanos)>) {
     let folder = Folder::new();
     let journaled = JournaledDevice {

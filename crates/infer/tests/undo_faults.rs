@@ -20,7 +20,7 @@ const TROUBLES: [Trouble; 5] = [
     Trouble::Removed,
 ];
 
-/// What happens between the run and its restoration.
+/// Event between the run and its restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Between {
     Nothing,
@@ -267,7 +267,7 @@ fn no_data_is_lost_in_four_hundred_faults() {
                 "{said} {restored:?} {changed:?}"
             );
             assert_eq!(restored.is_complete(), !round.path().exists(), "{said}");
-            // Where the last tag was put back before the trouble, nothing shows which device it is.
+            // If the last tag was restored before the trouble, nothing identifies the device.
             let untagged = restored.unseen.is_some();
             assert!(
                 restored.is_complete() || untagged || faults[which] != Fault::None,

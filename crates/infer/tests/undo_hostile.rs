@@ -73,7 +73,7 @@ fn a_record_of_a_block_beyond_the_end_is_damage() {
     assert_eq!(journal.originals(), [original(5)]);
     assert_eq!(journal.damaged().len(), 3);
     assert!(journal.damaged().iter().all(|d| d.block.is_none()));
-    // A device of another size is none of this journal; the device in the test panics beyond its end.
+    // A device of another size is not that of the journal; the test's device panics if accessed beyond its end.
     let mut smaller = Device::new(CLAIMS / 2, Fault::None, 1);
     let restored = restore(&mut smaller, &mut journal, Since::LeftBehind).unwrap();
     assert!(restored.unrecognized.is_some() && smaller.writes == 0);

@@ -92,14 +92,14 @@ fn a_real_block_behind_a_false_end_keeps_the_journal_until_its_data_is_back() {
     assert!(half.device.changed(&before).is_empty());
 }
 
-/// Answers some reads of a block with what was written last, as a bridge may with what is left in its buffer.
+/// Returns the last data written for some reads of a block, as a bridge may return data left in its buffer.
 struct StaleReads {
     device: Device,
-    /// So many blocks are read in vain from the first read of a block that was not written on, after a tag.
+    /// Number of stale answers, all for the first block that is read after a write.
     answers: u32,
     victim: Option<u64>,
     latest: Option<Vec<u8>>,
-    /// Reads fail as long as this says so.
+    /// Whether the next read fails.
     fails: std::rc::Rc<std::cell::Cell<bool>>,
 }
 

@@ -1,4 +1,4 @@
-//! Devices in memory that keep their contents, and all that fakes do instead.
+//! Devices in memory that store contents, with the faults of counterfeit devices.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -11,41 +11,41 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What a device does with blocks from `real` on.
+/// Behaviour of blocks from `real` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     None,
-    /// Block x is block x mod `real`.
+    /// Block x aliases to block x mod `real`.
     Wrap {
         real: u64,
     },
-    /// From `kept` on, blocks repeat with what is left.
+    /// Blocks from `kept` on wrap around within the remaining blocks.
     WrapBehind {
         kept: u64,
         real: u64,
     },
-    /// Writes are lost; reads give a byte, or noise.
+    /// Writes are lost; reads return a constant byte, or noise.
     Drop {
         real: u64,
         byte: Option<u8>,
     },
-    /// Writes are lost; reads give what was there at the beginning.
+    /// Writes are lost; reads return the original contents.
     Keeps {
         real: u64,
     },
-    /// Writes are lost; reads give what lies in the block modulo `real`.
+    /// Writes are lost; reads return the block modulo `real`.
     Mirror {
         real: u64,
     },
-    /// The first write stays, whatever comes later.
+    /// The first write is kept, later ones are lost.
     First {
         real: u64,
     },
-    /// Reads give what was written last, wherever.
+    /// Reads return the last data written to any block.
     Echo {
         real: u64,
     },
-    /// So many of the latest blocks stay.
+    /// The `cache` latest blocks are kept.
     Cached {
         real: u64,
         cache: u64,
@@ -54,7 +54,7 @@ pub enum Fault {
     Errors {
         real: u64,
     },
-    /// One of so many blocks, at random, loses what is written.
+    /// One in `every` blocks, at random, loses its data.
     Scattered {
         every: u64,
     },
@@ -77,7 +77,7 @@ impl Fault {
     }
 }
 
-/// A device of blocks of 512 bytes. What was never written is noise that follows from the place.
+/// A device with blocks of 512 bytes. Unwritten blocks contain noise that depends on the block number.
 pub struct Device {
     pub claims: u64,
     pub fault: Fault,
@@ -86,15 +86,15 @@ pub struct Device {
     cache: VecDeque<(u64, Vec<u8>)>,
     latest: Vec<u8>,
     now: Nanos,
-    /// Operations until the power goes; every one fails then.
+    /// Operations until power fails; later ones fail.
     pub operations_left: u64,
     pub writes: u64,
-    /// What was never written is zeros instead of noise.
+    /// Unwritten blocks contain zeros instead of noise.
     pub blank: bool,
     dead: bool,
 }
 
-/// A salt that follows from a number.
+/// A salt derived from a number.
 pub fn salt(number: u64) -> Salt {
     let mut random = SplitMix64::new(number);
     let mut salt = [0; 16];
@@ -318,7 +318,7 @@ impl Medium for Device {
     }
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed at the end of the test.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -326,7 +326,7 @@ impl Folder {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("nandscope-verify-{}-{number}", std::process::id());
-        // Journals are synced a dozen times in each run: in memory, where there is such a folder.
+        // Each run syncs its journal a dozen times, so it is in memory if possible.
         let memory = PathBuf::from("/dev/shm");
         let place = if memory.is_dir() {
             memory

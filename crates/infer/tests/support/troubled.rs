@@ -5,7 +5,7 @@ use nandscope_infer::authenticity::{Medium, MediumError};
 use nandscope_units::Nanos;
 use nandscope_units::random::SplitMix64;
 
-/// What goes wrong.
+/// Fault of the contact, cable or power supply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// Writes are answered with an error.
@@ -14,13 +14,13 @@ pub enum Trouble {
     SilentlyReadOnly,
     /// Some reads are answered with an error.
     ReadErrors,
-    /// What was not flushed is lost in part, and nothing works for a while.
+    /// Unflushed data is partly lost, and all operations fail for a while.
     LostPower,
-    /// The device is gone, for good.
+    /// The device is permanently gone.
     Removed,
 }
 
-/// A device in trouble while operations `from..until` are done.
+/// A device with a fault during operations `from..until`.
 pub struct Troubled {
     pub device: Device,
     pub trouble: Trouble,
@@ -28,7 +28,7 @@ pub struct Troubled {
     pub until: u64,
     pub operations: u64,
     random: SplitMix64,
-    /// What blocks held before they were written, since the last flush.
+    /// Contents of blocks before they were written, since the last flush.
     unflushed: Vec<(u64, Vec<u8>)>,
 }
 
@@ -45,7 +45,7 @@ impl Troubled {
         }
     }
 
-    /// Begins with trouble so many operations from now on.
+    /// Starts a fault of `length` operations after `after` more operations.
     pub fn in_trouble(&mut self, after: u64, length: u64) {
         self.from = self.operations + after;
         self.until = self.from.saturating_add(length);
