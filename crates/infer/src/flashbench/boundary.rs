@@ -83,15 +83,15 @@ const PAGE_MAX: u64 = 128 << 10;
 const UNIT_MIN: u64 = 128 << 10;
 /// Largest allocation unit, bytes.
 const UNIT_MAX: u64 = 128 << 20;
-/// Extra times below this share of the read time are noise and have no meaningful ratio.
+/// Largest extra time, as a share of the read time, that is noise without a meaningful ratio.
 pub(super) const NOISE: f64 = 0.002;
-/// Extra times below this are noise, however short the read, µs.
+/// Largest extra time that is noise, however short the read, µs.
 pub(super) const NOISE_US: f64 = 0.5;
-/// An odd multiple counts as the unit only if its rise is at least this share of the strongest rise: with several odd factors,
-/// some row is high by chance.
+/// Least rise of an odd multiple that counts as the AU, as a share of the strongest rise: with several odd factors, some row is
+/// high by chance.
 pub(super) const FULL: f64 = 0.7;
 
-/// A small page is noise if its rise is less than this share of the rise at a larger page.
+/// Least rise at a small page, as a share of the rise at a larger page; a smaller rise is noise.
 const SMALL: f64 = 0.1;
 
 /// Merges rows of equal boundaries: one row for each, from the largest down, with the median of every column. A time that no row

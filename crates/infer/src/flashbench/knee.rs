@@ -41,7 +41,7 @@ impl Knee {
     }
 }
 
-/// A rate below this share of the best so far has collapsed.
+/// Share of the best rate so far below which a rate has collapsed.
 const COLLAPSED: f64 = 0.5;
 
 /// The knee from rates of one length: `(AUs, bytes per second)`, in any order.

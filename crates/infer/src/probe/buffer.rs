@@ -99,8 +99,8 @@ pub(super) fn buffer<T: Target>(
     Ok(())
 }
 
-/// The buffer size on which bursts of one length agree and that longer ones do not contradict; `None` if there is none. Adds the
-/// results of each length to `shown`.
+/// The buffer size on which bursts of one length agree and that longer ones do not contradict; `None` without such a size. Adds
+/// the results of each length to `shown`.
 fn look<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
@@ -263,7 +263,7 @@ const CLEAR_STEPS: f64 = 2.9;
 const LATE: f64 = 1.2;
 /// Number of longest pauses that define the waves; some of the longest may be single stalls of the device.
 const WAVES: usize = 3;
-/// Pauses within a wave are shorter than this share of those between waves.
+/// Longest pause within a wave, as a share of the pauses between waves.
 const WITHIN: f64 = 0.25;
 /// Writes before the first pause, at least.
 const SETTLED: usize = 8;

@@ -1,4 +1,4 @@
-//! Conclusions about a device: an answer with its confidence and evidence, or the reason why there is none.
+//! Conclusions about a device: an answer with its confidence and evidence, or "cannot tell" with the reason.
 
 use super::confidence::{Basis, Strength, confidence};
 use super::question::Question;

@@ -17,9 +17,9 @@ const PIECE: u64 = 512 << 10;
 const DEPTH: u32 = 8;
 /// Reads per sample of the rate.
 const TOGETHER: usize = 64;
-/// Below this share of the first rates, the rate has fallen.
+/// Share of the first rates below which the rate has fallen.
 const FALLEN: f64 = 0.85;
-/// Below this share of the first rates, the rate begins to fall.
+/// Share of the first rates below which the rate begins to fall.
 const BEGINS: f64 = 0.97;
 /// Consecutive low samples that make a fall.
 const STAYS: usize = 8;

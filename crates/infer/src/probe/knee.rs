@@ -15,9 +15,9 @@ use nandscope_measure::target::Target;
 const REPEATS: (usize, usize) = (4, 3);
 /// Share of the remaining time for these measurements.
 const SHARE: f64 = 0.4;
-/// If a pair takes more than this share of the total time, two pairs of a deep fall are enough.
+/// Share of the total time for a pair above which two pairs of a deep fall are enough.
 const DEAR: f64 = 0.02;
-/// If a pair takes more than this share of the total time, one pair of a deep fall is enough.
+/// Share of the total time for a pair above which one pair of a deep fall is enough.
 const DEAREST: f64 = 0.05;
 /// Remaining write budget required for a measurement, bytes.
 const LEFT: u64 = 256 << 20;
@@ -51,7 +51,7 @@ pub(super) struct Measured {
     pub(super) rates: Vec<Rate>,
     /// Repeated rates at the last number before the fall and at the next, bytes per second.
     pub(super) beside: (Vec<f64>, Vec<f64>),
-    /// The fall of the rates; `None` if there is none.
+    /// The fall of the rates; `None` without a fall.
     pub(super) found: Option<OpenUnits>,
     /// A larger number of interleaved AUs at which the rate falls once more; `None` if it does not.
     pub(super) deeper: Option<u32>,

@@ -182,7 +182,7 @@ const WINDOW: usize = 32;
 const WINDOWS: usize = 6;
 /// Reads at the start of a window that do not count: the device must first detect a sequential stream.
 const SEEN_AFTER: usize = 8;
-/// With read-ahead, sequential reads take less than this share of the time of random ones.
+/// Largest time of sequential reads with read-ahead, as a share of the time of random reads.
 const QUICKER: f64 = 0.85;
 
 /// Tests for read-ahead: sequential reads of a window against random reads of another window of the same size, alternating.

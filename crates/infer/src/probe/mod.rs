@@ -1,5 +1,5 @@
 //! Infers the internals of a device from the times of operations: one question after the other within the budget, each with an
-//! answer and its confidence, or with the reason why there is none.
+//! answer and its confidence, or with the reason for "cannot tell".
 //!
 //! Reads come first, then sequential writes, then the most disturbing writes. docs/inference.md compares the answers with the
 //! truth of simulated devices.

@@ -124,7 +124,7 @@ fn fit(slow: &[usize], times: &[f64], length: u64) -> Option<(Fit, Vec<usize>)> 
     Some((fit, matched.into_iter().map(|m| m.1).collect()))
 }
 
-/// For each write, the index of the next slow one, including itself; the number of writes if there is none.
+/// For each write, the index of the next slow one, including itself; the number of writes if no slow one follows.
 fn next_of_each(slow: &[usize], writes: usize) -> Vec<usize> {
     let mut next = vec![writes; writes];
     let mut from = 0;

@@ -29,7 +29,7 @@ pub(super) const TOGETHER: usize = 16;
 pub(super) const BATCH: u64 = PIECE * TOGETHER as u64;
 /// Queue depth.
 const DEPTH: u32 = 4;
-/// A plateau ends when the rate stays below this share of it.
+/// Share of a plateau's rate below which the rate must stay after its end.
 const OVER: f64 = 0.75;
 /// Consecutive rates that must be below.
 pub(super) const STAYS: usize = 6;

@@ -20,7 +20,7 @@ use serde::Serialize;
 pub struct Advice {
     /// Subject of the advice.
     pub about: &'static str,
-    /// Command for the shell; `None` if there is none.
+    /// Command for the shell; `None` for advice without a command.
     pub command: Option<String>,
     /// Whether the command is not recommended: another one is better, or none is good enough.
     pub alternative: bool,

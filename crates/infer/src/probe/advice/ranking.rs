@@ -27,7 +27,7 @@ pub(super) struct Ranking {
 }
 
 impl Ranking {
-    /// Ranks the file systems that occur in every row, by the geometric mean of their times; `None` if there are none.
+    /// Ranks the file systems that occur in every row, by the geometric mean of their times; `None` without such file systems.
     pub(super) fn new(source: String, mut rows: Vec<Row>) -> Option<Self> {
         let of = |row: &Row, name: &str| row.seconds.iter().find(|s| s.0 == name).map(|s| s.1);
         let mean = |name: &str| -> Option<f64> {

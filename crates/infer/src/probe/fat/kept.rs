@@ -12,10 +12,10 @@ use nandscope_units::{Bytes, Nanos};
 const TURNS: (usize, usize) = (5, 3);
 /// Least factor by which a small write beside k data AUs must delay the data; otherwise no delay means nothing.
 const HARM: f64 = 1.5;
-/// A small write to an AU that is not kept open delays the data by at least this share of the delay after one beside the data. A
-/// smaller delay may only be the end of a write that the host left open, with no AU closed.
+/// Least delay of the data after a small write to an AU that is not kept open, as a share of the delay after one beside the data.
+/// A smaller delay may only be the end of a write that the host left open, with no AU closed.
 const AS_SLOW: f64 = 0.6;
-/// The data counts as quick if its delay is less than this share of the delay after a small write beside it.
+/// Delay of the data up to which it counts as quick, as a share of the delay after a small write beside it.
 const AS_QUICK: f64 = 0.25;
 /// The data takes the same time as without a small write if it takes less than this factor of it.
 const SAME: f64 = 1.25;
@@ -26,8 +26,8 @@ const DEEP: f64 = 8.0;
 /// If the time ends early, this many AUs must be known not to be kept open.
 const OTHERS: usize = 3;
 
-/// A small write leaves part of its cost to later operations if a read after it takes longer by this share of the delay of the
-/// data.
+/// Least delay of a read after a small write that shows that the write leaves part of its cost to later operations, as a share of
+/// the delay of the data.
 const LEFT: f64 = 0.1;
 
 /// Target of the small write of a round.

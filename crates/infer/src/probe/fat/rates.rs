@@ -12,9 +12,9 @@ pub(super) const PASSES: (u64, u64, u64) = (3, 1, 5);
 /// An AU differs if its rate does by this many times the scatter of all, and by `FACTOR`.
 const SCATTER: f64 = 6.0;
 pub(in crate::probe) const FACTOR: f64 = 1.15;
-/// An AU that differs in at least this share of the passes is doubtful: a stall affects one pass only.
+/// Least share of the rows in which a doubtful AU differs: a stall affects one row only.
 const SOME: f64 = 0.5;
-/// An AU that differs by `SLIGHT` in this share of the passes is doubtful.
+/// Least share of the rows in which a doubtful AU differs by `SLIGHT`.
 const ALMOST_ALL: f64 = 0.8;
 const SLIGHT: f64 = 1.03;
 /// Number of AUs written before each measurement of one, so that the shared log no longer holds its data.

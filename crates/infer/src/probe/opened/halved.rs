@@ -25,15 +25,15 @@ const LEAD: u64 = 2 << 20;
 const LEADS: u64 = 4;
 /// Length of one write, and least length of a half, bytes: a shorter write may be taken for an update of a file allocation table.
 const PIECE: u64 = 64 << 10;
-/// A half is slow if it takes longer by more than this share of the earlier cost of opening an AU, and the other half by less
-/// than this share of its own.
+/// Least extra time of a slow half, as a share of the earlier cost of opening an AU; and largest time of the other half, as a
+/// share of that of the slow one.
 const LONGER: f64 = 0.5;
 /// Lead that decides the last comparisons; maximum number of tries per comparison.
 const MARGIN: i32 = 2;
 const TRIES: usize = 7;
 /// If the effect is smaller than before: number of consecutive tries that must agree, and largest ratio of their times.
 const ALIKE: (usize, f64) = (4, 2.0);
-/// If a try takes more than this share of the total time, a lead of one decides: a search needs a dozen comparisons.
+/// Share of the total time for one try above which a lead of one decides: a search needs a dozen comparisons.
 const DEAR: f64 = 0.003;
 /// Number of tries without any effect that ends a comparison.
 const UNCLEAR: usize = 3;
