@@ -49,7 +49,7 @@ pub struct Arguments {
 ///
 /// # Errors
 /// `Exit::File` if a result cannot be read or the page cannot be written; `Exit::Usage` if a file is not a result,
-/// there are fewer than two, they share no host, or the baseline is none of them.
+/// there are fewer than two results, they share no host, or the baseline is not one of them.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Interrupt::listen()?.end_at_once();
     let baseline = baseline(&arguments)?;
@@ -72,7 +72,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         width: console.width,
         ..Default::default()
     };
-    // What cannot be compared is refused before anything is written.
+    // Results that cannot be compared are refused before anything is written.
     let basis = Basis {
         prices: &prices,
         baseline,
@@ -98,10 +98,10 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Place of the baseline among the results.
+/// Index of the baseline among the results.
 ///
 /// # Errors
-/// `Exit::Usage` if it is none of the results.
+/// `Exit::Usage` if `--baseline` names none of the results.
 fn baseline(arguments: &Arguments) -> Result<usize, Failure> {
     let Some(named) = &arguments.baseline else {
         return Ok(0);
@@ -147,7 +147,7 @@ struct Comparison<'a> {
 /// The comparison for programs.
 ///
 /// # Errors
-/// `Exit::Usage` if there are fewer than two documents, they share no host, or the baseline is none of them.
+/// `Exit::Usage` if there are fewer than two documents, they share no host, or the baseline is not one of them.
 pub fn json(
     documents: &[&ResultDocument],
     basis: &Basis,

@@ -81,11 +81,11 @@ mod rules {
     };
     use std::path::PathBuf;
 
-    /// The newest that this was written for; of older ones what they have is used.
+    /// Newest Landlock ABI that is used; on older kernels the supported subset of it applies.
     const NEWEST: ABI = ABI::V5;
 
     pub fn enforce(confine: &Confine) -> bool {
-        // What goes wrong leaves the process as it was: it is a second line of defence.
+        // An error leaves the process unconfined: confinement is only a second line of defence.
         restrict(confine).is_ok_and(|status| status != RulesetStatus::NotEnforced)
     }
 
@@ -124,7 +124,7 @@ mod rules {
         access: BitFlags<AccessFs>,
     ) -> Result<RulesetCreated, RulesetError> {
         for path in paths {
-            // What is missing cannot be opened; the command will say so itself.
+            // A missing path needs no rule: the command reports the error when it opens the path.
             let Ok(place) = PathFd::new(path) else {
                 continue;
             };

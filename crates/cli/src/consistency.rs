@@ -139,7 +139,7 @@ fn a_letter_means_one_option() {
     assert!(twice.is_empty(), "{twice:?}");
 }
 
-/// What the lists above excuse is there, and differs.
+/// Every option listed in `DIFFERENT` or `OTHER_DEFAULT` is an option of at least two commands.
 #[test]
 fn the_lists_of_differences_are_needed() {
     let all = uses(|arg| meaning(arg).0);

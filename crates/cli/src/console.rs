@@ -109,12 +109,12 @@ impl Console {
     }
 
     fn write_error(&self, text: &str) {
-        // Where standard error is closed there is nobody left to tell.
+        // The error is ignored: it could only be reported on standard error, which failed.
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 
-    /// Shows a question on standard error and reads the answer, a line of standard input. `None` where there
-    /// is nobody to ask: one of them is not a terminal.
+    /// Shows a question on standard error and reads the answer, one line of standard input. Returns `None` if either of
+    /// them is not a terminal.
     ///
     /// # Errors
     /// `io::Error` if the question cannot be shown or the answer not read.

@@ -59,7 +59,7 @@ impl Action {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let action = arguments.action.map(Action::without_prefix);
     if action.is_none() {
-        // What is on a disk may be hostile.
+        // The contents of a disk are untrusted, so the process may only read from here on.
         Confine::default().reading_everything().enforce();
     }
     if arguments.json {
@@ -100,7 +100,7 @@ struct Key {
     reason: String,
 }
 
-/// What `devices --json` lists.
+/// Output of `devices --json`.
 #[derive(Debug, Serialize)]
 struct Everything {
     simulated: Vec<DeviceEntry>,

@@ -13,11 +13,11 @@ use std::process::ExitCode;
 pub enum Exit {
     /// The command succeeded.
     Done,
-    /// It was measured, but not to the end, or operations failed.
+    /// The measurement is incomplete, or operations failed.
     Partial,
     /// The command line or a file that was given is wrong.
     Usage,
-    /// The system says no: not found, no permission, no space.
+    /// The system refused an operation: not found, no permission, no space.
     File,
     /// A fault of nandscope itself.
     Internal,
@@ -25,9 +25,9 @@ pub enum Exit {
     Fake,
     /// Verified: single blocks lose data.
     Failing,
-    /// Verified: something does not fit, and proves nothing.
+    /// Verified: something is inconsistent, but it proves neither a fake nor a defect.
     Suspicious,
-    /// Verified: the data on the device is not all back, and its journal is kept.
+    /// Verified: not all data of the device was restored; its journal is kept.
     Unrestored,
     /// Interrupted; what was measured until then is kept.
     Interrupted,
@@ -88,7 +88,7 @@ impl Failure {
         Self::new(Exit::Usage, text)
     }
 
-    /// The system says no.
+    /// The system refused an operation.
     pub fn file(text: impl Display) -> Self {
         Self::new(Exit::File, text)
     }

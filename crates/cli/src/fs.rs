@@ -205,7 +205,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         &interrupt,
         console,
     );
-    // What one file lacks must not cost the others.
+    // An output that fails must not prevent the outputs of the other targets.
     let mut outputs = Vec::new();
     let mut summaries = Vec::new();
     for ((number, subject), kept) in subjects.iter().enumerate().zip(kept) {
@@ -506,7 +506,7 @@ fn swept(group: &variants::Group, steps: &mut [StepResult]) -> Vec<Figure> {
     }
     let id = format!("{workload}-{}", fs.name());
     let figures = variant_comparison::figures(workload, fs, &group.rows);
-    // Where the default failed its variants follow it.
+    // The first step with this prefix is that of the default, or of a variant if the default failed.
     if let Some(step) = steps.iter_mut().find(|s| s.id.starts_with(&id)) {
         step.tables
             .insert(0, variant_comparison::table(&group.rows));
@@ -521,11 +521,11 @@ fn keep(
     folder: &Path,
     console: &Console,
 ) -> Result<(), Failure> {
-    // With several targets each has a folder of its own, in one that was there at the start.
+    // With several targets, each has its own folder inside `--output`, which existed at the start.
     if let Some(output) = &arguments.output
         && let Ok(inside) = folder.strip_prefix(output)
     {
-        // Where it cannot be made, the writing says so, and keeps the result elsewhere.
+        // If the folder cannot be created, `write_report` reports it and saves the result elsewhere.
         let _ = nandscope_files::create_folder_in(output, inside);
     }
     let place = output::report_folder(result, folder);

@@ -4,7 +4,7 @@
 pub const SIMULATED: &str = "Simulated devices";
 /// Options of files, folders and block devices of this machine.
 pub const REAL: &str = "Real targets";
-/// What is printed and written, and where.
+/// Printed output and files that are written.
 pub const OUTPUT: &str = "Output";
 /// Limits of a measurement.
 pub const LIMITS: &str = "Limits";
@@ -12,5 +12,5 @@ pub const LIMITS: &str = "Limits";
 pub const MACHINE: &str = "Machine";
 /// The file systems and their state.
 pub const FILE_SYSTEMS: &str = "File systems";
-/// Way in which clients reach a served device.
+/// Addresses at which clients reach a served device.
 pub const ADDRESSES: &str = "Addresses, one at least";

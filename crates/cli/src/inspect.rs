@@ -79,7 +79,7 @@ struct Simulated {
 /// # Errors
 /// `Exit::File` if there is no such target, or it cannot be read.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
-    // What is on a disk may be hostile.
+    // The contents of a disk are untrusted, so the process may only read from here on.
     Confine::default().reading_everything().enforce();
     let report = match (&arguments.registers, arguments.target.as_deref()) {
         (Some(file), _) => recorded(file)?,
@@ -190,7 +190,7 @@ fn signs_of(registers: Option<&Registers>, size: Option<Bytes>) -> Vec<Sign> {
     signs.unwrap_or_default()
 }
 
-/// The unusual values of the registers, suspicious ones first, or the sentence that there are none.
+/// Lists the unusual values of the registers, suspicious ones first; if none is suspicious, says so.
 fn unusual(signs: &[Sign], console: &Console) -> String {
     let mut signs: Vec<&Sign> = signs.iter().collect();
     signs.sort_by_key(|s| Reverse(s.weight));
@@ -217,7 +217,7 @@ fn paragraphs(signs: &[&Sign], console: &Console) -> String {
 
 fn shown(report: &Report, console: &Console) -> String {
     let mut out = format!("{}: {}\n", report.target, report.kind);
-    // What a user asks first: whether a measurement may write there.
+    // Comes first, since users need it most: whether a measurement may write to the target.
     if let Some(reasons) = &report.refused {
         out.push_str(&verdict(reasons, report.kind, console));
     }

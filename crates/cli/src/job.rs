@@ -111,7 +111,7 @@ pub fn read(path: &Path, console: &Console) -> Result<Jobs, Failure> {
     read_with(path, &[], &[], console)
 }
 
-/// The same with options that are set on every job, and the jobs of these sections only (all if there are none).
+/// As [`read`], with `overrides` set on every job, and only the jobs of `sections`; all jobs if it is empty.
 ///
 /// # Errors
 /// As [`read`].

@@ -139,10 +139,10 @@ fn build_it(
     built.map_err(|e| failure(&e))
 }
 
-/// The kernel to run: the one that was named, or the one in the cache.
+/// The kernel to run: `named`, or else the one in the cache.
 ///
 /// # Errors
-/// `Exit::File` if there is none; the message says how to build one.
+/// `Exit::File` if `named` does not exist, or the cache has no kernel; then the message says how to build one.
 pub fn find(named: Option<&Path>) -> Result<Kernel, Failure> {
     if let Some(path) = named {
         if !path.is_file() {

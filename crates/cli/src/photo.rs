@@ -7,7 +7,7 @@ pub const KINDS: [(&[u8], &str); 3] = [
     (b"RIFF", "webp"),
 ];
 
-/// The ending of the kind of photo that the bytes are; `None` if they are none that browsers show.
+/// File name ending of a photo, found by its first bytes; `None` if it is not one of [`KINDS`].
 pub fn photo_kind(bytes: &[u8]) -> Option<&'static str> {
     let kind = KINDS.iter().find(|k| bytes.starts_with(k.0));
     kind.map(|k| k.1)

@@ -254,7 +254,7 @@ fn probed<T: Target>(
     options.read_only = arguments.read_only;
     if let Some(heat) = arguments.heat {
         options.heat = heat;
-        // What was asked for comes on top of what is spent otherwise.
+        // The time of `--heat` is added to the time limit of the other measurements.
         options.time += heat;
     }
     options.seed = arguments.seed;

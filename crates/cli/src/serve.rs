@@ -201,7 +201,7 @@ fn claim(arguments: &Arguments) -> Result<FileClaims, Failure> {
     Ok(files)
 }
 
-/// What outlasts the server: the state, and the contents in their file.
+/// The files that outlast the server: the state of the device and its contents.
 struct Kept {
     keeper: Option<Keeper>,
     watch: StoreWatch,
@@ -272,7 +272,7 @@ fn confine(arguments: &Arguments) {
         .writing(&arguments.record)
         .removing(sockets);
     if arguments.record.is_some() {
-        // Where the trace goes that cannot be written there.
+        // A trace that cannot be written to `--record` is saved in this folder.
         confine = confine.writing_in(&state_folder::path().join("results"));
     }
     confine.enforce();
@@ -300,7 +300,7 @@ fn faults(arguments: &Arguments) -> Result<Vec<FaultCommand>, Failure> {
     Ok(faults)
 }
 
-/// What the way of the clients costs, where it is to be subtracted.
+/// Median overhead of the connection to clients, to be subtracted from latencies; zero with `--speed max`.
 fn overhead(arguments: &Arguments) -> Result<Overhead, Failure> {
     if arguments.speed == Speed::Max {
         return Ok(Overhead::default());
@@ -346,7 +346,7 @@ fn finish(
             "note: {left} requests were still in flight after 0.5 s; their clients got no reply"
         ));
     }
-    // Where the state cannot be written, the journals have it.
+    // If the state cannot be written, the journals still contain all commands since the last state.
     let mut kept = Vec::new();
     let lost = watch.failure();
     match keeper {

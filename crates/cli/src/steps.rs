@@ -419,8 +419,8 @@ impl Keeper {
         Ok(self.journal.insert(journal))
     }
 
-    /// The result is on the disk. The journal goes with a whole one; beside an incomplete one it stays, for
-    /// `--resume`. Gives what to say of it.
+    /// To be called when the result is on the disk. Removes the journal of a complete result; keeps that of an incomplete
+    /// one for `--resume`, and returns a notice about it.
     pub fn finish(mut self, complete: bool) -> Option<String> {
         if let Some(stale) = self.stale.take() {
             self.tell(stale.remove().err());

@@ -4,13 +4,13 @@ use nandscope_units::number::in_decimal_unit;
 pub use nandscope_units::number::short4 as short;
 use thiserror::Error;
 
-/// Why a text is not taken for a number.
+/// Reason for which a text was rejected as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NumberError {
-    /// It is none.
+    /// The text is not a number.
     #[error("not a number; write it like 115 or 0.05")]
     Form,
-    /// It is out of range.
+    /// The number is out of range.
     #[error("give {0}")]
     Range(&'static str),
 }

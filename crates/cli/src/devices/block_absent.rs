@@ -3,7 +3,7 @@
 use crate::console::Console;
 use serde::Serialize;
 
-/// A disk of this machine; there are none here.
+/// A disk of this machine; never constructed, since disks are listed on Linux only.
 #[derive(Debug, Serialize)]
 pub struct Disk {}
 

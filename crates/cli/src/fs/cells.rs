@@ -107,7 +107,7 @@ pub fn measure_all(
         let (plan, cell) = (plan.clone(), cell?);
         Some(Measured { plan, cell })
     });
-    // A cell that failed because of the interruption is none that was measured.
+    // After an interruption, cells that failed are left out: the interruption may be the cause.
     let stopped = interrupt.asked();
     measured.filter(|m| m.cell.is_ok() || !stopped).collect()
 }

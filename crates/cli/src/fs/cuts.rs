@@ -134,8 +134,8 @@ impl Row {
         parts.join(", ")
     }
 
-    /// What must not be: a promise broken, or a file system that cannot be mended, on a card that keeps its
-    /// word; and a series that did not come to its end on any.
+    /// Describes a failure, if there is one: on the honest card, the first outcome that lost confirmed data or left a
+    /// damaged file system; on any card, the error that stopped the series.
     pub fn complaint(&self) -> Option<String> {
         let name = format!("{} on the {} card", self.fs.name(), self.flush.name());
         let outcomes = match &self.outcomes {

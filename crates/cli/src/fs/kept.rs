@@ -124,7 +124,7 @@ impl Kept {
 
     /// The result of the target is on the disk.
     pub fn finish(self, complete: bool) {
-        // What there is to say of it, the command says for all targets.
+        // The notice is dropped: the command prints one for all targets.
         let _ = self.keeper.finish(complete);
     }
 }

@@ -186,7 +186,7 @@ pub fn section(page: &mut String, rows: &mut Rows, subjects: &[Subject], measure
     }
 }
 
-/// A variant whose time differs from the default's by no more than this share of it is no better or worse.
+/// Largest relative difference from the default's time at which a variant counts as equally fast.
 const ALIKE: f64 = 0.05;
 
 fn card(page: &mut String, rows: &mut Rows, subject: &Subject, groups: &[&Group]) {
@@ -268,7 +268,7 @@ fn variant(rows: &mut Rows, comparison: &str, fs: &str, row: &Row) {
     rows.push(&[comparison, &case, fs, &seconds, "", &card, "", &reopened]);
 }
 
-/// What failed and the tool's words about it, without the log and its place.
+/// First line of a failure: the failed step and the tool's message, without the log and its path.
 fn in_a_line(failure: &str) -> &str {
     let line = failure.lines().next().unwrap_or_default();
     line.trim_end_matches("; its last output:")

@@ -72,7 +72,7 @@ fn section(step: &StepResult, job: &JobResult, waits: bool) -> Result<String, Fa
     for (key, value) in &job.options {
         text.push_str(&format!("{key}={value}\n"));
     }
-    // What a suite does bypasses the page cache at its queue depth; fio's defaults would not.
+    // Suites bypass the page cache and issue I/O at their queue depth; fio's defaults do neither.
     for (key, value) in [("ioengine", "libaio"), ("direct", "1")] {
         if !job.options.contains_key(key) {
             text.push_str(&format!("{key}={value}\n"));

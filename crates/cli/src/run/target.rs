@@ -1,6 +1,5 @@
-//! Targets of a run with what only the command needs: what of them a journal is bound to, how an
-//! interrupted run continues, and saving them. Also the observer that draws the progress and keeps the
-//! finished steps.
+//! Extends the targets of a run for the command: the properties that a journal depends on, resuming an interrupted run, and
+//! saving the target. Also the observer that draws the progress and keeps the finished steps.
 
 use super::Arguments;
 use super::preparation::PreparationLine;
@@ -18,18 +17,18 @@ use nandscope_measure::steps::Attachment;
 use nandscope_result::ResultDocument;
 use nandscope_units::Nanos;
 
-/// What `run` needs beyond running jobs: saving, conditions, and messages.
+/// Operations on a target that only the `run` command needs: resuming and saving it, and identifying it in a journal.
 pub trait CommandTarget: RunTarget {
-    /// Its clock is that of the wall.
+    /// Whether the target runs in real time, not in virtual time.
     const IN_REAL_TIME: bool;
 
-    /// On what of it the result depends.
+    /// Adds the properties of the target on which the result depends.
     fn asked(&self, asked: Asked) -> Asked;
 
-    /// Makes sure that it is the target of the run that continues.
+    /// Checks that this is the target of the run that is being resumed.
     ///
     /// # Errors
-    /// `Exit::Usage` if it is another one.
+    /// `Exit::Usage` if it is another target.
     fn recognize(&self, keeper: &mut Keeper) -> Result<(), Failure> {
         let _ = keeper;
         Ok(())
@@ -41,7 +40,7 @@ pub trait CommandTarget: RunTarget {
         None
     }
 
-    /// The bytes by which it can be continued later.
+    /// Serializes the target, so that the run can be continued later.
     ///
     /// # Errors
     /// `Exit::Internal` if the target cannot be kept in a file.

@@ -120,9 +120,9 @@ fn journal_bytes(file: &Path) -> Result<Vec<u8>, Failure> {
     input::device(file, "the journal")
 }
 
-/// Where the last server of these contents did not come to its end: brings the state of the device
-/// to what it had been given, and completes discards that the contents may lack. With `discard` it
-/// goes as far as the journals can be read, and keeps them under other names.
+/// Recovers the device state if the last server of these contents was killed: replays the journals of its commands, and
+/// completes discards that the contents may lack. With `discard`, it replays the readable part of damaged journals and
+/// renames them.
 ///
 /// # Errors
 /// `Exit::File` if another server has the contents open; `Exit::Usage` if the state or a journal is damaged or they do
@@ -190,7 +190,7 @@ fn play_all(
             Ok(read) => read,
             Err(what) => return Ok(Some((place, what))),
         };
-        // What is in the state already was about to be removed.
+        // A journal that ends before the time of the state is part of it; only its removal was interrupted.
         let is_old = journal.start < replay.now() && journal.end() <= replay.now();
         if !is_old && let Err(what) = replay.play(&journal) {
             return Ok(Some((place, what)));
@@ -299,7 +299,7 @@ impl Keeper {
     /// # Errors
     /// `Exit::File` if the state cannot be written.
     pub fn end(self, simulated: &Simulated, device: &Device) -> Result<(), Failure> {
-        // What went wrong while it followed does not matter any more: the whole state comes now.
+        // Earlier errors of the thread in `follow` no longer matter: the complete state is written now.
         let mut held = of(&self.held);
         held.ended = true;
         held.state = Some(write_state(&self.state, &Kept::of(simulated), device)?);
@@ -342,7 +342,7 @@ impl CommandJournals for Files {
     fn next(&mut self, start: Nanos) -> io::Result<JournalFile> {
         let file = JournalFile::create(&journal_file(&self.store, self.next), start)?;
         if let Some(last) = self.next.checked_sub(1) {
-            // Where nobody follows any more, the journals stay until the end.
+            // Sending fails if the thread in `follow` has ended; the journals then stay until the server ends.
             let _ = self.closed.send(journal_file(&self.store, last));
         }
         self.next += 1;

@@ -161,7 +161,7 @@ fn check_price(price: f64) -> Result<f64, Failure> {
     }
 }
 
-/// The file in the folder of a drive; an empty one where there is none.
+/// Reads the file with the notes in a drive's folder; without one, returns an empty `DriveFile`.
 fn parse(folder: &Path) -> Result<DriveFile, Failure> {
     let path = folder.join(FILE);
     if !path.exists() {

@@ -55,7 +55,7 @@ pub fn check(
     let another = doubted.is_some_and(|evidence| !evidence.testimony.is_convincing());
     let closed = undo_journal::close(arguments, journal, &restored);
     if let (Ok(Some(failure)), true) = (&closed, another) {
-        // What another device holds is not a verdict on this one.
+        // The blocks belong to another device, so they give no verdict on this one.
         return Err(failure.clone());
     }
     let left_for = store::seconds_now().saturating_sub(left.at);

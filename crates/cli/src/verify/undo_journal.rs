@@ -20,8 +20,8 @@ pub fn begin(target: &Target, place: &Path) -> Result<UndoJournal, Failure> {
         .map_err(|e| Failure::file(format!("the journal: {e}")))
 }
 
-/// Where the journal of a device is: where it was said to be, or else in the state folder under the name of the device.
-/// In another reader the device has another name: where it holds tags of a journal there, that is the one.
+/// Path of the journal of a device: `--journal`, or else the file in the state folder that is named after the device. In
+/// another reader the device has another name, so a journal whose tags are on the device takes precedence.
 ///
 /// # Errors
 /// `Exit::File` if the state folder cannot be read, or the device goes away.
@@ -32,14 +32,14 @@ pub fn find(arguments: &Arguments, target: &mut Target) -> Result<PathBuf, Failu
     }
     let mut others = Vec::new();
     for path in store::journals()?.into_iter().filter(|p| *p != place) {
-        // What is not a journal, or cannot be read, is that of nobody here.
+        // Files that are not journals or cannot be read are skipped.
         let journal = UndoJournal::open(&path).ok();
         others.extend(journal.filter(|j| same_size(j.journaled(), &target.journaled)));
     }
     if others.is_empty() {
         return Ok(place);
     }
-    // What has the name of the device goes first, but may be the journal of another one in the same reader.
+    // The journal with the device's name is tried first, but it may belong to another device in the same reader.
     let own = UndoJournal::open(&place).ok();
     let own = own.filter(|j| same_size(j.journaled(), &target.journaled));
     for journal in own.into_iter().chain(others) {
