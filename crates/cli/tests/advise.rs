@@ -28,7 +28,7 @@ impl Drop for Sparse {
     }
 }
 
-/// What flashbench prints of a card with such a unit, in KiB.
+/// Output of flashbench for a card whose allocation unit is `unit` KiB.
 fn table(unit: u64) -> String {
     let odd = unit >> unit.trailing_zeros();
     let row = |kib: u64| {
@@ -40,7 +40,7 @@ fn table(unit: u64) -> String {
         let align = kib << 10;
         format!("align {align}\tpre 1.01ms\ton 1.4ms\tpost 1.01ms\tdiff {diff}\n")
     };
-    // Powers of two tell 3 MiB from 1 MiB.
+    // With powers of two among the sizes, units of 3 MiB and 1 MiB give different tables.
     let mut sizes: Vec<u64> = (0..20).flat_map(|k| [1 << k, odd << k]).collect();
     sizes.sort_unstable();
     sizes.dedup();

@@ -38,7 +38,7 @@ fn texts_and_photos_are_where_they_belong() {
     ];
     assert!(places.is_sorted(), "{places:?}");
     assert!(!page.contains("<script>alert"));
-    // Without them, nothing is shown instead.
+    // Without author texts, the report has no empty sections in their place.
     folder.run(&REPORT[..4]).succeeds();
     let page = folder.read("out/report.html");
     assert!(!page.contains("id=\"introduction\"") && !page.contains("id=\"conclusion\""));
@@ -64,7 +64,7 @@ fn the_report_of_a_review_has_them_at_once() {
     let review = [
         "review", &target, "--suite", "fill", "-o", "out", "--author", "texts",
     ];
-    // What cannot be included is refused before hours of measuring.
+    // Author texts that cannot be included are refused before hours of measuring.
     folder.run(&review).fails(2, &["texts holds nothing"]);
     assert!(!folder.0.join("out").exists());
     let parts = texts(&folder);
@@ -100,7 +100,7 @@ fn a_shelf_keeps_them_for_the_page_of_the_drive() {
     for part in parts {
         assert!(page.contains(part), "{part}");
     }
-    // What is not said again stays, and what is wrong is found when the shelf is read.
+    // Texts that are not given again are kept; an invalid file in their folder is reported when the shelf is read.
     folder
         .run(&[
             "shelf",

@@ -1,6 +1,5 @@
-//! The job files in `jobs/` mean to nandscope what they mean to fio: both run each of them on the
-//! same loop device, and their logs of single operations are held beside each other. Times and
-//! sizes are shortened in the same way for both.
+//! Runs the job files in `jobs/` with nandscope and with fio on the same loop device, and compares their logs of single
+//! operations. Times and sizes are shortened in the same way for both.
 
 #![cfg(target_os = "linux")]
 
@@ -12,9 +11,10 @@ use std::process::Command;
 
 const MIB: u64 = 1 << 20;
 const DEVICE_MIB: u64 = 64;
-/// Shares and rates may differ by this much, of one.
+/// Largest difference of shares, and largest relative difference of times.
 const TOLERANCE: f64 = 0.02;
-/// Numbers of operations at a given rate may: a busy disk holds up the one and not the other.
+/// Largest relative difference of the numbers of operations at a given rate: a busy disk may delay only one of the two
+/// programs.
 const BUSY_TOLERANCE: f64 = 0.05;
 
 /// One thread's operations: direction (0 read, 1 write, 2 trim), length, offset.
@@ -31,7 +31,7 @@ fn shortened(text: &str) -> String {
             // fio 3.33 ends a job whose sequential part runs over the end of a region that is
             // smaller than the target.
             Some(("size", "256m")) => "size=100%",
-            // Both get the device as the file of all jobs.
+            // Both programs get the device as the file of all jobs.
             Some(("log_avg_msec" | "filename", _)) => continue,
             _ => line,
         };
@@ -120,7 +120,7 @@ fn bytes(log: &Log) -> u64 {
     log.iter().map(|(_, length, _)| length).sum()
 }
 
-/// What a log covers: direction and every 4 KiB block, each once.
+/// Direction and number of every 4 KiB block that a log covers, each once.
 fn covered(log: &Log) -> BTreeSet<(u8, u64)> {
     let blocks = |(direction, length, offset): &(u8, u64, u64)| {
         let direction = *direction;
@@ -152,13 +152,13 @@ fn skew(log: &Log) -> f64 {
 /// How the operations of a thread are to be compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
-    /// Ends by its work: the same operations, in another order at most.
+    /// Ends when its work is done: the same operations, possibly in another order.
     Whole,
-    /// Ends by its work, and may come to a place twice: as many operations of each kind.
+    /// Ends when its work is done, and may access a block twice: equal numbers of operations of each direction and length.
     Repeating,
-    /// Ends by its time: the same distribution.
+    /// Ends after a fixed time: the same distribution.
     Timed,
-    /// Ends by its time at a given rate: the same distribution and the same number.
+    /// Ends after a fixed time at a given rate: the same distribution and number of operations.
     Paced,
 }
 
@@ -193,7 +193,7 @@ fn same(what: &str, ours: &Log, fios: &Log, kind: Kind) {
     }
 }
 
-/// Runs a job file with both and compares thread by thread.
+/// Runs a job file with both programs and compares thread by thread.
 fn compare(name: &str, text: &str, kinds: &[Kind]) {
     let folder = Folder::new(&format!("beside-fio-{name}"));
     if tool("fio", &["--version"]).is_none() {
@@ -269,7 +269,7 @@ fn discarding_and_refilling() {
 
 #[test]
 fn limited_rates() {
-    // An operation more or less at the end must not matter.
+    // Longer, so that one operation more or less at the end does not matter.
     let text = file("limited.fio").replace("runtime=2", "runtime=6");
     compare("limited", &text, &[Paced, Paced]);
 }
@@ -279,8 +279,8 @@ fn a_fill_before_the_steady_state() {
     compare("steady-state", &file("steady-state.fio"), &[Whole, Timed]);
 }
 
-/// Time from one burst of `length` operations to the next in a log, milliseconds: the mean of the
-/// lowest tenth. A busy machine adds to the others.
+/// Time from one burst of `length` operations to the next in a log, milliseconds: the mean of the lowest tenth, since a
+/// busy machine delays the others.
 fn period_ms(log: &Path, length: usize) -> f64 {
     let text = std::fs::read_to_string(log).unwrap();
     let time = |line: &str| line.split(',').next().unwrap().parse::<f64>().unwrap();
@@ -291,8 +291,8 @@ fn period_ms(log: &Path, length: usize) -> f64 {
     periods.iter().sum::<f64>() / periods.len() as f64
 }
 
-/// How many bursts fit into a time hangs on how late a busy machine wakes a thread up; the period
-/// of those that were not late does not.
+/// Compares the period of the bursts that started on time. The number of bursts would depend on how late a busy machine
+/// wakes the thread.
 #[test]
 fn pauses_to_think() {
     let folder = Folder::new("beside-fio-thinktime");
@@ -321,8 +321,8 @@ fn pauses_to_think() {
     }
 }
 
-/// The second thread moves less than its region, the third reads four blocks in order from each
-/// random offset: which blocks these are, and how often one comes, is left to chance.
+/// The second thread accesses only part of its region; the third reads four blocks in order from each random offset. So the
+/// blocks and their number of accesses are random in both.
 #[test]
 fn the_life_of_a_card() {
     compare(
@@ -385,7 +385,7 @@ fn contents_are_those_of_fio() {
         let [fios, ours] = left_by_both(&folder, options);
         assert!(fios == ours, "{options}");
     }
-    // Random data are others; how much of it compresses and repeats is the same.
+    // Random data differ; their compressible and repeated shares are the same.
     for (options, compressible) in [
         ("", false),
         ("refill_buffers", false),

@@ -50,7 +50,7 @@ fn a_profile_of_the_user_is_compared_with_the_users_recording() {
     );
     let row = page.lines().find(|l| l.contains("`own.toml`")).unwrap();
     assert_eq!(row.matches(" % ").count(), 2, "{row}");
-    // Whether it is met is for the page to say; the exit code says the same.
+    // The exit code agrees with the last column of the page, whichever it is.
     let met = row.ends_with("| yes |");
     assert_eq!(ran.code, Some(if met { 0 } else { 1 }), "{ran:?}");
     folder

@@ -27,7 +27,7 @@ fn a_report_shows_that_collection_paces_writes() {
     let document: Value = serde_json::from_str(&folder.read("report/result.json")).unwrap();
     let step = &document["steps"][0];
     let counter = |name: &str| step["counters"][name].as_f64().unwrap();
-    // Collection moves more than the host writes.
+    // Garbage collection writes more than the host.
     assert!(counter("collected_bytes") > counter("host_written_bytes"));
     let latency = &step["jobs"][0]["directions"][0]["latency"];
     let mut percentiles = latency["percentiles"].as_array().unwrap().iter();
@@ -36,7 +36,7 @@ fn a_report_shows_that_collection_paces_writes() {
         tail.unwrap() / 1e6,
         latency["max_ns"].as_f64().unwrap() / 1e6,
     );
-    // A victim takes half a second to move; a write waits for its share of it.
+    // Moving a whole victim takes half a second; with pacing, a write waits for a small share of it.
     assert!(
         tail_ms <= longest_ms && longest_ms < 50.0,
         "{tail_ms} {longest_ms}"

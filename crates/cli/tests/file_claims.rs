@@ -114,7 +114,7 @@ fn outputs_of_a_run_are_neither_its_inputs_nor_each_other() {
     ] {
         refused(&folder, line, &parts);
     }
-    // What is never replaced may be written twice.
+    // Two outputs may name `/dev/null`, which is never replaced.
     let twice = [
         "run",
         "job.fio",

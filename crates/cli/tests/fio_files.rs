@@ -1,5 +1,5 @@
-//! What job files and command lines of fio mean here, for cases that once meant something else without a word: files of
-//! jobs, options with one hyphen, forced writes, traces of others. Beside fio 3.33 where it is installed.
+//! Job files and command lines of fio that nandscope once silently interpreted otherwise: files of jobs, options with one
+//! hyphen, forced writes, traces of other programs. Compared with fio 3.33 if it is installed.
 
 use crate::support::loops::{skipped, tool};
 use crate::support::{Folder, Ran, tiny};
@@ -42,7 +42,7 @@ fn result(folder: &Folder, name: &str) -> Value {
     serde_json::from_str(&folder.read(name)).unwrap()
 }
 
-/// The job that reads finds nothing of what the other wrote to another file.
+/// A job does not read the data that another job wrote to another file.
 #[test]
 fn a_file_that_was_never_written_is_not_the_other_one() {
     let folder = Folder::new("fio-files-two");
@@ -96,7 +96,7 @@ fn clones_read_files_of_their_own() {
         );
 }
 
-/// The same on a file of this machine.
+/// The same jobs on a file of this machine.
 #[test]
 fn files_of_jobs_are_parts_of_a_real_target_too() {
     let folder = Folder::new("fio-files-real");

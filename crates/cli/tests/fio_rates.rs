@@ -12,16 +12,16 @@ const JOBS: u64 = 200;
 /// Jobs that run at the same time.
 const AT_ONCE: u64 = 20;
 const SECONDS: u64 = 2;
-/// Operations of a direction may differ by this much, of one, and by [`FEW`]: fio's clock is that of the wall.
+/// Relative tolerance of the number of operations in a direction, to which [`FEW`] are added: fio runs in real time.
 const SHARE: f64 = 0.05;
 const FEW: f64 = 6.0;
 
-/// What fio and the page cache do easily also on a busy machine, operations per second.
+/// A random rate that fio and the page cache reach even on a busy machine: 5 to 150 operations per second.
 fn rate(dice: &mut SplitMix64) -> u64 {
     5 + dice.below(146)
 }
 
-/// A job whose directions are limited, in one of fio's ways to say so.
+/// A job whose directions have rate limits, set by one of fio's options for it.
 fn job(number: u64) -> String {
     let mut dice = SplitMix64::new(number);
     let access = [

@@ -1,4 +1,4 @@
-//! Output in fio's formats: fio's own tools take it, and it is read back as it was measured.
+//! Output in fio's formats: fio's own tools accept it, and reading it back gives the measured values.
 
 use crate::support::serving::{have, run};
 use crate::support::{Folder, tiny};
@@ -24,7 +24,7 @@ runtime=1
 time_based
 ";
 
-/// What a run prints in a format, and the result that it keeps.
+/// Output of a run in `format`, and its result document.
 fn printed(folder: &Folder, format: &str) -> (String, ResultDocument) {
     folder.file("job.fio", JOB);
     let device = tiny();

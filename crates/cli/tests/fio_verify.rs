@@ -33,7 +33,7 @@ fn has_fio() -> bool {
     has
 }
 
-/// Runs a job of fio on a file; what it says if it fails.
+/// Runs a job with fio on a file. Returns fio's output as the error if it fails.
 fn by_fio(folder: &Folder, file: &str, options: &str) -> Result<(), String> {
     folder.file(
         "fio.fio",
@@ -49,7 +49,7 @@ fn by_fio(folder: &Folder, file: &str, options: &str) -> Result<(), String> {
     done.status.success().then_some(()).ok_or_else(text)
 }
 
-/// The same here; whether it succeeds, and what it prints.
+/// Runs a job with nandscope on a file. Returns whether it succeeded, and its output.
 fn by_us(folder: &Folder, file: &str, options: &str) -> (bool, String) {
     folder.file(
         "ours.fio",
@@ -57,7 +57,7 @@ fn by_us(folder: &Folder, file: &str, options: &str) -> (bool, String) {
     );
     let target = format!("./{file}");
     let mut run = vec!["run", "ours.fio", &target];
-    // A file is made, or used as it is.
+    // An existing file is used as it is; otherwise one of 1 MiB is created.
     if !folder.0.join(file).exists() {
         run.extend(["--size", "1m"]);
     }
@@ -68,7 +68,8 @@ fn by_us(folder: &Folder, file: &str, options: &str) -> (bool, String) {
     )
 }
 
-/// Writes with one program and verifies with the other, in both directions; then a byte is changed, and both find it.
+/// Writes with one program and verifies with the other, in both directions; then changes the byte `damaged`, which both
+/// must find.
 fn exchange(folder: &Folder, job: &str, damaged: Option<usize>) {
     let read = job.replace("rw=rand", "rw=").replace("rw=write", "rw=read");
     let only = format!("{job}\nverify_only");
@@ -96,7 +97,7 @@ fn exchange(folder: &Folder, job: &str, damaged: Option<usize>) {
     assert!(!is_right && text.contains("verify: wrong data"), "{text}");
 }
 
-/// Each method in both directions, and a wrong byte.
+/// Exchanges blocks of each method in both directions, also with a wrong byte.
 fn checksums(folder: &str, methods: &[&str]) {
     if !has_fio() {
         return;
@@ -121,7 +122,7 @@ fn slow_every_checksum_is_verified_across_programs() {
     checksums("fio-verify-all-methods", &METHODS);
 }
 
-/// Blocks of these options in both directions.
+/// Exchanges blocks of each layout and method in both directions.
 fn layouts(folder: &Folder, layouts: &[&str], methods: &[&str]) {
     for options in layouts {
         for method in methods {
@@ -158,7 +159,7 @@ fn slow_intervals_offsets_and_sizes_are_those_of_fio() {
         "bs=4k\nverify_interval=128",
         "bs=4k\nverify_interval=4k\nverify_offset=1000",
         "bs=8k\nverify_interval=512\nverify_offset=200",
-        // No divisor of the block size: fio takes the block.
+        // 1000 does not divide the block size, so fio uses the whole block as the interval.
         "bs=4k\nverify_interval=1000",
         "bs=4k\nverify_pattern=0xdeadbeef",
         "bs=4k\nverify_pattern=0x11%o\nverify_interval=1k",
@@ -194,13 +195,13 @@ fn data_follow_from_the_seed_as_in_fio() {
         "rw=read\nbs=4k\nsize=1m\nverify=crc32c\nverify_dump=1",
     )
     .unwrap_err();
-    // What fio says should be there; times and thread are its own.
+    // The block that fio expected; the times and the thread in bytes 24 to 39 are those of its own run.
     let expected = std::fs::read(folder.0.join("ours.img.4096.expected")).unwrap();
     assert_eq!(expected[40..], right[40..]);
     assert_eq!(expected[..24], right[..24]);
 }
 
-/// A byte of a file is changed; both programs write the same files of it, which are those of fio but for times.
+/// After a byte was changed, both programs write the same dump files, except for times.
 #[test]
 fn mismatches_are_dumped_as_by_fio() {
     if !has_fio() {
@@ -301,7 +302,7 @@ fn a_simulated_device_keeps_headers_too() {
     }
 }
 
-/// What was trimmed before a run, or never written, is known of the file behind a loop device.
+/// Blocks that were trimmed or never written are holes in the backing file of a loop device, which a notice reports.
 #[test]
 fn reads_of_a_block_device_that_was_never_written_are_said() {
     let folder = Folder::new("unwritten-loop");

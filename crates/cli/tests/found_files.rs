@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A command that waits for nobody ends within this time, on a busy machine too.
+/// Time within which a command that does not block ends, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
 const JOB: &str = "[a]\nioengine=libaio\nrw=randread\nbs=4k\nsize=1m\nnumber_ios=200\n";

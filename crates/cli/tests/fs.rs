@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const CARD: &str = "sim:samsung-evo-16gb";
 
-/// `nandscope fs` on the card, with arguments in none of which is a space.
+/// Runs `nandscope fs` on the card, with arguments separated by spaces.
 fn fs(folder: &Folder, arguments: &str) -> Ran {
     fs_on(CARD, folder, arguments)
 }
@@ -21,7 +21,7 @@ fn fs_on(card: &str, folder: &Folder, arguments: &str) -> Ran {
     folder.run(&["fs", card].into_iter().chain(words).collect::<Vec<_>>())
 }
 
-/// Everything of a result but the time on the wall.
+/// A result without its wall-clock times.
 fn steps(folder: &Folder, name: &str) -> serde_json::Value {
     let mut value: serde_json::Value = serde_json::from_str(&folder.read(name)).unwrap();
     value.as_object_mut().unwrap().remove("wall");
@@ -70,7 +70,7 @@ fn a_recording_says_whether_it_keeps_up() {
     assert!(figure(&result, "fs.camera-exfat.time") >= 3.0);
 }
 
-/// Power cuts from the command line: a table, a page, and nothing lost on the card that keeps its word.
+/// Power cuts from the command line: a table, a page, and no confirmed data lost on the honest card.
 #[test]
 #[ignore = "slow: boots kernels"]
 fn slow_cuts_make_a_table() {
@@ -155,7 +155,8 @@ fn figure(result: &serde_json::Value, id: &str) -> f64 {
         .unwrap()
 }
 
-/// What an fsync of an appended line has to write, of those that have a place for it.
+/// Kind of place that each file system must write to at an fsync of an appended line; file systems without such a kind are
+/// left out.
 const PROMISES: [(&str, &str); 5] = [
     ("ext4", "journal"),
     ("f2fs", "inode"),
@@ -164,7 +165,7 @@ const PROMISES: [(&str, &str); 5] = [
     ("xfs", "journal"),
 ];
 
-/// How many writes of a step went to places of a kind.
+/// Number of a step's writes to places of a kind.
 fn writes_of_kind(result: &serde_json::Value, step: &str, kind: &str) -> f64 {
     let steps = result["steps"].as_array().unwrap();
     let step = steps.iter().find(|s| s["id"] == step).unwrap();
@@ -225,7 +226,7 @@ fn slow_every_file_system_comes_through_clean_and_twice_the_same() {
             "{fs}: a flush for each fsync, {}",
             of("flushes")
         );
-        // Each fsync writes to where the file system keeps what it must not lose.
+        // Each fsync writes to the journal, log, tree or inode that makes the line durable.
         for (own, kind) in PROMISES.iter().filter(|(own, _)| *own == fs) {
             let writes = writes_of_kind(&one, &format!("log-{own}"), kind);
             assert!(writes >= 40.0, "{own}: {writes} writes to {kind}");
@@ -319,7 +320,7 @@ fn slow_a_sweep_holds_the_variants_against_the_default() {
         assert!(rows.contains(&line), "{rows}");
     }
 
-    // What mkfs refuses is told, with the variant and the tool's own words.
+    // A variant that mkfs refuses is reported with its options and the tool's message.
     let refused = folder.run(&[
         "fs",
         CARD,
@@ -357,7 +358,7 @@ fn slow_what_goes_wrong_inside_is_told_and_leaves_nobody_behind() {
     let Some(kernel) = kernel(&folder, "what goes wrong inside") else {
         return;
     };
-    // A name of its own, so that its processes can be told from those of other tests.
+    // A unique name, which distinguishes its processes from those of other tests.
     let own = folder.0.join("linux-of-this-test");
     std::fs::copy(&kernel, &own).unwrap();
     let own = own.to_str().unwrap();
@@ -424,10 +425,10 @@ fn names_that_do_not_exist_are_refused_before_anything_runs() {
         .fails(2, &["is not a source of Linux"]);
 }
 
-/// Small enough a partition, and so full, that the load writes more than is free; of a card that was written before.
+/// A small and full partition, so that the load writes more than its free space, on a used card.
 const FULL: &str = "--partition 8MiB --partition-size 512MiB --fullness 80 --age 1 --used";
 
-/// A card so slow that the cleaner keeps up: what it copies to make room is what NILFS2 writes beyond the bytes of the programs.
+/// On a slow card the cleaner keeps up: the blocks that it copies are the writes of NILFS2 beyond those of the programs.
 #[test]
 #[ignore = "slow: boots kernels"]
 fn slow_the_cleaner_of_nilfs2_makes_room() {
@@ -445,8 +446,8 @@ fn slow_the_cleaner_of_nilfs2_makes_room() {
     assert!(written > 1.3, "{written}");
 }
 
-/// Filling a partition fills the kernel's memory as well: what is put out of it, and when, must not hang on where the
-/// host has put the kernel.
+/// Filling a partition fills the kernel's page cache as well: which pages are evicted, and when, must not depend on the
+/// addresses at which the host has placed the kernel.
 #[test]
 #[ignore = "slow: boots kernels"]
 fn slow_a_full_file_system_repeats_itself() {

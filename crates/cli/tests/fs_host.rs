@@ -13,7 +13,7 @@ use std::process::{Child, Command};
 
 const CARD: &str = "sim:samsung-evo-16gb";
 
-/// Tries in all ways to change files of the host in `@HOST@`, and fails where one succeeds.
+/// Tries every way to change files of the host in `@HOST@`, and fails if one succeeds.
 const HOSTILE: &str = r#"
 attempt() {
     if bash -c "$1" >/run/said 2>&1; then
@@ -50,7 +50,7 @@ impl Host {
         let path = folder.join("host");
         std::fs::create_dir_all(path.join("folder")).unwrap();
         std::fs::write(path.join("precious"), "kept\n").unwrap();
-        // The user inside is another one, but this is not what is to protect it.
+        // Everyone may write: protection must not depend on the user ID inside.
         for (name, mode) in [("", 0o777), ("precious", 0o666)] {
             let permissions = std::fs::Permissions::from_mode(mode);
             std::fs::set_permissions(path.join(name), permissions).unwrap();
@@ -64,7 +64,7 @@ impl Host {
             .replace("@MORE@", more)
     }
 
-    /// Everything that a script could have changed.
+    /// Name, mode, owner and times of each file that a script could have changed.
     fn state(&self) -> Vec<(String, u32, u32, i64, i64)> {
         let mut state: Vec<_> = std::fs::read_dir(&self.0)
             .unwrap()
@@ -250,7 +250,7 @@ fn slow_the_folders_of_a_run_go_with_it_or_with_the_next() {
         folder: &folder,
         linux: linux.to_str().unwrap().to_string(),
     };
-    // To the whole group, as a terminal does it, and to the process alone.
+    // The signal goes to the whole group, as from a terminal, or to the process alone.
     for (signal, group) in [("INT", "-"), ("TERM", ""), ("HUP", "-")] {
         let mut child = spinning.start();
         let to = format!("{group}{}", child.id());
@@ -263,7 +263,7 @@ fn slow_the_folders_of_a_run_go_with_it_or_with_the_next() {
         assert_eq!(spinning.left(child.id()), [""; 0], "{signal}");
         wait_until(signal, || processes(&spinning.linux).is_empty());
     }
-    // A fault leaves its logs, and nothing else.
+    // A failed run leaves its logs only.
     let failing = ["fs", CARD, "--fs", "vfat", "--script", "fails.sh"];
     let mut command = folder.command(&failing);
     let output = command
@@ -282,7 +282,7 @@ fn slow_the_folders_of_a_run_go_with_it_or_with_the_next() {
             .contains("@failed")
     );
     std::fs::remove_dir_all(&logs).unwrap();
-    // Who is killed cannot; the next one does.
+    // A killed run cannot remove its folders; the next run does.
     let mut child = spinning.start();
     child.kill().unwrap();
     child.wait().unwrap();

@@ -25,7 +25,7 @@ work() {
         }' "$MNT"
 }
 "#;
-/// As `nandscope fs` makes and mounts ext4.
+/// Options with which `nandscope fs` makes and mounts ext4.
 const MKFS: [&str; 6] = [
     "-q",
     "-F",
@@ -61,7 +61,7 @@ fn served(folder: &Folder, target: &str) -> (f64, bool) {
     (times[1] - times[0], kept_up)
 }
 
-/// What the card needs for the commands of a trace, one after the other and without pauses, seconds.
+/// Time that the card needs for the commands of a trace, one after the other and without pauses, seconds.
 fn device_time(folder: &Folder, target: &str, trace: &str) -> f64 {
     let job = format!("[replay]\nread_iolog={trace}\nreplay_no_stall=1\n");
     folder.file("replay.fio", &job);

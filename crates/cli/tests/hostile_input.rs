@@ -6,9 +6,9 @@
 use crate::support::{Folder, Ran, tiny};
 use std::process::Command;
 
-/// Clears the screen, rings, turns what follows around.
+/// Control characters that clear the screen, ring the bell and reverse the following text.
 const HOSTILE: &str = "x\u{1b}[2J\u{7}gpj.\u{202e}exe\u{9b}1m\u{7f}";
-/// How it is shown.
+/// [`HOSTILE`] as it must be printed: escaped.
 const SHOWN: &str = "x\\u{1b}[2J\\u{7}gpj.\\u{202e}exe\\u{9b}1m\\u{7f}";
 
 fn assert_harmless(text: &str) {
@@ -16,7 +16,7 @@ fn assert_harmless(text: &str) {
     assert_eq!(text.find(bad), None, "{text:?}");
 }
 
-/// Both outputs are harmless, and one of them shows the name.
+/// Asserts that both outputs are free of control characters, and that one of them shows the escaped name.
 fn shows_it_escaped(ran: &Ran) {
     assert_harmless(&ran.out);
     assert_harmless(&ran.err);
@@ -93,7 +93,7 @@ fn texts_in_files_cannot_steer_the_terminal() {
     assert!(emitted.succeeds().out.contains(HOSTILE));
 }
 
-/// Runs with so much address space.
+/// Runs a command with a limit on its address space, KiB.
 fn within(kib: u64, folder: &Folder, arguments: &[&str]) -> Ran {
     let script = format!("ulimit -v {kib} && exec \"$0\" \"$@\"");
     let output = Command::new("sh")
@@ -131,7 +131,7 @@ fn jobs_that_do_not_fit_into_memory_are_refused_first() {
     let run = ["run", "many.fio", &tiny(), "--result", "r.json"];
     let ran = within(2_000_000, &folder, &run);
     ran.fails(3, &["90000 jobs need ", "`ulimit -v`", "`group_reporting`"]);
-    // Each does too little for a histogram.
+    // Each job does too few operations to allocate a histogram.
     let each = "filename=one\nsize=4k\nbs=4k\nrw=read\n[a]\nnumjobs=3000\n";
     folder.file("short.fio", &format!("[global]\n{each}"));
     within(1_000_000, &folder, &["run", "short.fio", &tiny()]).succeeds();

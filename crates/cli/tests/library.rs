@@ -44,7 +44,7 @@ fn place(test: &LibraryTest) -> PathBuf {
     PathBuf::from(folder).join(format!("{}.tsv", test.procedure.replace(' ', "-")))
 }
 
-/// Whether a device goes through a test: the test of solid-state drives writes more than a small card holds.
+/// Whether a device is measured by a test: the test of solid-state drives writes more than a small card holds.
 fn takes(procedure: Procedure, entry: &library::Entry) -> bool {
     let links = entry.profile().unwrap().interface;
     procedure != Procedure::Ssd
@@ -168,7 +168,7 @@ fn the_tables_of_ranks_have_each_library_device_whole_and_quick() {
             assert!(cells.any(|cell| cell != "-"), "{heading}: column {column}");
         }
     }
-    // Two devices of one title could not be told apart.
+    // Titles must be unique, since tables name devices by their title.
     let titles = DEVICES.iter().map(|e| e.profile().unwrap().device.title);
     assert_eq!(titles.collect::<BTreeSet<_>>().len(), DEVICES.len());
 }

@@ -22,7 +22,7 @@ const MEMORY_KIB: u64 = 1 << 20;
 const MOST_TICKS: u64 = 200;
 /// Time of one input that waits instead of computing.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Inputs that one child is given.
+/// Inputs per child process.
 const PIECE: u64 = 5000;
 /// Failures of a body after which the rest of its inputs is left out.
 const MOST_FAILURES: usize = 20;
@@ -60,7 +60,7 @@ fn pieces() -> Vec<Piece> {
     all
 }
 
-/// The part of the child: says the number of each input before it runs it, and of each panic.
+/// Runs in the child process: prints the number of each input before running it, and of each panic.
 #[test]
 #[ignore = "slow: a part of the test below, which starts it"]
 fn child() {
@@ -96,7 +96,7 @@ fn panic_file(process: u32) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("mutate-panic-{process}"))
 }
 
-/// What a child said, or that it ended.
+/// A line that a child printed, or the end of its output.
 enum Said {
     Line(String),
     End,
@@ -148,7 +148,7 @@ fn ticks(process: u32) -> Option<u64> {
     Some(at(11)? + at(12)?)
 }
 
-/// Watches one child to its end; gives the number of the input after which to go on, and adds what failed.
+/// Watches one child until it ends. Returns the number of the input after which to continue, and adds the failures.
 fn watch(piece: Piece, failures: &mut Vec<(u64, String)>) -> u64 {
     let (mut child, said) = start(piece);
     let (mut current, mut last_words) = (None, String::new());
@@ -176,7 +176,7 @@ fn watch(piece: Piece, failures: &mut Vec<(u64, String)>) -> u64 {
                 _ => last_words = line,
             },
             Err(RecvTimeoutError::Timeout) => {
-                // Asked for only where an input takes long: at 100 ms, which are not counted.
+                // Read only after an input has taken 100 ms, which are not counted.
                 let now = ticks(child.id());
                 let before = *used.get_or_insert(now.unwrap_or(0));
                 let computed = now.unwrap_or(0).saturating_sub(before);

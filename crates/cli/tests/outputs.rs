@@ -1,5 +1,4 @@
-//! Other files in the place of an output, before a run or made during it: nothing is lost or overwritten that was
-//! not named.
+//! Other files in the place of an output, created before or during a run: no file is lost or overwritten that was not named.
 #![cfg(target_os = "linux")]
 use crate::support;
 use crate::support::loops::{skipped, tool};
@@ -13,7 +12,7 @@ use std::process::Command;
 
 const SHORT: &str = "[a]\nrw=randread\nbs=4k\nnumber_ios=100\n";
 
-/// A node or FIFO; nothing, which is said, where that is not allowed.
+/// Makes a device node or FIFO; if that is not allowed, reports it and returns `None`.
 fn node(folder: &Folder, arguments: &[&str]) -> Option<PathBuf> {
     let path = folder.0.join(arguments[0]);
     let words = [&[path.to_str().unwrap()], &arguments[1..]].concat();
@@ -24,7 +23,7 @@ fn node(folder: &Folder, arguments: &[&str]) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The ways to name a file that is written, each with a place for its name.
+/// Command lines of all options that name an output file, with `name` as that file.
 fn ways(name: &str) -> Vec<Vec<String>> {
     let words = |line: &str| {
         let words = line.split(' ').map(|word| match word {
@@ -158,7 +157,7 @@ fn contents_of_a_served_card_are_kept_in_regular_files_only() {
         assert_eq!(fs::symlink_metadata(&path).unwrap().file_type(), before);
         assert!(!folder.0.join(format!("{}.device", arguments[0])).exists());
     }
-    // Something else in the place of a state or a journal.
+    // A link in the place of a journal.
     let foreign = folder.file("foreign", "foreign");
     symlink(&foreign, folder.0.join("card.journal.0")).unwrap();
     let serve = ["serve", &tiny(), "--nbd", "unix:s", "--store", "card"];
@@ -182,8 +181,7 @@ fn stores_are_for_their_owner_alone() {
     assert_eq!(folder.names(), ["card", "card.device"]);
 }
 
-/// The six ways in which a planted link once led a write elsewhere. `exec` keeps the number of the process,
-/// which the old names were made of.
+/// Six names at which a planted link once redirected a write. `exec` keeps the process ID, of which the old names were made.
 #[test]
 fn links_at_names_that_could_be_guessed_lead_nowhere() {
     let folder = prepared("outputs-guessed");
@@ -232,7 +230,7 @@ fn logs_stay_in_their_folder() {
     symlink(&foreign, folder.0.join("logs/x_bw.2.log")).unwrap();
     let absolute = folder.0.join("x");
     let absolute = absolute.to_str().unwrap();
-    // Endless, were it begun.
+    // The jobs would run for 100 days if they were started.
     for (text, line, parts) in [
         (
             "[a]\nrw=read\nwrite_bw_log=../x\n",

@@ -1,4 +1,5 @@
-//! The command on real targets: new files, files that are not ours, loop devices, folders. Tests that need a loop device or a mount say so where they are not allowed.
+//! The command on real targets: new files, files of others, loop devices, folders. Tests that need a loop device or a mount
+//! report that they are skipped if it is not allowed.
 
 #![cfg(target_os = "linux")]
 
@@ -36,7 +37,7 @@ fn a_new_file_is_made_written_and_used_again() {
         assert_eq!(operations(&json(&folder, "r.json"), 0), 4096, "{engine}");
     }
     folder.run(&["run", "w.fio", "./t.img"]).succeeds();
-    // What a discard took away is known, and filled again where that is asked for.
+    // The holes that a discard left are reported, and filled again with `--size`.
     folder.file("t.fio", "[t]\nrw=trim\nbs=1m\nsize=4m\n");
     let holes = "4 MiB of the file are holes";
     for (arguments, there) in [
@@ -230,7 +231,7 @@ fn verification_finds_a_wrong_byte_and_names_it() {
     data[1_234_567] ^= 1;
     let (a, b) = data.split_at_mut(8192);
     a[4096..4608].copy_from_slice(&b[..512]);
-    // In place: another file would not be ours.
+    // Overwritten in place: a new file would not be recognized as nandscope's.
     use std::os::unix::fs::FileExt;
     let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.write_all_at(&data, 0).unwrap();

@@ -1,6 +1,6 @@
-//! What goes wrong with a real target in mid-run: signals at any moment, a medium that fails at some
-//! places or altogether, a device that goes away, a file system that fills up. Nothing may hang, no
-//! partial result may be lost, and the exit code must say what happened.
+//! Failures of a real target during a run: signals at any moment, a medium with bad blocks or that fails completely, a
+//! device that is removed, a file system that fills up. Nothing may hang, no partial result may be lost, and the exit code
+//! must match the failure.
 
 #![cfg(target_os = "linux")]
 
@@ -85,8 +85,8 @@ fn a_file_system_that_answers_eio_at_some_places_fails_exactly_there() {
     mounted.finish();
 }
 
-/// Moments from the start of the process to where it has measured for a while; the same in each
-/// run of the test, in no order (steps of the golden ratio).
+/// Moments within 2 s after the process has started to listen to signals; the same in each run of the test, in no order
+/// (steps of the golden ratio).
 fn moments(count: u32) -> impl Iterator<Item = Duration> {
     (1..=count).map(|i| Duration::from_micros(u64::from(i * 618_034 % 1_000_000) * 2))
 }
@@ -160,7 +160,7 @@ fn an_interrupted_run_keeps_what_it_has_and_a_killed_one_leaves_no_half_file() {
         let (code, _) = disturbed(&folder, &run, |id| signal(id, "KILL"));
         assert_eq!(code, None, "killed");
         assert!(!folder.0.join("p.json").exists());
-        // The target is free again, and whole.
+        // The next run can use the target at once.
         folder
             .run(&["run", "w.fio", "./t.img", "--engine", engine])
             .succeeds();
@@ -214,7 +214,7 @@ fn a_loop_device_that_is_detached_in_mid_run_hangs_nothing() {
     let (code, stderr) = disturbed(&folder, &run, |_| {
         tool("losetup", &["--detach", &device.device]).unwrap();
     });
-    // Linux keeps a loop device that is open until it is closed; older kernels take it away.
+    // Newer kernels detach an open loop device only when it is closed; older ones detach it at once.
     assert!(code == Some(0) || code == Some(1), "{code:?}: {stderr}");
     assert!(operations(&json(&folder, "p.json"), 0) > 0);
 }
@@ -236,13 +236,13 @@ fn a_file_system_that_fills_up_fails_writes_and_keeps_the_result() {
     make.succeeds();
     let run = ["run", "t.fio", &target, "--result", "p.json"];
     let filler = device.mount.join("filler");
-    // The trims leave whole MiB; less is what was written after them.
+    // The file has whole MiB during the trims, and less than 1 MiB when the writes begin.
     let is_written = |_| {
         let bytes = std::fs::metadata(&target).unwrap().blocks() * 512;
         (1..1 << 20).contains(&bytes)
     };
     let (code, stderr) = disturbed_when(is_written, &folder, &run, |_| {
-        // Until nothing is left.
+        // Fills the file system.
         let _ = std::fs::write(&filler, vec![1u8; 64 << 20]);
     });
     assert_eq!(code, Some(1), "{stderr}");

@@ -1,5 +1,5 @@
-//! What is left when a measurement is killed, and how it continues: the journal of finished steps beside the
-//! result.
+//! The journal of finished steps beside the result: its contents after a measurement was killed, and how `--resume`
+//! continues from it.
 
 #![cfg(target_os = "linux")]
 
@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// No wait is longer.
+/// Time limit of every wait.
 const LIMIT: Duration = Duration::from_secs(120);
 
 fn start(folder: &Folder, arguments: &[&str]) -> Child {
@@ -23,13 +23,13 @@ fn start(folder: &Folder, arguments: &[&str]) -> Child {
     command.spawn().unwrap()
 }
 
-/// Finished steps in a journal.
+/// Number of finished steps in a journal.
 fn finished(journal: &Path) -> usize {
     let bytes = std::fs::read(journal).unwrap_or_default();
     steps::read(&bytes).map_or(0, |contents| contents.steps())
 }
 
-/// Waits until the journal holds so many steps.
+/// Waits until the journal holds `steps` steps.
 fn wait_for(child: &mut Child, journal: &Path, steps: usize) {
     let begin = Instant::now();
     while finished(journal) < steps {
@@ -47,7 +47,7 @@ fn wait_for(child: &mut Child, journal: &Path, steps: usize) {
     }
 }
 
-/// Starts it and kills it as soon as the journal holds so many steps; gives how many it holds then.
+/// Starts a command and kills it once the journal holds `steps` steps; returns the number that it holds afterwards.
 fn killed_after(folder: &Folder, arguments: &[&str], journal: &str, steps: usize) -> usize {
     let path = folder.0.join(journal);
     let mut child = start(folder, arguments);
@@ -58,8 +58,7 @@ fn killed_after(folder: &Folder, arguments: &[&str], journal: &str, steps: usize
     finished(&path)
 }
 
-/// Waits until nobody has the device open any more: io_uring closes it a little after the end of a killed
-/// process.
+/// Waits until no process has the device open: io_uring closes it a little after the end of a killed process.
 fn wait_until_free(device: &str) {
     let begin = Instant::now();
     let exclusive = i32::try_from(rustix::fs::OFlags::EXCL.bits()).unwrap();
@@ -74,8 +73,7 @@ fn wait_until_free(device: &str) {
     }
 }
 
-/// Runs it once the kernel has let go of what a killed process had open, which io_uring does a little after
-/// its end.
+/// Runs a command once the target is free: io_uring closes the files of a killed process a little after its end.
 fn run_when_free(folder: &Folder, arguments: &[&str]) -> Ran {
     let begin = Instant::now();
     loop {
@@ -92,14 +90,14 @@ fn read(folder: &Folder, name: &str) -> ResultDocument {
     json::read(&folder.0.join(name)).unwrap()
 }
 
-/// The text of a result without the time on the wall.
+/// The text of a result without its wall-clock times.
 fn text(folder: &Folder, name: &str) -> String {
     let mut document = read(folder, name);
     document.wall = WallClock::default();
     json::to_json(&document).unwrap()
 }
 
-/// The report of what a journal holds: as many steps, marked as incomplete.
+/// Checks the report made from a journal: the same number of steps, marked as incomplete.
 fn recovers(folder: &Folder, journal: &str, whole: &ResultDocument) {
     let steps = finished(&folder.0.join(journal));
     let _ = std::fs::remove_dir_all(folder.0.join("recovered"));
@@ -181,7 +179,7 @@ fn parts_of_a_procedure_that_are_done_are_skipped() {
     ];
     let fill = |more: &[&'static str]| [&fill[..], more].concat();
     folder.run(&fill(&["whole"])).succeeds();
-    // Two modes of two steps: the first mode is over.
+    // Two modes of two steps each: after three steps the first mode is finished.
     killed_after(&folder, &fill(&["out"]), "out/result.steps", 3);
     let ran = folder.run(&fill(&["out", "--resume"]));
     ran.succeeds();
@@ -193,7 +191,6 @@ fn parts_of_a_procedure_that_are_done_are_skipped() {
     assert!(text(&folder, "out/result.json") == text(&folder, "whole/result.json"));
 }
 
-/// Two groups that end at once, and one that takes its time.
 #[test]
 #[ignore = "slow: steps of a review in real time"]
 fn slow_a_review_of_a_real_device_goes_on_after_the_step_that_is_done() {
@@ -211,7 +208,7 @@ fn slow_a_review_of_a_real_device_goes_on_after_the_step_that_is_done() {
     let earlier = steps::read(&bytes).unwrap();
     let resume = [&review[..], &["--resume"]].concat();
     wait_until_free(&device.device);
-    // The second run is stopped as well: what it adds is all that matters here.
+    // The second run is interrupted as soon as it has added a step.
     let mut child = start(&folder, &resume);
     wait_for(&mut child, &folder.0.join(journal), done + 1);
     interrupt(&child);
@@ -242,7 +239,7 @@ fn a_run_on_a_file_goes_on_after_the_groups_that_are_done() {
     let ran = folder.run(&["report", "--recover", "r.json.steps", "-o", "recovered"]);
     ran.succeeds();
     let recovered = read(&folder, "recovered/result.json");
-    // Without --resume nothing is measured or lost.
+    // Without --resume the command is refused, and the journal is kept.
     let journal = std::fs::read(folder.0.join("r.json.steps")).unwrap();
     let refused = folder.run(&run);
     refused.fails(
@@ -266,7 +263,7 @@ fn a_run_on_a_file_goes_on_after_the_groups_that_are_done() {
         "{:?}",
         document.notices
     );
-    // The log of the first group was kept with it.
+    // The log of the first group was restored from the journal.
     assert_eq!(folder.read("first_lat.1.log").lines().count(), 1024);
 }
 
@@ -330,7 +327,7 @@ fn what_cannot_be_resumed_is_refused_and_stays_as_it_is() {
         .run(&["run", "job.fio", "./t.img", "--resume"])
         .fails(2, &["--result"]);
     assert_eq!(std::fs::read(&path).unwrap(), journal);
-    // Damage in the middle: nothing is thrown away, and what is readable can be had.
+    // Damage in the middle: the journal is kept, and its readable steps can be recovered.
     folder.file("job.fio", &job(last));
     let mut damaged = journal.clone();
     let at = damaged
@@ -347,13 +344,13 @@ fn what_cannot_be_resumed_is_refused_and_stays_as_it_is() {
         read(&folder, "recovered/result.json").steps[0].id,
         "group-2"
     );
-    // A torn end is dropped and named.
+    // An incomplete last entry is dropped and reported.
     std::fs::write(&path, &journal[..journal.len() - 5]).unwrap();
     let ran = folder.run(&["report", "--recover", "r.json.steps", "-o", "torn"]);
     ran.succeeds();
     assert!(ran.err.contains("not written to its end"), "{}", ran.err);
     assert_eq!(read(&folder, "torn/result.json").steps.len(), 1);
-    // Files of others are neither read as journals nor written.
+    // Files that are not journals are neither read as such nor written.
     for (name, text) in [("f.json.steps", "a letter"), ("g.json.steps", "")] {
         folder.file(name, text);
         let out = name.trim_end_matches(".steps");
@@ -376,7 +373,7 @@ fn what_cannot_be_resumed_is_refused_and_stays_as_it_is() {
     assert_eq!(folder.read("job.fio"), job(last));
 }
 
-/// A file of another size is another target: it is refused before it is opened, and so stays as it is.
+/// A file of another size is another target: it is refused before it is opened, and is not changed.
 #[test]
 fn a_refused_resumption_leaves_the_target_as_it_is() {
     let folder = Folder::new("resume-target");
@@ -397,7 +394,7 @@ fn a_refused_resumption_leaves_the_target_as_it_is() {
     let ran = run_when_free(&folder, &run("16m", &["--resume", "--seed", "5"]));
     ran.fails(2, &["seed: was `1`, is `5`"]);
     same();
-    // Neither is a file that is not as it was left brought to the size of the run, nor a missing one made.
+    // A file of an unexpected size is not resized, and a missing file is not created.
     let moved = folder.0.join("moved.img");
     std::fs::rename(&target, &moved).unwrap();
     let ran = folder.run(&run("8m", &["--resume"]));
@@ -427,7 +424,7 @@ fn after_ctrl_c_a_run_can_go_on_or_begin_again() {
     ran.fails(130, &["partial result is kept in r.json", "--resume"]);
     let before = read(&folder, "r.json");
     assert!(!before.complete);
-    // Going on: what was cut off is done from its beginning.
+    // With --resume, the interrupted step starts again from its beginning.
     let mut child = start(&folder, &[&run[..], &["--resume"]].concat());
     let mut said = String::new();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -440,7 +437,7 @@ fn after_ctrl_c_a_run_can_go_on_or_begin_again() {
     let again = read(&folder, "r.json");
     assert!(!again.complete);
     assert_eq!(again.steps[..2], before.steps[..2]);
-    // Beginning again: everything of the journal is in a result that was written.
+    // Without --resume, a new run may replace the journal: its steps are in the partial result already.
     folder.file("job.fio", &job("number_ios=20\n"));
     folder.run(&run).succeeds();
     assert!(!folder.0.join("r.json.steps").exists());
@@ -463,8 +460,7 @@ fn a_result_that_is_no_file_has_no_journal() {
     assert!(!folder.0.join("x").exists());
 }
 
-/// A card that was changed for an empty one of the same size, in the same reader: what the finished steps wrote is not
-/// there.
+/// A card that was replaced by an empty one of the same size, in the same reader: the data of the finished steps is missing.
 #[test]
 fn another_empty_device_of_the_same_size_is_not_taken_for_the_first() {
     let folder = Folder::new("resume-another");
@@ -504,7 +500,8 @@ fn another_empty_device_of_the_same_size_is_not_taken_for_the_first() {
         journal
     );
     assert!(std::fs::read(&other).unwrap().iter().all(|byte| *byte == 0));
-    // One with other data may be the first, all of which the interrupted step has written again: the result says so.
+    // A card with other data may be the same one, overwritten by the interrupted step: the result says that it cannot be
+    // seen.
     let noise: Vec<u8> = (0..16u32 << 20)
         .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
         .collect();
@@ -518,7 +515,7 @@ fn another_empty_device_of_the_same_size_is_not_taken_for_the_first() {
     assert!(ran.err.contains("it cannot be seen whether"), "{ran:?}");
     let told = |n: &nandscope_result::Notice| n.text.contains("it cannot be seen whether");
     assert!(read(&folder, "r.json").notices.iter().any(told));
-    // The first one again.
+    // The first card again.
     std::fs::remove_file(folder.0.join("r.json")).unwrap();
     std::fs::remove_file(&journal).unwrap();
     attach(&device.backing());
@@ -531,7 +528,7 @@ fn another_empty_device_of_the_same_size_is_not_taken_for_the_first() {
     assert!(!ran.err.contains("it cannot be seen"), "{ran:?}");
 }
 
-/// The same with a file in place of another one.
+/// A file that was replaced by another one of the same size.
 #[test]
 fn another_file_of_the_same_size_is_not_taken_for_the_first() {
     let folder = Folder::new("resume-another-file");

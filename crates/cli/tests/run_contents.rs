@@ -206,7 +206,7 @@ fn contents_of_mismatches_are_written_to_files() {
         let differences = received.iter().zip(&expected).filter(|(a, b)| a != b);
         assert!(received.len() == 4096 && differences.count() > 0);
     }
-    // Without the option there are none.
+    // Without `verify_dump` no dump files are written.
     folder.file("job.fio", &job.replace("verify_dump=1", ""));
     let before = folder.names();
     folder.run(&[&run[..3], &fault].concat());

@@ -1,4 +1,4 @@
-//! What a result says of its own numbers, where they would mislead.
+//! Notices in a result about figures that would mislead.
 
 use crate::support::{Folder, tiny};
 use nandscope_result::json;
@@ -27,7 +27,7 @@ fn notices(name: &str, job: &str, more: &[&str]) -> Vec<String> {
     texts
 }
 
-/// The share in percent of the data read that no flash was read for, as the notice says it.
+/// Share in percent of the data read that needed no flash read, as the notice gives it.
 fn share(notices: &[String]) -> Option<u32> {
     let text = notices.iter().find(|text| text.contains(NOTHING_READ))?;
     text.split(' ').next()?.parse().ok()
@@ -44,7 +44,7 @@ fn reads_of_what_was_never_written() {
     assert_eq!(share(&notices("part", part, &[])), Some(75));
     let trimmed = "[global]\nfilename=x\n[w]\nrw=write\nsize=1m\n[t]\nstonewall\nrw=trim\nsize=512k\n[r]\nstonewall\nrw=read\nsize=1m\n";
     assert_eq!(share(&notices("trimmed", trimmed, &[])), Some(50));
-    // What is still in the write buffer is data as well.
+    // Data in the write buffer counts as written.
     let mixed =
         "[global]\nfilename=x\n[w]\nrw=write\nsize=64k\n[r]\nstonewall\nrw=read\nsize=64k\n";
     assert_eq!(share(&notices("buffered", mixed, &[])), None);
@@ -228,7 +228,7 @@ exec "$@"
         assert_eq!(document.target.link_bytes_per_s, Some(1.5e6 / 8.0));
         let text = "MB/s that the link of the device carries (read)";
         assert_eq!(level(&document.notices, text).as_deref(), Some("warning"));
-        // The terminal says it, too.
+        // The notice is printed on the terminal as well.
         assert!(String::from_utf8_lossy(&done.stdout).contains("are more than the"));
     }
 }

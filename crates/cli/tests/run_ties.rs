@@ -1,10 +1,10 @@
-//! Jobs that depend on each other, end early, or come back to what they wrote, on the small simulated
-//! device and with the logs that they leave.
+//! Jobs that depend on each other, end early, or read back their own writes, on the small simulated device and with the
+//! logs that they write.
 
 use crate::support::{Folder, tiny};
 use serde_json::Value;
 
-/// Runs a job file; gives the result and the folder with its logs.
+/// Runs a job file; returns the result and the folder with its logs.
 fn ran(name: &str, job: &str, options: &[&str]) -> (Value, Folder) {
     let folder = Folder::new(&format!("run-ties-{name}"));
     folder.file("job.fio", job);

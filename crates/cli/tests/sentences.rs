@@ -73,7 +73,7 @@ fn every_sentence_of_short_reviews_is_true() {
         let page = folder.read(&format!("{name}/report.html"));
         assert!(page.contains("Cannot tell, as the longest sequential write was"));
     }
-    // What a suite is for comes first, and a weakness is not hidden.
+    // The verdict begins with the purpose of the suite, and names weaknesses.
     let page = folder.read("report-1/report.html");
     assert!(page.contains("(recording into empty areas, slowest)"));
     assert!(page.contains("<strong>Weaknesses.</strong>"));
@@ -100,7 +100,7 @@ fn a_card_is_shown_with_its_mean_and_its_weaknesses() {
         assert!(verdict.contains(part), "{part}: {verdict}");
     }
     assert!(!verdict.contains("throughout"));
-    // The script sees a rate that is not what was written divided by the time.
+    // The script detects a rate that is not the bytes written divided by the time.
     let number_before = |what: &str| {
         let at = verdict.find(what).unwrap();
         let before = verdict[..at].rsplit([' ', '>']).next().unwrap();
@@ -182,7 +182,7 @@ fn what_is_unusual_among_the_drives_of_a_shelf_is_true() {
         check_beside(&folder, &["report".to_string()], &["--shelf", "shelf"]);
         folder.read("report/report.html")
     };
-    // Like the others, it has nothing unusual.
+    // A drive like the others has no section on unusual figures.
     assert!(!reported(&text).contains("<strong>Unusual."));
     let slow = |id: &str| match id.contains("rnd4k") && id.ends_with("write") {
         true => 0.1,

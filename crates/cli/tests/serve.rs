@@ -90,8 +90,8 @@ fn qemu_nbd_lists_it_and_nbdfuse_makes_a_file_of_it() {
     serving.finish();
 }
 
-/// What is copied onto the card comes back, by two programs, also after the server has ended and
-/// begun again; and the device has aged with it.
+/// `nbdcopy` writes data to the card and reads it back; after a restart of the server `qemu-img` reads the same data, and
+/// the state of the device was saved.
 #[test]
 fn copies_survive_a_restart() {
     if !have(&["nbdcopy", "qemu-img"]) {
@@ -228,8 +228,8 @@ fn fio_verifies_and_the_trace_is_replayed() {
     folder.run(&["run", "replay.fio", CARD]).succeeds();
 }
 
-/// The card of the talk reads 1 KiB in 1.77 ms on its own; a client that waits for each answer
-/// must see that, and the server says how late it was.
+/// The card of the talk reads 1 KiB in 1.77 ms. A client at queue depth 1 must see that latency, and the server reports how
+/// late its replies were.
 #[test]
 fn the_pace_is_the_cards_own() {
     if !have(&["fio"]) {
@@ -296,8 +296,8 @@ fn what_cannot_be_served_is_said() {
     serving.finish();
 }
 
-/// A server cannot open what it was not given, once it serves (crates/cli/src/confine.rs tests what
-/// that means).
+/// While it serves, a server can open only the files that it was given (crates/cli/src/confine.rs tests the confinement
+/// itself).
 #[cfg(target_os = "linux")]
 #[test]
 fn it_is_confined_while_it_serves() {
@@ -310,7 +310,7 @@ fn it_is_confined_while_it_serves() {
     if !confined(&serving.pid()) {
         support::loops::skipped("this kernel has no Landlock, servers are not confined here");
     }
-    // It can still do what it has to at the end.
+    // The confined server can still write its files at the end.
     serving.finish();
     assert_eq!(folder.names(), ["card.img", "card.img.device", "seen"]);
 }

@@ -99,7 +99,7 @@ fn clients_see_the_errors() {
 
 // ---- fakes -------------------------------------------------------------------------------------
 
-/// f3probe on a card, which it finds genuine or not.
+/// Runs f3probe on a card with a fault; returns its output.
 fn probe(fault: &[&str]) -> String {
     let folder = Folder::new(&format!("faults-f3probe-{}", fault.len()));
     let text = include_str!("../../../profiles/kingston-8gb.toml");
@@ -127,13 +127,13 @@ fn f3probe_finds_fakes_out_and_passes_a_genuine_card() {
     assert!(drops.contains("Bad news"), "{drops}");
 }
 
-/// f3write and f3read on a file system on the card; the line in which f3read says what was lost.
+/// Runs f3write and f3read in a file system on the card; returns the line in which f3read reports lost data.
 fn write_and_read(folder: &Folder, fault: &[&str]) -> String {
     let text = include_str!("../../../profiles/kingston-8gb.toml");
     let card = resized(folder, "card", text, 256 << 20);
     let mounted = Mounted::start(folder, &card, &[&["--speed", "max"], fault].concat());
     let device = mounted.block();
-    // Its own records lie at the beginning, which fakes have.
+    // Metadata of the file system lies at the beginning, where fakes keep data.
     let make = [
         "-q",
         "-O",
@@ -192,7 +192,7 @@ impl<'a> FileSystem<'a> {
         Err(String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
-    /// Whoever looks at what has just been mounted may have it open for a moment.
+    /// Repeats umount: other programs may have a newly mounted file system open for a moment.
     fn unmount(mut self) {
         for _ in 0..50 {
             if attempt(self.folder, "umount", &["fs"]).status.success() {
@@ -214,14 +214,14 @@ impl Drop for FileSystem<'_> {
     }
 }
 
-/// What a file of this number holds.
+/// Contents of the file with this number.
 fn content(number: u64) -> Vec<u8> {
     let mut random = SplitMix64::new(number);
     let length = 1 + random.below(40_000) as usize;
     (0..length).map(|_| random.below(256) as u8).collect()
 }
 
-/// Writes files until the card is gone; gives those of which fsync said that they are safe.
+/// Writes files until the card is gone; returns the numbers of those whose fsync succeeded.
 fn write_files(folder: &Path, from: u64) -> Vec<u64> {
     let mut safe = Vec::new();
     for number in from.. {
@@ -234,7 +234,7 @@ fn write_files(folder: &Path, from: u64) -> Vec<u64> {
             return safe;
         }
         safe.push(number);
-        // So that the card never fills up; a removed file promises nothing.
+        // Old files are removed, so that the card never fills up, and are not checked.
         if safe.len() > 200 {
             let old = safe.remove(0);
             let _ = std::fs::remove_file(folder.join(format!("f{old}")));
@@ -246,9 +246,9 @@ fn write_files(folder: &Path, from: u64) -> Vec<u64> {
 /// Losses over a number of power cuts at random moments.
 #[derive(Debug, Default)]
 struct Losses {
-    /// Files of which fsync had said that they are safe.
+    /// Lost files whose fsync had succeeded.
     files: usize,
-    /// File systems that could not be mounted or mended.
+    /// File systems that could not be mounted or repaired.
     systems: usize,
     safe: usize,
 }
@@ -285,7 +285,7 @@ fn lying_cuts() -> u64 {
     set.map_or(cuts() / 10, |n| n.parse().unwrap())
 }
 
-/// Cuts the power of a file system that is written to, mounts it again, and looks.
+/// Cuts the power while a file system is written to, mounts it again, and counts the losses.
 fn campaign(kind: &Kind, cuts: u64, faults: &[&str]) -> Losses {
     let folder = Folder::new(&format!("faults-{}-{}", kind.name, faults.len()));
     let text = include_str!("../../../profiles/reference-nvme-64gb.toml");
@@ -340,7 +340,7 @@ fn survives_with_an_honest_card_only(kind: &Kind) {
     let honest = campaign(kind, cuts(), &[]);
     assert_eq!((honest.files, honest.systems), (0, 0), "{honest:?}");
     assert!(honest.safe as u64 > cuts(), "{honest:?}");
-    // A few cuts show it.
+    // A few cuts are enough to lose files on a card that lies.
     let lying = campaign(kind, lying_cuts(), &["--fault", "lie on"]);
     eprintln!("{}: {honest:?}; with lies {lying:?}", kind.name);
     assert!(lying.files > 0, "{lying:?}");
@@ -385,7 +385,7 @@ db = sqlite3.connect(sys.argv[1])
 print(db.execute('PRAGMA integrity_check').fetchone()[0], db.execute('SELECT coalesce(max(n), 0), count(*) FROM t').fetchone())
 ";
 
-/// How many committed rows were lost, and how often the database was damaged, over some cuts.
+/// Numbers of committed rows that were lost, and of cuts after which the database was damaged.
 fn database(cuts: u64, faults: &[&str]) -> (u64, u64) {
     let folder = Folder::new(&format!("faults-sqlite-{}", faults.len()));
     let text = include_str!("../../../profiles/reference-nvme-64gb.toml");
@@ -453,7 +453,7 @@ for n in range(1, 100000):
         print(n, flush=True)
 ";
 
-/// The server is killed in the midst of writes. What a flush had covered is in the store.
+/// The server is killed during writes: all data that was flushed before is in the store.
 #[test]
 fn a_killed_server_leaves_what_was_flushed() {
     if !have(&["nbdsh", "nbdcopy"]) {

@@ -1,6 +1,6 @@
 //! fio's nbd engine on a served drive, in real time, beside the same job file in virtual time.
 //!
-//! What else the machine does makes a served drive slower, never faster: a drive that is faster than in virtual
+//! Other load on the machine makes a served drive slower, never faster: a drive that is faster than in virtual
 //! time is a failure on any machine. With `NANDSCOPE_QUIET_MACHINE` set, a slower one is a failure too, if it is
 //! so in `NANDSCOPE_FIO_ATTEMPTS` (3) attempts. Every attempt is written to standard error.
 
@@ -86,7 +86,7 @@ fn virtually(folder: &Folder, host: &str, job: &str) -> Seen {
     }
 }
 
-/// What fio sees, in the time of the drive.
+/// Rate and latencies that fio measures on the served drive, in virtual time.
 fn really(folder: &Folder, way: Way, job: &str) -> Seen {
     let speed = way.speed();
     let pace = speed.to_string();
@@ -133,7 +133,7 @@ fn slow_fio_on_a_served_drive_sees_what_virtual_time_says() {
     for (way, access, block, depth) in JOBS {
         let name = format!("{}-{access}-{block}-{depth}", way.host);
         let file = format!("{name}.fio");
-        // So many operations that a hundredth of them is more than what happens by chance.
+        // Enough operations that the slowest hundredth of them is more than a few outliers.
         let seconds = if way.speed() < 1.0 { 5 } else { 2 };
         let text = format!(
             "[{name}]\nrw={access}\nbs={block}\niodepth={depth}\nsize=2g\ntime_based\nruntime={seconds}\n\

@@ -33,7 +33,7 @@ fn slow_a_guest_uses_the_card_as_its_disk() {
 
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guest/boot.sh");
     let script = script.display().to_string();
-    // The packages stay from one run to the next.
+    // The packages are kept for the next run.
     let packages = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guest-packages");
     let socket = folder.0.join("vm.sock").display().to_string();
     let arguments = [&*script, &socket, packages.to_str().unwrap()];
@@ -63,7 +63,7 @@ fn slow_a_guest_uses_the_card_as_its_disk() {
         let line = info.out.lines().find(|l| l.trim_start().starts_with(part));
         assert!(line.is_some_and(|l| !l.ends_with(" 0")), "{}", info.out);
     }
-    // What the guest wrote is a file system in the store.
+    // The store contains the file system that the guest wrote.
     let check = attempt(&folder, "fsck.ext4", &["-f", "-n", "card.img"]);
     assert!(
         check.status.success(),

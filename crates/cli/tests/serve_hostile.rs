@@ -1,5 +1,5 @@
-//! `nandscope serve` and clients that mean harm: its memory stays bounded, good clients are served
-//! beside them, SIGTERM ends it within two seconds, and the next server has what was kept.
+//! `nandscope serve` with hostile clients: its memory stays bounded, good clients are still served, SIGTERM ends it within
+//! two seconds, and the next server has the stored data.
 
 #![cfg(target_os = "linux")]
 
@@ -16,14 +16,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Within this it has to be gone.
+/// Time within which a server must end after SIGTERM.
 const END: Duration = Duration::from_secs(2);
-/// What the server may take: the memory for data under way, and as much again for all the rest.
+/// Limit of the server's memory, bytes: 256 MiB for data of requests, and as much again for everything else.
 const MOST_MEMORY: u64 = 512 << 20;
 
-/// Half-sent writes, each of so many clients.
+/// Clients that each send a write only in part.
 const HALVES: usize = 150;
-/// Connections that say nothing.
+/// Connections that never send anything.
 const SILENT: usize = 300;
 
 struct Attacked {
@@ -68,7 +68,7 @@ impl Attacked {
         Monitor::connect(&self.folder.0.join("vm.sock"))
     }
 
-    /// Bytes of the server in memory, without those of the file of the contents.
+    /// Memory of the server, bytes, without mapped pages of the contents file.
     fn memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.serving.pid()));
         let status = status.unwrap();
@@ -106,7 +106,7 @@ impl Attacked {
 
 const CARD: &str = "sim:kingston-8gb";
 
-/// Sends what goes without waiting, for a while.
+/// Sends `bytes` to every client without blocking, for at most `time`; returns the bytes sent to each.
 fn push(clients: &mut [Client], bytes: &[u8], time: Duration) -> Vec<usize> {
     let began = Instant::now();
     let mut sent = vec![0; clients.len()];
@@ -183,7 +183,7 @@ fn slow_guests_that_cannot_be_called() {
     attacked.ends_in_time(CARD);
 }
 
-/// The device needs longer for what is asked of it than there is time at the end.
+/// The device needs longer for the outstanding requests than the server has to end.
 #[test]
 #[ignore = "slow: hostile clients in real time"]
 fn slow_more_than_the_device_can_do() {
@@ -201,7 +201,7 @@ fn slow_more_than_the_device_can_do() {
     attacked.ends(drive, false);
 }
 
-/// A mounted card that programs have open and wait for.
+/// A mounted card that programs have open while they wait for reads.
 #[test]
 #[ignore = "slow: hostile clients in real time"]
 fn slow_a_busy_mount() {
@@ -238,7 +238,7 @@ fn slow_a_busy_mount() {
     serving.end("TERM").succeeds();
     assert!(began.elapsed() < END, "it took {:?}", began.elapsed());
     for reader in reading {
-        // It got its data or an error, but it got something.
+        // Each reader must return, with data or with an error.
         let _ = reader.join().unwrap();
     }
 }

@@ -1,5 +1,5 @@
-//! `nandscope serve --store` killed without warning in the middle of writes, over and over: the next
-//! server has the contents that its clients were told of, and a device that has taken them.
+//! Kills `nandscope serve --store` repeatedly in the middle of writes: the next server must have all confirmed contents,
+//! and a device state that includes their writes.
 
 use crate::support::serving::Serving;
 use crate::support::{Folder, tiny};
@@ -22,7 +22,7 @@ const WRITE: u16 = 1;
 const FLUSH: u16 = 3;
 const TRIM: u16 = 4;
 
-/// As much of the NBD protocol as is needed, with simple replies.
+/// NBD client for reads, writes, flushes and trims with simple replies.
 struct Client(UnixStream);
 
 impl Client {
@@ -72,20 +72,20 @@ impl Client {
     }
 }
 
-/// A block that says which write it is of; 0 is one of zeroes.
+/// A block filled with the number of its write; 0 gives a block of zeroes.
 fn stamped(number: u64) -> Vec<u8> {
     number.to_le_bytes().repeat(BLOCK as usize / 8)
 }
 
-/// What the host knows.
+/// The writes of a host: confirmed and under way.
 struct Host {
     random: SplitMix64,
     stamp: u64,
-    /// Stamp of each block of which an end was heard.
+    /// Number of the last confirmed write of each block; 0 after a trim.
     known: BTreeMap<u64, u64>,
-    /// Block and stamp of what is under way, by cookie; flushes have none.
+    /// Block and number of each request under way, by cookie; `None` for flushes.
     under_way: BTreeMap<u64, Option<(u64, u64)>>,
-    /// Blocks written of which the end was heard, and of which it was not.
+    /// Confirmed writes, and writes that were under way at a kill.
     written: u64,
     unheard: u64,
 }
@@ -132,7 +132,7 @@ impl Host {
             self.under_way.insert(cookie, None);
             return client.ask(FLUSH, cookie, 0, &[]);
         }
-        // One at a time for each block, so that it is known what may be there.
+        // At most one request per block, so that its possible contents are known.
         let mut block = self.below(blocks);
         while self.under_way.values().flatten().any(|(b, _)| *b == block) {
             block = self.below(blocks);
@@ -146,7 +146,7 @@ impl Host {
         client.ask(WRITE, cookie, block, &stamped(self.stamp))
     }
 
-    /// Every block holds what was heard of last, or what was under way to it.
+    /// Checks that every block holds its last confirmed write or the one that was under way.
     fn check(&mut self, client: &mut Client, blocks: u64) {
         let open: BTreeMap<u64, u64> = std::mem::take(&mut self.under_way)
             .into_values()
@@ -208,7 +208,7 @@ fn kill_over_and_over(name: &str, target: &str, blocks: u64, kills: usize, speed
     let ran = serving.finish();
     assert!(ran.err.contains("was killed"), "{}", ran.err);
     assert!(replayed > kills / 2, "{replayed} of {kills} had written");
-    // Nothing was forgotten that was heard of, nothing made up; and it has worn the flash.
+    // The device has counted all confirmed writes, and none that was never sent; they were programmed to flash.
     let (least, most) = (host.written * BLOCK, (host.written + host.unheard) * BLOCK);
     let counters = kept_device(&folder).counters();
     let found = counters.host_written.0;
@@ -249,7 +249,7 @@ fn files(folder: &Folder) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// A bit of a journal or of a state that changed on the disk: nothing is forgotten without a word.
+/// A flipped bit in a journal or a state file: the server refuses to start, and changes no file.
 #[test]
 fn damage_of_what_was_kept_is_refused_and_changes_nothing() {
     let folder = Folder::new("killed-damaged");
@@ -299,7 +299,7 @@ fn damage_of_what_was_kept_is_refused_and_changes_nothing() {
     ];
     refused.fails(2, &[&[journal], &parts[..]].concat());
     assert!(files(&folder) == before);
-    // Whoever wants to go on all the same keeps what there is.
+    // With `--discard-journal` the readable commands are kept.
     let more = [&more[..], &["--discard-journal"]].concat();
     let serving = Serving::start(&folder, &tiny(), &more);
     let mut client = Client::connect(&serving).unwrap();

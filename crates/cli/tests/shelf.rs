@@ -40,7 +40,7 @@ fn results_become_a_site() {
         "Bought\n\nused",
     ];
     folder.run(&about).succeeds();
-    // Once more is no other result.
+    // Adding the same result again does not add an entry.
     folder.run(&["shelf", "add", "a.json"]).succeeds();
     let list = folder.run(&["shelf", "list", "--json"]);
     let list: serde_json::Value = serde_json::from_str(&list.succeeds().out).unwrap();

@@ -1,4 +1,4 @@
-//! Requests to stop: what counts as one, and what is kept when the terminal goes away.
+//! Requests to stop: which signals count as one, and which results are kept when the terminal goes away.
 #![cfg(target_os = "linux")]
 use crate::support;
 use crate::support::signals::{
@@ -9,7 +9,7 @@ use nandscope_result::json;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-/// What `timeout` does: the signal goes to the process, and in the same moment to its group.
+/// Signals the process and, at the same moment, its group, as `timeout` does.
 #[test]
 fn the_same_signal_twice_in_a_moment_is_one_request() {
     let folder = Folder::new("signals-twice");
@@ -33,7 +33,7 @@ fn timeout_keeps_the_result() {
     folder.file("job.fio", ENDLESS);
     let nandscope = folder.command(&["run", "job.fio", &tiny(), "--result", "r.json"]);
     let mut command = Command::new("timeout");
-    // Some seconds more, and the tiny device is worn out.
+    // The tiny device would be worn out some seconds later.
     command.args(["--preserve-status", "2"]);
     command
         .arg(nandscope.get_program())
@@ -70,8 +70,7 @@ fn under_nohup_a_run_goes_on() {
     end(child, "INT").fails(130, &["interrupted"]);
 }
 
-/// Everything that measures or serves, on a terminal that goes away in the middle: nothing panics, and
-/// the result is there.
+/// Every command that measures or serves, on a terminal that goes away in the middle: none panics, and the result is kept.
 #[test]
 fn a_lost_terminal_costs_nothing() {
     let folder = Folder::new("signals-terminal");
@@ -97,8 +96,8 @@ fn a_lost_terminal_costs_nothing() {
     }
 }
 
-/// A probe answers nothing before its end, and a verification of a simulated device has nothing to
-/// put back: they end, as Ctrl-C would end them.
+/// A probe has no partial result, and a verification of a simulated device has no data to restore: both end as they do on
+/// Ctrl-C.
 #[test]
 fn a_lost_terminal_ends_what_has_no_result_yet() {
     let folder = Folder::new("signals-no-result");
@@ -128,7 +127,7 @@ fn a_lost_terminal_ends_a_server_in_order() {
         folder.0.join("card.sock").exists().then_some(())
     });
     assert_eq!(running.hang_up(), "0");
-    // The socket and the journal are gone, the state is kept.
+    // The socket and the journal were removed, the state was kept.
     assert_eq!(folder.names(), ["card.img", "card.img.device"]);
 }
 

@@ -59,7 +59,7 @@ fn a_sweep_finds_the_threshold_and_shows_it_everywhere() {
             "{}: {threshold}",
             curve.name
         );
-        // Flat before it, flat after it, and not a line between the ends.
+        // The curve is flat before and after the threshold, not a straight line between its ends.
         let at = |percent: usize| curve.y[percent / 5];
         assert!(
             (at(25) / at(0) - 1.0).abs() < 0.1,
@@ -82,7 +82,7 @@ fn a_sweep_finds_the_threshold_and_shows_it_everywhere() {
                 .any(|f| f.title == figure && f.value == threshold)
         );
     }
-    // Time alone makes the difference between a curve with and one without idle time.
+    // Idle time lowers the latency of the full drive.
     assert!(latency[1].y[20] < latency[0].y[20]);
     insta::assert_snapshot!("sweep_fullness", ran.shown());
     let page = folder.read("out/report.html");
@@ -93,7 +93,7 @@ fn a_sweep_finds_the_threshold_and_shows_it_everywhere() {
     let index = folder.read("out/series-index.csv");
     let curve = "\"filled in order, with idle time\",fullness (%),mean latency (µs)";
     assert!(index.lines().any(|l| l.ends_with(curve)), "{index}");
-    // Its points are those of a sweep like any other: kept, and not run again.
+    // Finished points are kept and not run again, as in any sweep.
     assert_eq!(folder.read("out/points.csv").lines().count(), 85);
     let points = std::fs::read_dir(folder.0.join("out/points")).unwrap();
     let points: Vec<_> = points.flatten().map(|entry| entry.path()).collect();

@@ -95,7 +95,7 @@ fn a_sweep_writes_points_table_and_page() {
         assert!(known.contains_key(&PathBuf::from(point)), "{name}");
         assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
     }
-    // Run again it only presents.
+    // A second run measures nothing and only prints the results.
     let before = points(&folder);
     let again = folder.run(&sweep(tiny, &SPACE));
     again.succeeds();
@@ -157,7 +157,7 @@ fn a_point_is_the_run_of_its_job_and_overrides() {
     }
 }
 
-/// Kills a sweep when this many points are finished, resumes it, and compares it with a whole one.
+/// Kills a sweep when `count` points are finished, resumes it, and compares it with an uninterrupted one.
 fn killed_after(count: usize, folder: &Folder, whole: &BTreeMap<PathBuf, (Vec<u8>, SystemTime)>) {
     let _ = std::fs::remove_dir_all(folder.0.join("out"));
     let tiny = tiny();
@@ -167,7 +167,7 @@ fn killed_after(count: usize, folder: &Folder, whole: &BTreeMap<PathBuf, (Vec<u8
         let ended = child.try_wait().unwrap().is_some();
         (ended || points(folder).len() >= count).then_some(())
     });
-    // On a busy machine it may have ended, which is no error here: all its points are to be there.
+    // On a busy machine the sweep may have ended before the kill; then all its points exist.
     child.kill().unwrap();
     child.wait().unwrap();
     let left = points(folder);

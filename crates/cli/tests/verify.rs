@@ -177,7 +177,7 @@ fn a_killed_verification_is_made_good_by_the_next_one() {
         left += u32::from(journal);
         let restore = [device.device.as_str(), "--yes", device.name(), "--restore"];
         let output = verify(&folder, &restore).output().unwrap();
-        // Where no journal was begun there is none to be found, which is not the same as that the data is back.
+        // If the run was killed before it created a journal, --restore finds none and fails.
         done(&output, if journal { 0 } else { 3 });
         restored += u32::from(text(&output.stderr).contains("were restored"));
         assert!(

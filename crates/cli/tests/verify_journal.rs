@@ -113,7 +113,8 @@ impl<'a> Card<'a> {
         command.spawn().unwrap()
     }
 
-    /// Kills a run as soon as its journal has so many bytes; false if it was too fast.
+    /// Kills a run once its journal has `bytes` bytes; returns whether a journal is left, which it is not if the run ended
+    /// first.
     fn killed_at(&self, bytes: u64, more: &[&str]) -> bool {
         let mut child = self.start(more);
         let begin = Instant::now();
@@ -130,7 +131,7 @@ impl<'a> Card<'a> {
         }
     }
 
-    /// Blocks that are not as they were.
+    /// Blocks whose contents have changed.
     fn changed(&self) -> Vec<usize> {
         let now = std::fs::read(self.device.backing()).unwrap();
         let blocks = now.chunks(512).zip(self.before.chunks(512));
@@ -165,7 +166,7 @@ fn flip(path: &Path, random: &mut SplitMix64) -> u64 {
     at
 }
 
-/// How many runs are killed; the environment variable NANDSCOPE_UNDO_KILLS says otherwise.
+/// Number of runs to kill: 24, or the environment variable NANDSCOPE_UNDO_KILLS.
 fn kills() -> u64 {
     let given = std::env::var("NANDSCOPE_UNDO_KILLS").ok();
     given.and_then(|n| n.parse().ok()).unwrap_or(24)
@@ -235,7 +236,7 @@ fn killed_runs_lose_nothing_to_changed_bits_or_to_another_card() {
                     named += 1;
                 }
                 if card.journal().exists() {
-                    // Nothing but this journal knows what was there.
+                    // The original data is only in this journal, so the test restores it from its own copy.
                     std::fs::remove_file(card.journal()).unwrap();
                     std::fs::write(card.device.backing(), &card.before).unwrap();
                     card.put_in(&card.device.backing());
@@ -245,7 +246,8 @@ fn killed_runs_lose_nothing_to_changed_bits_or_to_another_card() {
         if card.journal().exists() {
             let ran = card.run(&["--restore"]);
             if ran.err.contains("none held a tag") {
-                // It was killed right before its first tag or after its last one: a copy would look the same.
+                // Without a tag on the card, a run killed before its first tag or after its last one cannot be
+                // distinguished from another card.
                 assert_eq!(ran.code, Some(13), "{said}: {ran:?}");
                 std::fs::remove_file(card.journal()).unwrap();
             } else {

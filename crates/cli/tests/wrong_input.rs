@@ -1,4 +1,4 @@
-//! What is wrong is said once, with its place and a remedy, before anything is run or written.
+//! Each error in the input is reported once, with its place and a remedy, before anything is run or written.
 
 use crate::support::{Folder, TINY, tiny};
 use std::fmt::Write as _;
@@ -216,7 +216,7 @@ fn wrong_targets_and_files() {
 #[test]
 fn a_place_that_cannot_be_written_is_found_before_the_run() {
     let folder = Folder::new("unwritable");
-    // Endless, were it begun.
+    // The job would run for ever if it were started.
     folder.file(
         "job.fio",
         "[a]\nrw=randread\ntime_based\nruntime=100d\nwrite_bw_log\n",

@@ -3,7 +3,7 @@
 use super::Folder;
 use std::time::{Duration, Instant};
 
-/// The kernel's path, or nothing, said where it is read.
+/// Path of the kernel; without one, reports that `test` is skipped and returns `None`.
 pub fn kernel(folder: &Folder, test: &str) -> Option<String> {
     let ran = folder.run(&["kernel", "path"]);
     if ran.code == Some(0) {
@@ -13,7 +13,7 @@ pub fn kernel(folder: &Folder, test: &str) -> Option<String> {
     None
 }
 
-/// To the standard error itself: what tests print is shown only where they fail.
+/// Reports a skipped test on standard error itself: the test harness hides the output of tests that pass.
 pub fn skipped(test: &str, reason: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {reason}");

@@ -7,12 +7,12 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-/// Says that something is not tested; past the harness, which shows only what failing tests print.
+/// Reports a skipped test on standard error itself: the test harness hides the output of tests that pass.
 pub fn skipped(why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
 }
 
-/// Runs a tool of the system; what it wrote, or nothing where it failed.
+/// Runs a system tool; returns its standard output, or `None` if it failed.
 pub fn tool(name: &str, arguments: &[&str]) -> Option<String> {
     let done = Command::new(name).args(arguments).output().ok()?;
     done.status
@@ -29,7 +29,7 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Nothing where this system does not let us, which is said.
+    /// Creates a loop device of `mib` MiB; if that is not allowed here, reports it and returns `None`.
     pub fn new(folder: &Folder, mib: usize) -> Option<Loop> {
         let mount = folder.0.join("tmpfs");
         std::fs::create_dir_all(&mount).unwrap();

@@ -54,7 +54,7 @@ impl Folder {
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nandscope"));
         command.args(arguments).current_dir(&self.0);
-        // What cannot be written where it should be goes there, not to the home of who runs the tests.
+        // Results that cannot be written to their place are saved here, not in the home of the user who runs the tests.
         command.env("XDG_STATE_HOME", self.state());
         command
     }
@@ -66,7 +66,7 @@ impl Folder {
         path.into()
     }
 
-    /// What was kept there because it could not be written elsewhere.
+    /// Results that were saved in the state folder because they could not be written elsewhere.
     pub fn kept(&self) -> Vec<PathBuf> {
         let results = self.state().join("nandscope/results");
         let entries = std::fs::read_dir(results).into_iter().flatten().flatten();
@@ -79,7 +79,7 @@ impl Folder {
         Ran::from(self.command(arguments).output().unwrap())
     }
 
-    /// A command with what a pipe gets of it.
+    /// A command line and its output through a pipe.
     #[track_caller]
     pub fn screen(&self, arguments: &[&str]) -> String {
         let ran = self.run(arguments);
@@ -100,7 +100,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a run of the binary came to.
+/// Exit code and outputs of a run of the binary.
 #[derive(Debug)]
 pub struct Ran {
     pub code: Option<i32>,
@@ -119,7 +119,7 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// The exit code and parts of the message on standard error, of which there is one per fault.
+    /// Asserts the exit code, and that standard error contains each of `parts`.
     #[track_caller]
     pub fn fails(&self, code: i32, parts: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:?}");
@@ -129,7 +129,8 @@ impl Ran {
         assert!(!self.err.contains("panicked"), "{}", self.err);
     }
 
-    /// What a pipe gets, for a snapshot. It has no colour; no line of the answer is wider than 80 columns.
+    /// The output through a pipe, for a snapshot. Asserts that it has no colours, and that no line of standard output is
+    /// wider than 80 columns.
     #[track_caller]
     pub fn shown(&self) -> String {
         let mut text = self.out.clone();

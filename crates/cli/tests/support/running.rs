@@ -28,7 +28,7 @@ pub fn disturbed(
     arguments: &[&str],
     disturb: impl FnOnce(u32),
 ) -> (Option<i32>, String) {
-    /// Of a hundredth of a second each; preparing its buffers takes a thread less.
+    /// Processor time after which a job does I/O, in units of 10 ms: a thread needs less to prepare its buffers.
     const TICKS: u64 = 3;
     disturbed_when(
         |process| job_ticks(process) >= TICKS,
@@ -38,7 +38,7 @@ pub fn disturbed(
     )
 }
 
-/// The same as soon as `is_ready` says so of the process.
+/// As [`disturbed`], once `is_ready` is true of the process.
 pub fn disturbed_when(
     mut is_ready: impl FnMut(u32) -> bool,
     folder: &Folder,
@@ -54,7 +54,7 @@ pub fn disturbed_when(
     ended(child)
 }
 
-/// The same after a time, counted from when the process listens to signals: at any moment of a run.
+/// As [`disturbed`], `time` after the process has started to listen to signals: at any moment of a run.
 pub fn disturbed_after(
     time: Duration,
     folder: &Folder,

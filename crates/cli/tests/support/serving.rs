@@ -14,7 +14,7 @@ const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sb
 /// `nandscope serve`, running.
 pub struct Serving {
     child: Option<Child>,
-    /// Standard output so far, up to the line that it serves.
+    /// Standard output that was read so far.
     pub said: String,
     pub socket: PathBuf,
 }
@@ -40,12 +40,12 @@ impl Serving {
         }
     }
 
-    /// Reads what it says up to a line that contains this.
+    /// Reads standard output up to a line that contains `part`.
     pub fn wait_for(&mut self, part: &str) {
         assert!(self.says(part), "it ended after: {}", self.said);
     }
 
-    /// The same; says whether there was such a line before it ended.
+    /// As [`Self::wait_for`]; returns false if the server ended before such a line.
     pub fn says(&mut self, part: &str) -> bool {
         let child = self.child.as_mut().unwrap();
         let mut out = BufReader::with_capacity(1, child.stdout.take().unwrap());
@@ -69,7 +69,7 @@ impl Serving {
         self.child.as_ref().unwrap().id().to_string()
     }
 
-    /// Ends it by a signal, and gives what it said since.
+    /// Ends the server by a signal; returns its exit code and remaining output.
     pub fn end(mut self, signal: &str) -> Ran {
         let child = self.child.take().unwrap();
         let kill = ["-s", signal, &child.id().to_string()];
@@ -82,7 +82,7 @@ impl Serving {
         Ran::from(self.child.take().unwrap().wait_with_output().unwrap())
     }
 
-    /// Ends it by Ctrl-C and demands that it went well.
+    /// Ends the server by SIGINT, and asserts that it succeeds.
     pub fn finish(self) -> Ran {
         let ran = self.end("INT");
         ran.succeeds();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// A load that would take hours.
 pub const ENDLESS: &str =
     "[a]\nrw=randrw\nbs=4k\niodepth=4\nnorandommap\ntime_based\nruntime=100d\n";
-/// More than anything here takes on a busy machine.
+/// Time limit of every wait, longer than any takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The numbers of SIGHUP and SIGINT.
 pub const HUP: u32 = 1;
@@ -46,12 +46,12 @@ fn listens(process: u32, signals: &[u32]) -> bool {
     program.ends_with("nandscope") && signals.iter().all(|s| has_signal(process, "SigCgt", *s))
 }
 
-/// Starts a command, and waits until it listens to signals: everything that could be refused was checked.
+/// Starts a command, and waits until it listens to signals; by then it has checked its arguments.
 pub fn start(folder: &Folder, arguments: &[&str]) -> Child {
     start_by(folder.command(arguments))
 }
 
-/// The same for a command that becomes nandscope.
+/// As [`start`], for a command that executes nandscope.
 pub fn start_by(mut command: Command) -> Child {
     command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -65,7 +65,7 @@ pub fn start_by(mut command: Command) -> Child {
 
 /// Waits until a command that listens has computed for a while, however busy the machine is.
 pub fn wait_until_under_way(child: &Child) {
-    /// Of a hundredth of a second each.
+    /// Processor time in units of 10 ms.
     const TICKS: u64 = 30;
     wait_for("progress", || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
