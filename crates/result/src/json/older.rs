@@ -1,5 +1,5 @@
-//! Documents of older versions in the form of this one. What version 1 had in sentences only is taken from them here, and nowhere
-//! else.
+//! Converts documents of older versions to the current one. Version 1 had some values only as part of sentences; only this
+//! module parses them.
 
 use crate::{CANNOT_TELL, Conclusion, FORMAT_VERSION, Ranked, ResultDocument};
 
