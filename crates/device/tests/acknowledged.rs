@@ -1,5 +1,5 @@
-//! What a profile states of acknowledgement holds when the power is cut, on every interface and host of the
-//! library and on random devices; and what was flushed stays.
+//! Power cuts on every interface and host of the library and on random devices: writes survive as far as the profile states
+//! for their acknowledgement, and flushed writes always.
 
 use crate::power_cut::{Acknowledged, Step, survives};
 use crate::support::any_card::cards;
@@ -48,7 +48,7 @@ fn made_small(mut p: Profile) -> Profile {
     p
 }
 
-/// What a write's acknowledgement says where the device is attached to this host.
+/// Guarantee that the acknowledgement of a write gives on the interface `link`.
 fn statement(p: &Profile, link: &str, keeps_writes_open: bool) -> Acknowledged {
     let interface = p
         .interface

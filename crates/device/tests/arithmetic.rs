@@ -145,11 +145,11 @@ fn read_speed_grows_with_the_number_of_dies_and_planes() {
     }
 }
 
-/// Which part limits, and what it gives in MB/s.
+/// Devices by the part that limits them: name, flash, link, and the MB/s of reads and of writes.
 fn bounds() -> Vec<(&'static str, Flash, &'static str, f64, f64)> {
     let base = EIGHT_DIES;
     let page = 16_384.0;
-    // What a link carries is the link table's affair, with its own tests.
+    // Taken from the link table, which has its own tests.
     let slow_link = nandscope_device::link::link_mode("pcie-1.0-x1")
         .expect("known")
         .rate
@@ -296,7 +296,7 @@ fn the_firmwares_own_reads_take_engines_of_the_ecc() {
         controller.decode_us = 200.0;
         controller.ecc_engines = engines;
         let mut d = filled(&p, Fill::Sequential);
-        // Each read finds its map page gone from the window of two.
+        // Every read misses: the window of two map pages has evicted the page that it needs.
         for i in 0..8 {
             let misses = d.counters().map_misses;
             let c = one(&mut d, read(i, i * 5 * (4 << 20), 4096));
@@ -339,7 +339,7 @@ fn a_read_waits_for_a_program_unless_it_may_suspend_it() {
         support::rest(&mut d, Nanos(4_096 + 100_000));
         let c = one(&mut d, read(2, 0, 4096));
         assert_eq!(c.latency(), Nanos(expected), "suspend {suspend}");
-        // What was left of the program is done afterwards: suspending lost no work and saved none.
+        // The rest of the program is done after the read: suspension does not change its total time on the array.
         let flush = support::bare(3, nandscope_device::CommandKind::Flush);
         let end = one(&mut d, flush).completed;
         if suspend {

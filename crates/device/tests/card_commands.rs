@@ -1,4 +1,4 @@
-//! Commands on the buses of SD cards and eMMC: what a request costs with and without a queue, with and without
+//! Commands on the buses of SD cards and eMMC: the cost of a request with and without a queue, with and without
 //! SET_BLOCK_COUNT, and with packed writes.
 
 use crate::support::plain::{Flash, attach, link_ns};
@@ -75,7 +75,7 @@ fn a_queue_hides_what_the_host_does_for_each_command() {
         1e9 / alone_ns as f64,
         1e-6,
     );
-    // Two that seldom meet in a die.
+    // Two commands, which seldom access the same die.
     near(
         "QD2",
         random_reads(&mut d, 2, 20_000),
@@ -124,7 +124,7 @@ fn a_stop_command_follows_where_the_length_is_not_stated_before() {
     }
 }
 
-/// The same on a card with allocation units.
+/// The same commands on a card with allocation units.
 #[test]
 fn a_stop_command_of_a_card() {
     let latency = |set_block_count, stop_us| {
@@ -284,7 +284,7 @@ fn writes_are_packed_only_where_device_and_host_do_so() {
     assert!(last(&p, &host) < alone(4, 4096));
     assert_eq!(last(&plain(None), &host), alone(9, 4096));
     assert_eq!(last(&p, &board(false)), alone(9, 4096));
-    // A command queue takes its place.
+    // With a command queue, the host packs no writes.
     let (mut queues, mut both) = packing();
     queues.interface[0].command_queue = Some(8);
     both.host.command_queue = true;

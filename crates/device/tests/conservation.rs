@@ -1,5 +1,5 @@
-//! Whatever the profile and whatever the commands: every command completes exactly once and in
-//! its time, the bookkeeping stays sound, and what was programmed is accounted for.
+//! Random profiles and commands: every command completes exactly once and on time, the bookkeeping stays sound, and every
+//! programmed byte is accounted for.
 
 use crate::support;
 use crate::support::any_paged::{Step, build, command, knobs, steps};
@@ -15,7 +15,7 @@ struct Host {
     done: Vec<Completion>,
     /// The part wears out so fast that the device may end its life here.
     may_retire: bool,
-    /// Mapping units that its writes touched, each as often as it was.
+    /// Mapping units that its writes touched, counted once per write.
     units: u64,
 }
 
@@ -61,7 +61,7 @@ fn settle(d: &mut Device, host: &mut Host) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Gives the number of mapping units that were written.
+/// Returns the number of mapping units that were written.
 fn drive(d: &mut Device, steps: &[Step], may_retire: bool) -> Result<u64, TestCaseError> {
     let sectors = d.capacity().0 / 512;
     let mut host = Host {
@@ -124,7 +124,7 @@ proptest! {
         prop_assert_eq!(flushed.status, Status::Ok);
         rest(&mut d, Nanos::from_secs(3));
         prop_assert_eq!(d.audit(), Ok(()));
-        // What no other cause explains, the host wrote, and no unit more than once per write.
+        // Bytes without another cause were programmed for the host: at most one unit for each unit written.
         prop_assert!(by_host(&d) - before <= units * 4096, "{:?}", d.counters());
         prop_assert_eq!(d.counters().free.0 % 4096, 0);
     }

@@ -29,7 +29,7 @@ fn slow_decoding(engines: Option<u32>) -> Profile {
     p
 }
 
-/// In the steady state of random writes.
+/// A device in the steady state of random writes.
 fn aged(p: &Profile) -> Device {
     let mut d = device(p, "direct");
     assert!(d.precondition(1.0, Fill::Random { seed: 3 }));
@@ -58,7 +58,7 @@ fn collection_is_bounded_by_the_engines() {
     for engines in [1, 2] {
         let mut p = slow_decoding(Some(engines));
         p.ftl.as_mut().expect("page-mapped").relocation_units = 16;
-        // No page is decoded while the host uses up what a victim gave.
+        // No page is decoded while the host fills the space that the last victim freed.
         let most = f64::from(engines) * 1e9 / DECODE_NS as f64;
         let rate = moved_per_s(&p);
         assert!(rate <= 1.001 * most, "{engines} engines: {rate} pages/s");
@@ -109,7 +109,7 @@ fn a_read_waits_for_the_page_that_collection_decodes() {
     }
 }
 
-/// What is looked up in a page of the map is known when the page is decoded.
+/// An entry of the map is known only after its map page was decoded.
 #[test]
 fn a_miss_of_the_map_takes_the_decoding_of_its_page() {
     for engines in [1, 2] {

@@ -1,4 +1,4 @@
-//! Discards cost what they change: a record in the journal, and the pages of the map that held something.
+//! Cost of a discard: a record in the journal, and the pages of the map that had mapped units.
 
 use crate::support::plain::{FOUR_DIES, with_map_blocks};
 use crate::support::{self, bare, closed_loop, device, discard, one, sound, write};
@@ -54,8 +54,7 @@ fn a_discard_of_everything_looks_at_each_page_of_the_map_once_and_writes_none() 
         d.now() - begun < Nanos::from_micros(1),
         "it is journaled and acknowledged"
     );
-    // What is written next waits until the discard has taken effect; the pages of the map come
-    // from four dies over one channel.
+    // The next write waits until the discard has taken effect: the pages of the map are read from four dies over one channel.
     let c = one(&mut d, write(2, 0, 4096));
     let absent = pages(&d) - 4;
     let reads = d.counters().page_reads - before.page_reads;
@@ -65,7 +64,7 @@ fn a_discard_of_everything_looks_at_each_page_of_the_map_once_and_writes_none() 
     assert!((least..=most).contains(&c.latency().0), "{}", c.latency());
     assert!(metadata(&d) - before.metadata.0 / 4096 <= 2);
     sound(&d);
-    // Nothing is left to be read, nor a page of the map.
+    // After the discard, reads need neither data nor pages of the map from flash.
     support::rest(&mut d, Nanos::from_secs(1));
     let reads = d.counters().page_reads;
     for place in 1..pages(&d) {
@@ -77,8 +76,8 @@ fn a_discard_of_everything_looks_at_each_page_of_the_map_once_and_writes_none() 
 
 #[test]
 fn a_discard_takes_effect_in_its_turn() {
-    // Whatever was written before is gone, and what is written after it stays: one map page, discarded
-    // while its fetch is under way.
+    // Data written before the discard is gone, data written after it stays: the range of one map page, discarded while the
+    // page is being fetched.
     let mut d = device(&windowed(), "direct");
     assert!(d.precondition(1.0, Fill::Sequential));
     let now = d.now();

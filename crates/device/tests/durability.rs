@@ -1,4 +1,4 @@
-//! What flush, FUA and discard promise; what is refused.
+//! Guarantees of flush, FUA and discard, and commands that are refused.
 
 use crate::support;
 use crate::support::plain::Flash;

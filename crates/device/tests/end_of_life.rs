@@ -1,5 +1,5 @@
-//! Devices that wear out under any commands: when the spare blocks are used up, a device becomes
-//! read-only; every command completes, whatever was acknowledged stays readable.
+//! Devices that wear out under random commands: when the spare blocks are used up, a device becomes read-only; every
+//! command completes, and all acknowledged data stays readable.
 
 use crate::support;
 use crate::support::any_card::cards;
@@ -13,11 +13,10 @@ use nandscope_units::{Lba, Nanos};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Commands that are outstanding at most.
+/// Maximum number of outstanding commands.
 const DEPTH: usize = 40;
 
-/// A profile whose blocks are rated for so many cycles, with the largest capacity that its check
-/// accepts.
+/// A profile whose blocks are rated for `cycles` cycles, with the largest capacity that its check accepts.
 pub fn tight(k: &Knobs, collection_start: u32, cycles: u32) -> Option<(Profile, &'static str)> {
     let (mut p, link) = build(k);
     p.nand.slc.cycles = cycles;
@@ -111,7 +110,7 @@ fn write_to_death(d: &mut Device, seed: u64) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What holds for a device at the end of its life.
+/// Checks a device at the end of its life: reads succeed or are uncorrectable, writes and discards fail as read-only.
 fn is_read_only(d: &mut Device, host: &HostProfile, p: &Profile) -> Result<(), TestCaseError> {
     let status = |d: &mut Device, command| one(d, command).status;
     let reads = [Status::Ok, Status::UncorrectableRead];
@@ -124,7 +123,7 @@ fn is_read_only(d: &mut Device, host: &HostProfile, p: &Profile) -> Result<(), T
     prop_assert_eq!(status(d, discard(0, 0, 65_536)), Status::ReadOnly);
     let flush = status(d, bare(0, CommandKind::Flush));
     prop_assert!([Status::Ok, Status::ReadOnly].contains(&flush));
-    // Nothing that drives a device from outside waits for what will never come.
+    // Functions that drive a device from outside return, though no write completes any more.
     let mut kept = Device::load(&d.save().unwrap()).unwrap();
     kept.attach(p, host).unwrap();
     kept.precondition(1.0, Fill::Sequential);

@@ -1,5 +1,5 @@
-//! What holds exactly on random devices: programs have their causes, collection ends at the least spare area that
-//! a profile may have, and a read takes what its data takes.
+//! Exact properties of random devices: every program has a cause, collection ends at the smallest spare area that a profile
+//! may have, and a read takes at least the time of its data.
 
 use crate::end_of_life::tight;
 use crate::support::any_paged::{Knobs, build, knobs};
@@ -23,7 +23,7 @@ fn cases(cases: u32) -> ProptestConfig {
     }
 }
 
-/// What the host's writes programmed.
+/// Bytes programmed for writes of the host: all but GC, folding, refresh, metadata, padding and parity.
 fn by_host(c: &Counters) -> u64 {
     let others = [
         c.gc_writes,

@@ -1,5 +1,4 @@
-//! Snapshots that were tampered with, with a valid checksum: they are refused whatever they contain,
-//! or the device that they describe works as any other does.
+//! Forged snapshots with a valid checksum: each is refused, or the device that it describes works like any other.
 
 use crate::support;
 use crate::support::{Draw, device_on, plain::FAST_LINK};
@@ -15,7 +14,7 @@ const LONGEST: Duration = Duration::from_secs(20);
 /// First tag of the commands of the test.
 const OWN: u64 = 1 << 40;
 
-/// With the checksum of a snapshot.
+/// Appends the correct checksum to the contents of a snapshot.
 fn sealed(mut content: Vec<u8>) -> Vec<u8> {
     content.extend(Fnv1a::of_words(&content).to_le_bytes());
     content
@@ -39,7 +38,7 @@ fn any_command(tag: u64, draw: &mut Draw, sectors: u64) -> Command {
     }
 }
 
-/// A device with everything under way.
+/// A device with background work and commands under way.
 fn busy(mut d: Device, seed: u64) -> Device {
     let mut draw = Draw(seed);
     let sectors = d.capacity().0 / 512;
@@ -108,7 +107,7 @@ fn card(out_of_order: OutOfOrder) -> Device {
     busy(device_on(&p, FAST_LINK), 5)
 }
 
-/// Lets a device that was accepted do whatever there is.
+/// Runs all kinds of commands on a device that was accepted.
 fn exercise(mut d: Device) {
     let mut draw = Draw(1);
     let sectors = d.capacity().0 / 512;
@@ -132,7 +131,7 @@ fn exercise(mut d: Device) {
     assert_eq!(again.now(), d.now());
 }
 
-/// Loads it and, where it is accepted, lets it work; returns whether it was.
+/// Loads a snapshot and, if it is accepted, runs the device; returns whether it was accepted.
 fn try_snapshot(what: &str, bytes: &[u8]) -> bool {
     let began = Instant::now();
     let outcome = catch_unwind(AssertUnwindSafe(|| match Device::load(bytes) {

@@ -31,7 +31,7 @@ fn nearly_full(spare: u32) -> Profile {
     p
 }
 
-/// The state after so many random overwrites that the shares of valid data are those of the steady state.
+/// A device after random overwrites of four times its capacity: superblocks hold valid data as in the steady state.
 fn aged(p: &Profile) -> Device {
     let mut d = device(p, "direct");
     assert!(d.precondition(1.0, Fill::Random { seed: 3 }));
@@ -39,12 +39,12 @@ fn aged(p: &Profile) -> Device {
     d
 }
 
-/// What random writes to the first `share` of the device, one at a time, meet.
+/// Measurements of random writes to the first `share` of the device at queue depth 1.
 struct Met {
     write_amplification: f64,
-    /// Most pages that were moved between two completions.
+    /// Largest number of pages moved between two completions.
     most_moved: u64,
-    /// Latencies in order.
+    /// Sorted latencies.
     latencies: Vec<Nanos>,
 }
 
@@ -72,7 +72,7 @@ fn random_writes(d: &mut Device, share: f64) -> Met {
     }
 }
 
-/// Pages that relocation moves for a write: those that are under way, and twice what the mean asks for.
+/// Most pages that relocation may move for a write: those under way, and twice the mean per write.
 fn share_of_collection(p: &Profile, met: &Met) -> u64 {
     let units_per_page = PAGE as f64 / 4096.0;
     let under_way = p.ftl.as_ref().expect("page-mapped").relocation_units;
@@ -143,7 +143,7 @@ fn a_write_waits_for_its_share_of_collection_after_a_fill() {
     );
 }
 
-/// Wear levelling moves superblocks that hold valid data only, and yields nothing.
+/// Wear levelling moves superblocks that hold valid data only, which frees no space.
 #[test]
 fn a_write_does_not_wait_for_the_wear_levelling_of_a_superblock() {
     let mut p = nearly_full(12);
@@ -164,7 +164,7 @@ fn a_write_does_not_wait_for_the_wear_levelling_of_a_superblock() {
 /// Background operations of eMMC: in idle time, collection continues beyond its start.
 #[test]
 fn collection_in_idle_time_makes_room() {
-    // Superblocks that are free after a rest, and bytes that it moved.
+    // Free superblocks after a rest, and bytes moved during it.
     let after_rest = |spare, idle_collection| {
         let mut p = nearly_full(spare);
         p.ftl.as_mut().expect("page-mapped").idle_collection = idle_collection;
@@ -187,9 +187,9 @@ fn collection_in_idle_time_makes_room() {
     );
     let (free, moved) = after_rest(60, 16);
     assert!((16..=18).contains(&free), "{free} superblocks are free");
-    // Victims of which at most half is valid: no more is moved than is gained.
+    // At most half of a victim is valid: no more bytes are moved than are freed.
     assert!(moved <= 18 * SUPERBLOCK, "{moved} bytes were moved");
-    // Where victims are fuller than that, idle time is not a reason to wear the flash: the same happens as without.
+    // If all victims are more than half valid, idle collection does nothing, to save wear: same counts as without it.
     let (free, moved) = after_rest(9, 0);
     assert!(free < 8, "{free} superblocks are free");
     assert_eq!(after_rest(9, 16), (free, moved));
@@ -212,7 +212,7 @@ fn a_command_waits_for_one_unit_of_relocation_and_not_for_a_program_unit() {
     for i in 0..WRITES {
         let place = draw.below(written - 1) * 4096;
         d.submit(write(0, place, 4096), d.now()).expect("in order");
-        // Some time later, of what was never written: it needs the core and the link only.
+        // A read, some time later, of a unit that was never written: it needs the core and the link only.
         let later = d.now() + Nanos(1000 * draw.below(2000));
         while d.next_event().is_some_and(|at| at <= later) {
             d.advance(later, &mut completions);

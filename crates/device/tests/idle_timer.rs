@@ -1,4 +1,4 @@
-//! A device keeps one idle timer, whatever the host does: neither events nor memory pile up.
+//! A device keeps one idle timer, whatever the host does: neither events nor memory accumulate.
 
 use crate::support::card;
 use crate::support::plain::Flash;
@@ -22,7 +22,7 @@ fn drive() -> Device {
     device(&p, "direct")
 }
 
-/// Bytes of the whole state, after so many commands of one kind or another to the same few addresses.
+/// Size of the whole state, bytes, after `commands` commands of various kinds to the same few addresses.
 fn state_after(d: &mut Device, commands: u64, depth: u32) -> usize {
     let mut draw = Draw(commands);
     closed_loop(d, depth, |i| {

@@ -30,7 +30,7 @@ fn reads_within_the_window_cost_nothing_more_and_beyond_it_a_flash_read() {
     // Four map pages of 1,024 entries each: 16 MiB in RAM.
     p.ftl.as_mut().expect("page-mapped").map.window_kib = Some(16);
     let mut d = filled(&p);
-    // Pages of the map that were written back lie in flash once they have left the window.
+    // Changed pages of the map are in flash once they were evicted from the window.
     let reach = 1024 * 4096;
     for page in 20..24 {
         one(&mut d, read(0, page * reach, 4096));
@@ -44,7 +44,7 @@ fn reads_within_the_window_cost_nothing_more_and_beyond_it_a_flash_read() {
         assert_eq!(c.latency(), Nanos(flash_read()), "round {round}");
     }
     assert_eq!(d.counters().map_misses, before);
-    // A cycle through five pages of the map does not stay in a window of four.
+    // A cycle through five pages of the map misses every time in a window of four.
     for round in 0..20u64 {
         let c = one(&mut d, read(0, (5 + round % 20) * reach, 4096));
         let dearer = Nanos(flash_read() + 50_000 + 4_096);
@@ -67,7 +67,7 @@ fn a_page_in_use_stays_in_the_window() {
     let reach = 1024 * 4096;
     one(&mut d, read(0, 7 * reach, 4096));
     let before = d.counters().map_misses;
-    // The clock gives what is touched between two sweeps a second chance.
+    // CLOCK replacement gives a page that was used between two sweeps a second chance.
     for page in 20..60 {
         one(&mut d, read(0, 7 * reach, 4096));
         one(&mut d, read(0, page * reach, 4096));
@@ -88,7 +88,7 @@ fn a_map_in_host_memory_costs_its_fetch() {
     assert_eq!(c.latency(), Nanos(flash_read() + 4_000));
 }
 
-/// What the controller keeps of it is not fetched again, until another page has taken its place.
+/// A map page in the controller's SRAM is not fetched again until another page has replaced it.
 #[test]
 fn a_fetch_from_host_memory_is_paid_once_where_the_controller_keeps_it() {
     let mut p = plain();

@@ -1,4 +1,4 @@
-//! What a power cut leaves of the writes: flushed ones stay, whatever happens; buffered ones go.
+//! Writes after a power cut: flushed writes always survive, buffered writes are lost.
 
 use crate::support;
 use crate::support::{bare, device, discard, one, profile, sound, write};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const KIB: u64 = 1024;
-/// Random writes stay within it, so that they meet.
+/// Size of the area of random writes, bytes: small enough that they overlap.
 const AREA: u64 = 4 << 20;
 
 fn card() -> Profile {
@@ -62,32 +62,32 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the acknowledgement of a write says on a host path.
+/// Guarantee that the acknowledgement of a write gives on a host path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acknowledged {
-    /// That the data is in the write buffer.
+    /// The data is in the write buffer.
     Buffered,
-    /// That the data is programmed. It may go with a page of the same word line that is programmed later.
+    /// The data is programmed. A page of the same word line that is torn later may still destroy it.
     Programmed,
     /// As `Programmed`, for each run of writes that the host path keeps open as one long write.
     AtEndOfRun,
-    /// That the data stays.
+    /// The data survives a power cut.
     Durable,
 }
 
-/// Drives a device and knows what its flushes and acknowledgements promised.
+/// Drives a device and records the writes that its flushes and acknowledgements guarantee.
 pub struct Host {
     device: Device,
     acknowledged: Acknowledged,
-    /// Range of every write, by number.
+    /// Every write, by number.
     writes: Vec<Command>,
-    /// Writes that are complete, and which of them with FUA.
+    /// Whether each write is complete.
     complete: Vec<bool>,
-    /// Writes before this number, and those of the set, may not be lost.
+    /// Whether each write is guaranteed to survive.
     promised: Vec<bool>,
-    /// Writes that are programmed: lost only with their word line.
+    /// Whether each write is programmed; then it is lost only with its word line.
     programmed: Vec<bool>,
-    /// By tag: number of a write; the writes that were complete when a flush was submitted.
+    /// Outstanding commands, by tag.
     under_way: BTreeMap<u64, Under>,
     tags: u64,
 }
@@ -99,7 +99,7 @@ enum Under {
     Discard,
 }
 
-/// Marks those of `among`.
+/// Sets every mark that is set in `among`.
 fn mark(marks: &mut [bool], among: &[bool]) {
     marks.iter_mut().zip(among).for_each(|(m, a)| *m |= a);
 }
@@ -208,7 +208,7 @@ impl Host {
         }
     }
 
-    /// What must hold of every cut.
+    /// Checks the damage of a cut: only writes without a guarantee are damaged, each within its range.
     fn check(&self, cut: &Cut, durable: u64) {
         for damage in &cut.damage {
             let number = damage.write as usize;
@@ -235,7 +235,7 @@ fn holds(profile: &Profile, steps: &[Step]) {
     survives(device(profile, "direct"), Acknowledged::Buffered, steps);
 }
 
-/// Cuts the power after these steps and checks that what was promised is there.
+/// Cuts the power after `steps` and checks that the guaranteed data is there.
 pub fn survives(mut device: Device, acknowledged: Acknowledged, steps: &[Step]) {
     device.track_writes();
     let mut host = Host::new(device, acknowledged);
@@ -329,8 +329,8 @@ fn capacitors_lose_only_what_has_not_come() {
     assert_eq!((damage[0].write, damage[0].sectors), (50, 8));
 }
 
-/// A card that acknowledges what is programmed loses the rest of the write under way, and tears
-/// the page that it was at.
+/// A card that acknowledges programmed writes loses the rest of the write under way, and tears the page that was being
+/// programmed.
 #[test]
 fn a_write_under_way_is_torn_where_the_card_was() {
     let page = 32; // sectors
@@ -357,7 +357,7 @@ fn a_write_under_way_is_torn_where_the_card_was() {
     assert_eq!(end, Some(4096), "everything after it is lost: {damage:?}");
 }
 
-/// The page before on the same word line goes with the torn one, unless it was flushed.
+/// A torn page destroys the page before it on the same word line, unless that one was flushed.
 #[test]
 fn pages_of_one_word_line_go_together() {
     for flushed in [false, true] {
@@ -406,7 +406,7 @@ fn plain_drive(journal_entries: u32) -> Profile {
     p
 }
 
-/// Time that a drive takes for more than its boot, after so many writes of 4 KiB that are in the flash.
+/// Recovery time of a drive after a power cut, without its boot time, after `writes` flushed writes of 4 KiB.
 fn recovery(p: &Profile, writes: u64) -> Nanos {
     let mut d = support::device_on(p, support::plain::FAST_LINK);
     for i in 0..writes {

@@ -1,4 +1,4 @@
-//! NVMe power states: what the first command after an idle time waits, and what the idle time draws.
+//! NVMe power states: the exit latency of the first command after an idle time, and the power drawn while idle.
 
 use crate::support::plain::{FAST_LINK, Flash, link_ns};
 use crate::support::{closed_loop, host, near, one, profile, read, rest, sound, write};

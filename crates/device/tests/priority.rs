@@ -1,5 +1,5 @@
-//! Host reads beside writes and garbage collection, on whole devices: a read waits for the background read that is
-//! under way, and for a page of a program unit on its channel, not for what is queued after them.
+//! Host reads during writes and garbage collection, on whole devices: a read waits for the background read that is under
+//! way and for one page transfer of a program unit on its channel, but not for the operations queued after them.
 
 use crate::support::plain::{FAST_LINK, Flash, link_ns};
 use crate::support::{Draw, bare, device, one, read, rest, sound, write};
@@ -65,7 +65,7 @@ const ONE_DIE: Flash = Flash {
 fn a_host_read_passes_the_reads_of_collection() {
     let mut p = ONE_DIE.profile(8);
     p.nand.slc.erase_us = 1.0;
-    // As many reads of collection wait for the die at once.
+    // Garbage collection queues up to 32 reads at the die.
     p.ftl.as_mut().expect("page-mapped").relocation_units = 32;
     let mut d = device(&p, "direct");
     assert!(d.precondition(1.0, Fill::Random { seed: 1 }));

@@ -1,5 +1,5 @@
-//! Profiles: the library is sound and explains its numbers; broken ones are refused with the
-//! line, the key and what is wrong; no text makes the parser panic.
+//! Profiles: the library is sound and explains its numbers; invalid profiles are refused with the line, the key and the
+//! error; no text makes the parser panic.
 
 use crate::support;
 use nandscope_device::profile::{
@@ -45,7 +45,7 @@ fn every_number_of_the_library_has_a_provenance() {
     }
 }
 
-/// What a remark lacks: a provenance, words, the formula of what is derived, a range around what is assumed.
+/// Returns an error if a remark lacks a provenance, words, the formula of a derived value or the range of an assumed one.
 fn sound(row: &Explained) -> Result<(), &'static str> {
     let (provenance, rest) = row.provenance().ok_or("no provenance")?;
     if !explains(rest) {
@@ -98,7 +98,7 @@ fn what_a_remark_lacks_is_found() {
     }
 }
 
-/// Words that were copied from another part: what a profile may not say of this one.
+/// No profile contains words that show that a remark was copied from another part.
 #[test]
 fn remarks_are_about_the_part_they_stand_beside() {
     for (name, part, foreign) in [
@@ -122,7 +122,7 @@ fn remarks_are_about_the_part_they_stand_beside() {
     }
 }
 
-/// Whether a remark has a word that is neither a unit nor the promise of a remark.
+/// Whether a remark contains a word that is not a unit, and no placeholder such as `todo`.
 fn explains(remark: &str) -> bool {
     const UNITS: [&str; 14] = [
         "KiB", "MiB", "GiB", "kB", "MB", "GB", "ns", "µs", "ms", "MHz", "Hz", "mA", "mW", "IOPS",
@@ -321,7 +321,7 @@ fn broken_profiles_are_refused_with_line_key_and_remedy() {
             .find(|e| e.key == *key && e.message.contains(part))
             .unwrap_or_else(|| panic!("{replacement}: {errors:?}"));
         if *key == "nand.native" {
-            // The wrong table is elsewhere than the key that makes it wrong.
+            // The error is reported at the table, not at the key that conflicts with it.
             let table = 1 + TEXT[..TEXT.find("[nand.native]").unwrap_or(0)]
                 .matches('\n')
                 .count();
@@ -329,7 +329,7 @@ fn broken_profiles_are_refused_with_line_key_and_remedy() {
             continue;
         }
         let lines = line..=line + replacement.matches('\n').count();
-        // A key that is missing can only be looked for in its table, which begins above.
+        // A missing key is reported at its table, which begins above.
         let missing = part.contains("is missing");
         assert!(
             lines.contains(&found.line) || missing && found.line <= line,

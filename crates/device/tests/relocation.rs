@@ -1,4 +1,4 @@
-//! Data on the move: it is read where it was until the program at its new place is done.
+//! Relocation: data is read at its old place until the program at its new place is done.
 
 use crate::support::plain::{FAST_LINK, FOUR_DIES, Flash, link_ns};
 use crate::support::{Draw, device, read, sound, write};
@@ -16,7 +16,7 @@ fn what_is_being_moved_is_read_from_the_flash() {
         ..FOUR_DIES
     };
     let mut p = flash.profile(10);
-    // Much is on the move at once, so that many reads meet it.
+    // Many units are being relocated at once, so that many reads hit one.
     p.ftl.as_mut().expect("page-mapped").relocation_units = 256;
     let mut d = device(&p, "direct");
     assert!(d.precondition(1.0, Fill::Random { seed: 1 }));
@@ -51,7 +51,7 @@ fn what_is_being_moved_is_read_from_the_flash() {
     sound(&d);
 }
 
-/// Where data is separated by heat, the program of a job holds what the job has read: data of one pool.
+/// With data separated by heat, a relocation job programs only the data that it has read, which is of one pool.
 #[test]
 fn a_relocation_program_takes_data_of_one_pool() {
     let flash = Flash {
@@ -85,8 +85,8 @@ fn a_relocation_program_takes_data_of_one_pool() {
     assert!(d.counters().gc_writes.0 / 4096 > 20_000);
 }
 
-/// Jobs program on dies of their own, and may end in another order than they began. What the first has read stays until it
-/// has programmed it, also when the last unit of the victim went elsewhere or was overwritten.
+/// Relocation jobs program on separate dies, and may end in another order than they began. The victim is kept until the
+/// first job has programmed its data, also if the last unit of the victim was relocated or overwritten before.
 #[test]
 fn a_victim_stays_until_all_its_data_is_programmed() {
     let flash = Flash {

@@ -1,5 +1,5 @@
-//! What writes meet on devices whose data is scattered: no write takes a second, and the flash takes less than twenty times
-//! what the host writes, after every state that a precondition leaves.
+//! Writes to devices whose data is scattered: after every precondition, no write takes a second, and the write
+//! amplification stays below 20.
 //!
 //! Page-mapped devices have blocks of fewer word lines here, so that they are overwritten in a second. The number of
 //! superblocks, the spare, and the shares of the map that are loaded and that wait for an update stay. Stalls that last as
@@ -10,16 +10,16 @@ use nandscope_device::profile::{Profile, check_profile, library};
 use nandscope_device::{Device, Fill};
 use nandscope_units::Nanos;
 
-/// Limits of one write, and of units programmed per unit written.
+/// Limits of the latency of a write, and of units programmed per unit written.
 const LONGEST: Nanos = Nanos::from_secs(1);
 const MOST_AMPLIFIED: f64 = 20.0;
-/// Mapping units of a device with shorter blocks, about.
+/// Approximate number of mapping units of a device with shorter blocks.
 const FEW_UNITS: u64 = 1 << 18;
-/// Shares of the capacity that are written in order, which is more than is free after any of the states, and at random.
+/// Shares of the capacity written in order and at random. The first is more than the free space in any of the states.
 const IN_ORDER: f64 = 0.35;
 const AT_RANDOM: f64 = 0.05;
 
-/// Those that a precondition leaves: `steady` is `overwritten` for as long as its rate changes.
+/// The states of all preconditions; `steady` is `overwritten` repeated until its rate is constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
     Fresh,
@@ -161,7 +161,7 @@ fn pages_of_the_map_are_updated_with_several_entries_at_once() {
         let after = d.counters();
         let moved = (after.gc_writes.0 - before.gc_writes.0) as f64;
         let host = (after.host_written.0 - before.host_written.0) as f64;
-        // A page is written for each write of the host, which has it loaded.
+        // Each write of the host loads a page of the map, and one is written back for it.
         ((after.metadata.0 - before.metadata.0) as f64 - host) / moved
     };
     let (single, half, whole) = (written(None), written(Some(64)), written(Some(256)));

@@ -1,5 +1,5 @@
-//! The SLC cache: how much of it there is, that it is fast while it lasts, that idle time and
-//! discards give it back, and that a full device has less of it.
+//! The SLC cache: its size, its speed until it is full, that idle time and discards free it, and that it is smaller on a
+//! full device.
 
 use crate::support::plain::Flash;
 use crate::support::{closed_loop, device, discard, near, one, rest, sound, write};
@@ -170,7 +170,7 @@ fn a_full_device_has_no_dynamic_cache_left() {
 
 #[test]
 fn a_dynamic_cache_never_takes_more_than_is_unmapped() {
-    // Fill to the end in one go: the cache must give way in the foreground, and all data fits.
+    // Fills the device without a pause: the cache must be folded in the foreground, and all data fits.
     let p = with_cache(0, 60);
     let mut d = device(&p, "direct");
     let steps = d.capacity().0 / slc_block();

@@ -1,5 +1,5 @@
-//! Reads and writes of less than a mapping unit: neighbours join in the write buffer, what is missing is
-//! read before the program, and read-ahead follows the sectors of a stream.
+//! Reads and writes of less than a mapping unit: adjacent parts join in the write buffer, missing parts are read before the
+//! program, and read-ahead follows the sectors of a stream.
 
 use crate::support::plain::{FAST_LINK, Flash, link_ns};
 use crate::support::{self, Draw, bare, closed_loop, device, near, one, read, sound, write};
@@ -68,7 +68,7 @@ fn a_program_waits_for_the_old_data_around_a_small_write() {
     let merged = 50_000 + 4_096 + 4_096 + 100_000;
     assert_eq!(flushed.latency(), Nanos(merged));
     assert_eq!(d.counters().page_reads, 1);
-    // What was never written has nothing around it.
+    // In a unit that was never written there is no other half to read.
     let mut d = device(&plain(4), "direct");
     one(&mut d, write(0, 40 * 4096, HALF));
     let flushed = one(&mut d, bare(1, CommandKind::Flush));
@@ -94,7 +94,7 @@ fn random_halves_cost_a_read_and_a_program_each() {
     let c = d.counters();
     let own = c.flash_programmed.0 - c.gc_writes.0 - c.padding.0;
     near("programs", own as f64, 2.0 * run.bytes as f64, 0.01);
-    // The buffer holds all of it: what is written again is there.
+    // The buffer holds all the data, so that rewritten parts are found in it.
     near("reads", c.page_reads as f64, distinct.len() as f64, 0.002);
     sound(&d);
 }
@@ -150,7 +150,7 @@ fn small_sequential_streams_on_a_card_of_the_library() {
         });
         run.mb_per_s()
     };
-    // What is left is the time of a command.
+    // Sequential reads cost only the command time, which is the same for half a unit.
     let (half, whole) = (rate(HALF), rate(4096));
     assert!(
         half > 0.45 * whole,

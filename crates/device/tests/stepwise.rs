@@ -1,5 +1,5 @@
-//! A device that is advanced as far as it goes at once does the same as one that is advanced from event to
-//! event, where nothing is skipped or joined.
+//! A device that is advanced in one call behaves exactly as one that is advanced event by event, where no events are
+//! skipped or joined.
 
 use crate::support::any_paged::{Knobs, Step, build, command, knobs, steps};
 use crate::support::device_on;
@@ -77,7 +77,7 @@ fn compare_one((k, steps, cores, per_unit_us, fill): (Knobs, Vec<Step>, u32, f64
         at_once: d.clone(),
         by_events: d,
     };
-    // Where the memory of the map lies makes no difference either.
+    // Sharing the memory of the map with clones must not make a difference either.
     pair.by_events.share();
     let sectors = pair.at_once.capacity().0 / 512;
     let mut open = 0;

@@ -224,12 +224,12 @@ fn separated(blocks: u32, b: u32, spare_percent: f64) -> (Profile, f64) {
     (p, holding / logical as f64)
 }
 
-/// Amplification of timed writes, of which 80 % go to 20 % of the pages, after so many times the capacity.
+/// Write amplification of timed writes, 80 % of them to 20 % of the pages, after writing `warm_up` times the capacity.
 fn skewed(p: &Profile, warm_up: u64) -> f64 {
     hot_and_cold(p, 2, warm_up)
 }
 
-/// The same where so many tenths of the pages get all other tenths of the writes.
+/// As [`skewed`], with 10 − `hot_tenths` tenths of the writes to `hot_tenths` tenths of the pages.
 fn hot_and_cold(p: &Profile, hot_tenths: u64, warm_up: u64) -> f64 {
     let mut d = device(p, "direct");
     assert!(d.precondition(1.0, Fill::Random { seed: 7 }));

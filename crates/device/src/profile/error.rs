@@ -17,7 +17,7 @@ pub struct ProfileError {
     pub key: String,
     /// Description of the error.
     pub message: String,
-    /// What the user can do about it.
+    /// Suggested correction; may be empty.
     pub remedy: String,
 }
 

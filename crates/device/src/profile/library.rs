@@ -108,7 +108,7 @@ impl Entry {
     /// Reads the entry as a device.
     ///
     /// # Errors
-    /// As [`parse_profile`]; the library's own tests see to it that there are none.
+    /// As [`parse_profile`]; the tests of the library check that no entry has errors.
     pub fn profile(&self) -> Result<Profile, Vec<ProfileError>> {
         parse_profile(self.file, self.text)
     }

@@ -1,4 +1,4 @@
-//! Places that are treated in a way of their own: where the FAT is, and small writes.
+//! Special areas: the FAT area and the area for small writes.
 
 use super::{exactly, full, link_us, write_us};
 use crate::support::card::*;

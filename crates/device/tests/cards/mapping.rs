@@ -69,11 +69,11 @@ fn a_full_block_of_a_mapped_au_waits_until_little_of_it_is_left() {
     // Twelve pages, and four of them again, fill a block; nothing has to be moved yet.
     let first = || (0..12).chain(0..4);
     exactly("a full block", mapped_after(first()), page + ERASE_US);
-    // A block later the four that were not written are moved on.
+    // One block later, the four pages that were not overwritten are moved.
     let second = first().chain(0..12).chain(0..4);
     let moved = page + ERASE_US + 4.0 * MOVE_PAGE_US;
     exactly("two full blocks", mapped_after(second), moved);
-    // Where they were written meanwhile, nothing is.
+    // If those four pages were overwritten meanwhile, no page is moved.
     let second = first().chain(4..16).chain(4..8);
     exactly("two others", mapped_after(second), page + ERASE_US);
     // One page alone leaves so much behind that all is merged.

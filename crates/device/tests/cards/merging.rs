@@ -1,4 +1,4 @@
-//! What closing an allocation unit costs: when pages are copied, and when that is put off.
+//! Cost of closing an allocation unit: when pages are copied, and when the merge is deferred.
 
 use super::{exactly, full, link_us, write_us};
 use crate::support::card::*;
@@ -161,7 +161,7 @@ fn merges_that_were_put_off_stall_all_at_once() {
         write_us(&mut d, 5 * AU, PAGE),
         opened + 3.0 * merge,
     );
-    // None is left: it starts over.
+    // No deferred merge is left: the sequence starts over.
     exactly("the next", write_us(&mut d, 6 * AU, PAGE), opened);
     sound(&d);
 }

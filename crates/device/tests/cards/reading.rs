@@ -1,4 +1,4 @@
-//! What reads cost.
+//! Time of reads on cards with allocation units.
 
 use super::{exactly, full, link_us, read_us};
 use crate::support::card::*;
@@ -9,7 +9,7 @@ fn reads_across_a_page_and_across_an_au_cost_what_they_say() {
     section(&mut p).controller.au_lookup_us = 30.0;
     let mut d = full(&p);
     let sector = 512;
-    // Only what was asked for leaves the flash.
+    // Only the requested sectors are transferred.
     let bus_us = |bytes: u64| BUS_US * bytes as f64 / PAGE as f64;
     let within = READ_US + bus_us(2 * sector) + link_us(2 * sector);
     exactly(

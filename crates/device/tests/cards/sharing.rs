@@ -1,4 +1,4 @@
-//! A log that several AUs share: what a page costs, by the number of AUs in it and of its blocks.
+//! A log that several AUs share: the cost of a page by the number of AUs in the log and the number of its blocks.
 
 use super::{exactly, full, link_us, write_us};
 use crate::support::card::*;
@@ -7,11 +7,11 @@ use nandscope_device::profile::Profile;
 use nandscope_device::profile::card::{OutOfOrder, SharedLogSection};
 use nandscope_device::{Device, Status};
 
-/// Pages of an AU: more than elsewhere, so that many lengths lie between a page and an AU.
+/// Pages of an AU: more than in other tests, so that many lengths lie between a page and an AU.
 const PAGES: u64 = 64;
 const AU: u64 = PAGES * PAGE;
 
-/// Three open AUs, and a log of so many blocks for so many others.
+/// Three open AUs, and a log of `blocks` blocks shared by up to `aus` other AUs.
 fn shared(blocks: u32, aus: u32) -> Profile {
     let mut p = plain();
     p.nand.word_lines = PAGES as u32;
@@ -23,7 +23,7 @@ fn shared(blocks: u32, aus: u32) -> Profile {
     p
 }
 
-/// Writes so many AUs in turn, in order, in pieces of so many pages, and that several times.
+/// Writes `aus` AUs in turn, each in order in pieces of `piece` pages, and repeats that `passes` times.
 fn in_turn(d: &mut Device, aus: u64, piece: u64, passes: u64) {
     for _ in 0..passes {
         for page in (0..PAGES).step_by(piece as usize) {
@@ -145,7 +145,7 @@ fn open_aus_that_rest_make_room_after_two_logs() {
     sound(&d);
 }
 
-/// Writes so many pages of one other AU.
+/// Writes `pages` pages of one other AU in order.
 fn in_turn_elsewhere(d: &mut Device, pages: u64) {
     for i in 0..pages {
         write_us(d, 10 * AU + i % PAGES * PAGE, PAGE);

@@ -1,4 +1,4 @@
-//! What comes with age: wear levelling, and blocks that fail.
+//! Wear: wear levelling, and blocks that fail.
 
 use super::{full, write_us};
 use crate::support::card::*;

@@ -1,4 +1,4 @@
-//! What writes cost that nothing has to be copied for: linear ones, parts of pages, and those that are held back.
+//! Cost of writes that cause no copies: sequential writes, parts of pages, and writes that the host path keeps open.
 
 use super::{exactly, full, link_us, read_us, write_us};
 use crate::support::card::*;

@@ -1,5 +1,5 @@
-//! A closed loop around a device: so many commands outstanding, the next one at each completion;
-//! and plain profiles in which every time but the one under test is zero.
+//! A closed loop around a device: a fixed number of outstanding commands, the next one at each completion. Also plain
+//! profiles in which every time but the one under test is zero.
 
 #![allow(dead_code)]
 
@@ -12,7 +12,7 @@ use nandscope_device::profile::{HostProfile, Profile, library};
 use nandscope_device::{Command, CommandKind, Completion, Device, Status};
 use nandscope_units::{Bytes, Lba, Nanos};
 
-/// What a closed loop measured.
+/// Measurements of a closed loop.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     pub operations: u64,
@@ -79,7 +79,7 @@ pub fn write(tag: u64, offset: u64, length: u32) -> Command {
     }
 }
 
-/// A command without a range.
+/// A command without a range of sectors.
 pub fn bare(tag: u64, kind: CommandKind) -> Command {
     Command {
         tag,
@@ -98,7 +98,7 @@ pub fn discard(tag: u64, offset: u64, length: u64) -> Command {
     }
 }
 
-/// One command by itself, whatever comes of it.
+/// Runs one command alone; returns its completion, whatever its status.
 pub fn one(device: &mut Device, command: Command) -> Completion {
     let now = device.now();
     device.submit(command, now).expect("in order");
@@ -119,14 +119,14 @@ pub fn rest(device: &mut Device, time: Nanos) {
     assert!(completions.is_empty(), "nothing was asked for");
 }
 
-/// The invariants of the bookkeeping hold.
+/// Asserts the invariants of the bookkeeping.
 pub fn sound(device: &Device) {
     if let Err(fault) = device.audit() {
         panic!("at {}: {fault}", device.now());
     }
 }
 
-/// `got` is within `share` of `expected`.
+/// Asserts that `got` differs from `expected` by at most the share `share`.
 #[track_caller]
 pub fn near(what: &str, got: f64, expected: f64, share: f64) {
     assert!(
