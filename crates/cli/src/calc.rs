@@ -46,7 +46,7 @@ enum What {
     Video(video::Arguments),
 }
 
-/// A line of an answer: what, its value, how it comes about.
+/// A line of an answer: name, value and calculation.
 type Row = [String; 3];
 
 fn row(what: &str, value: String, how: String) -> Row {
@@ -93,9 +93,9 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     name: &'a str,
-    /// A number as shown; `null` where the answer is words.
+    /// The number as shown; `null` if the answer is words.
     value: Option<f64>,
-    /// Its unit, or the words.
+    /// Unit of the number, or the answer in words.
     unit: &'a str,
     how: &'a str,
 }

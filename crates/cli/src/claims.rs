@@ -17,7 +17,7 @@ const REPORT: [&str; 4] = [
 ];
 /// Folder of the plots in that of a report.
 const PLOTS: &str = "plots";
-/// Ending of the file beside a target that says that nandscope made it.
+/// Ending of the file beside a target that marks it as created by nandscope.
 const MARKER: &str = ".nandscope-made";
 
 /// The files of a command.

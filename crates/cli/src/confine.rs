@@ -19,21 +19,21 @@ pub struct Confine {
 }
 
 impl Confine {
-    /// Everything may be read, asked of drivers and executed; of what is started nothing can write either.
+    /// Every file may be read, executed, and controlled by ioctl. Programs that are started cannot write either.
     pub fn reading_everything(mut self) -> Self {
         self.everything = true;
         self
     }
 
-    /// These files, or these folders with all that is in them, may be read.
+    /// These files, or all files in these folders, may be read.
     pub fn reading<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         self.read
             .extend(paths.into_iter().map(|p| p.as_ref().to_path_buf()));
         self
     }
 
-    /// Files with names like these may be made, replaced and removed: anything may in their folders,
-    /// and in those to which links of these names lead.
+    /// These files may be created, replaced and removed. This allows the same for every file in their folders, and in the
+    /// folders to which links of these names lead.
     pub fn writing<P: AsRef<Path>>(mut self, files: impl IntoIterator<Item = P>) -> Self {
         for file in files {
             let file = file.as_ref();
@@ -46,7 +46,7 @@ impl Confine {
         self
     }
 
-    /// Anything may be made in this folder, which may be missing.
+    /// Any file may be created in this folder, which need not exist yet.
     pub fn writing_in(mut self, folder: &Path) -> Self {
         let exists = |folder: &&Path| folder.is_dir();
         let found = folder.ancestors().find(exists);
@@ -55,7 +55,7 @@ impl Confine {
         self
     }
 
-    /// Names of sockets like these may be removed.
+    /// These sockets may be removed. This allows the same for every file in their folders.
     pub fn removing<P: AsRef<Path>>(mut self, files: impl IntoIterator<Item = P>) -> Self {
         let own = Confine::default().writing(files).folders;
         self.sockets.extend(own);
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    /// Runs something on a thread that is confined; nothing where this kernel cannot do it.
+    /// Runs `act` on a confined thread; reports that it is skipped if this kernel has no Landlock.
     fn confined(confine: Confine, act: impl FnOnce() + Send) {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
@@ -190,7 +190,7 @@ mod tests {
     fn only_what_was_named_can_be_read() {
         let folder = Folder::new("read");
         let at = |name: &str| folder.0.join(name);
-        // Nothing of a link's name leads elsewhere.
+        // A link from an allowed folder gives no access to its target.
         std::os::unix::fs::symlink(at("outside/b"), at("inside/link")).unwrap();
         let confine = Confine::default().reading([at("inside"), at("outside/a"), at("missing")]);
         confined(confine, || {
@@ -205,7 +205,7 @@ mod tests {
                 assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{name}");
             }
             assert!(fs::remove_file(at("inside/a")).is_err());
-            // A name can still be looked up.
+            // The existence of a file can still be seen.
             assert!(at("outside/b").exists());
         });
         assert_eq!(fs::read(at("outside/b")).unwrap(), b"outside/b");
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn the_memory_left_before_confinement_is_remembered() {
         let known = nandscope_experiment::memory::left().is_some();
-        // A confined thread cannot read what says how much is left.
+        // A confined thread cannot read /proc/meminfo.
         let seen = std::thread::spawn(|| {
             let confined = Confine::default().enforce();
             let readable = fs::read("/proc/meminfo").is_ok();

@@ -103,7 +103,7 @@ impl Console {
         }
     }
 
-    /// Says something beside the output.
+    /// Prints a note on standard error.
     pub fn note(&self, text: &str) {
         self.write_error(&printable(text));
     }
@@ -129,10 +129,10 @@ impl Console {
         Ok(Some(answer))
     }
 
-    /// Says why the command did not do what it was asked.
+    /// Prints the error of a command on standard error.
     pub fn complain(&self, failure: &Failure) {
         match (failure.text.as_str(), failure.rendered, self.colour) {
-            // The escapes in it are colours of our own: it was made of texts that are printable.
+            // The text was rendered from printable texts, so its escapes are nandscope's own colours.
             (text, true, true) => {
                 let pieces: Vec<_> = text.split('\u{1b}').map(printable).collect();
                 self.write_error(&pieces.join("\u{1b}"));
@@ -170,7 +170,7 @@ impl Console {
     }
 }
 
-/// Words that end a line with a verdict, or begin one, and whether they are good.
+/// Verdicts at the end or the start of a line, and whether each is good.
 const VERDICTS: [(&str, bool); 10] = [
     ("✓ met", true),
     ("✗ not met", false),
@@ -231,7 +231,7 @@ fn is_gone_terminal(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
 }
 
-/// Whether standard output is a terminal, or was one. A terminal that is gone does not say so any more.
+/// Whether standard output is a character device, as a terminal is. A terminal that is gone is not reported as one.
 #[cfg(target_os = "linux")]
 fn is_character_device() -> bool {
     use rustix::fs::{FileType, fstat};

@@ -1,5 +1,4 @@
-//! How a command ends when it does not end well: one message for people and an exit code. What
-//! was wrong is found elsewhere; docs/exit-codes.md explains the codes.
+//! Failure of a command: one message for people and an exit code, which docs/exit-codes.md explains.
 
 use nandscope_experiment::ErrorClass;
 use nandscope_experiment::input::InputError;
@@ -50,7 +49,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command did not do what it was asked.
+/// Error of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The exit code.
@@ -59,7 +58,7 @@ pub struct Failure {
     pub text: String,
     /// True if the text already shows the place in the source.
     pub rendered: bool,
-    /// True if the data was saved all the same, elsewhere or without its report.
+    /// True if the data was saved nevertheless, elsewhere or without its report.
     pub saved: bool,
 }
 
@@ -108,7 +107,7 @@ impl Failure {
         }
     }
 
-    /// Marks that the data was saved all the same.
+    /// Marks that the data was saved nevertheless.
     pub fn but_saved(mut self) -> Self {
         self.saved = true;
         self

@@ -1,5 +1,5 @@
-//! `nandscope fs`: real Linux file systems on simulated devices, in virtual time. Reads the
-//! arguments, runs the cells on all processors, and writes what came out.
+//! `nandscope fs`: real Linux file systems on simulated devices, in virtual time. Reads the arguments, runs the cells on
+//! all processors, and writes the results.
 
 mod board;
 mod cells;
@@ -104,7 +104,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// A target with what the cells need to know of it.
+/// A target, its allocation units, and whether its host sends discards.
 pub struct Subject {
     simulated: Simulated,
     card: Card,
@@ -145,7 +145,7 @@ impl Subject {
         Device::new(&self.simulated.device_source.profile, host, seed)
     }
 
-    /// A fresh device that differs in how many allocation units it keeps open.
+    /// A fresh device that keeps another number of allocation units open.
     fn device_with_open(&self, seed: u64, open: u32) -> Result<Device, DeviceError> {
         let mut profile = self.simulated.device_source.profile.clone();
         if let Some(card) = &mut profile.card {
@@ -163,7 +163,7 @@ impl Subject {
     }
 }
 
-/// Measures all cells and writes what is asked for.
+/// Measures all cells and writes the outputs.
 ///
 /// # Errors
 /// `Exit::Usage` or `Exit::File` if an option or an output is refused before the first cell; `Exit::Partial` if cells
@@ -301,7 +301,7 @@ fn claim(arguments: &Arguments, subjects: &[Subject]) -> Result<FileClaims, Fail
 }
 
 impl Arguments {
-    /// The folder for the result of a target, one of so many.
+    /// The folder for the result of a target: `--output`, or a folder in it if there are several targets.
     fn folder(&self, subject: &Subject, subjects: usize) -> Option<PathBuf> {
         let folder = self.output.as_ref()?;
         Some(match subjects {
@@ -317,7 +317,7 @@ fn link_to(file: &Path) -> String {
     format!("[{name}]({name})")
 }
 
-/// Everything that is to be measured: the cells that were asked for, and those of the page.
+/// All cells to measure: those chosen by the options, and those of the page.
 fn plans(arguments: &Arguments, chosen: &Chosen, subjects: &[Subject]) -> Vec<Plan> {
     let mut plans = Vec::new();
     for (number, subject) in subjects.iter().enumerate() {
@@ -336,7 +336,7 @@ fn plans(arguments: &Arguments, chosen: &Chosen, subjects: &[Subject]) -> Vec<Pl
     plans
 }
 
-/// Power cuts instead of cells.
+/// Runs power cuts instead of cells.
 fn cut(
     arguments: &Arguments,
     points: u32,
@@ -490,8 +490,8 @@ fn result_document(
     }
 }
 
-/// Puts what the variants of a file system are worth into its first step and before the ranking of the
-/// workload; gives the figures that compare them.
+/// Adds the comparison of a file system's variants to its first step, and a conclusion before the ranking of the workload.
+/// Returns the figures of the comparison.
 fn swept(group: &variants::Group, steps: &mut [StepResult]) -> Vec<Figure> {
     let (workload, fs) = (group.workload, group.fs);
     let section = format!("Workload {workload}");

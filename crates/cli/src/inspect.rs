@@ -1,5 +1,5 @@
-//! `nandscope inspect`: what the machine says about a target, and whether it could be written.
-//! Looks only: nothing is opened for writing.
+//! `nandscope inspect`: identity, registers and conditions of a target, and whether a measurement may write to it. Nothing
+//! is opened for writing.
 
 use crate::confine::Confine;
 use crate::console::{Console, lines_of};
@@ -41,7 +41,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Everything that is found.
+/// Output of the command.
 #[derive(Debug, Default, Serialize)]
 struct Report {
     target: String,
@@ -54,7 +54,7 @@ struct Report {
     signs: Vec<Sign>,
     signatures: Vec<Signature>,
     conditions: Option<Conditions>,
-    /// Why writing would be refused; absent for targets to which the rules do not apply.
+    /// Reasons for which writing would be refused; absent for targets to which the rules do not apply.
     refused: Option<Vec<Reason>>,
 }
 
@@ -74,7 +74,7 @@ struct Simulated {
     power_states: Vec<PowerState>,
 }
 
-/// Looks at the target and writes down what it is.
+/// Inspects the target and prints the report.
 ///
 /// # Errors
 /// `Exit::File` if there is no such target, or it cannot be read.
@@ -101,7 +101,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Registers that somebody recorded, of a card that is not here.
+/// Report on recorded registers of a card that is not in this machine.
 fn recorded(file: &Path) -> Result<Report, Failure> {
     let text = input::text(file, "the registers")?;
     let name = file.display().to_string();
@@ -264,14 +264,14 @@ fn verdict(reasons: &[Reason], kind: &str, console: &Console) -> String {
     out
 }
 
-/// A name, and what is known under it.
+/// Name and value of a property; `None` if it is not known.
 pub type Row = (String, Option<String>);
 
 fn row(name: &str, value: Option<impl ToString>) -> Row {
     (name.to_string(), value.map(|v| v.to_string()))
 }
 
-/// A heading and a table of what is known.
+/// A heading and a table of the known properties.
 fn rows(title: &str, rows: Vec<Row>, console: &Console) -> String {
     let mut table = console.table(&[]);
     for (name, value) in rows {

@@ -64,7 +64,7 @@ impl Interrupt {
         self.0.asked.load(Ordering::Relaxed)
     }
 
-    /// From now on a signal ends the program at once, without partial files: what cannot be made again is on the disk.
+    /// From now on a signal ends the program at once, without partial files: all measured data is on the disk.
     pub fn end_at_once(&self) {
         self.0.ends_at_once.store(true, Ordering::Relaxed);
     }
@@ -77,7 +77,7 @@ enum Answer {
     EndAtOnce,
 }
 
-/// Tells the second request from the echo of the first.
+/// Distinguishes a second request from a repeated signal of the first.
 #[derive(Debug, Default)]
 struct Requests {
     first: Option<Instant>,

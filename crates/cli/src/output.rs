@@ -1,6 +1,5 @@
-//! Writing results: whether it will work is found out before hours are spent measuring, and where it
-//! does not work after all, the result is kept elsewhere. How a file is written is the business of the
-//! files crate.
+//! Writes results. Outputs are checked before hours are spent measuring; if writing fails all the same, the result is saved
+//! elsewhere. The files crate writes the files themselves.
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -17,22 +16,22 @@ use std::path::{Path, PathBuf};
 pub const RESULT: &str = "result.json";
 /// Folder of an incomplete report in a folder that has a complete one.
 pub const INCOMPLETE: &str = "incomplete";
-/// Largest result that is looked at before it would be replaced.
+/// Largest existing result, bytes, that is read before it is replaced.
 const LARGEST: u64 = 16 << 30;
 
 /// Output format of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// For people.
+    /// Text for people.
     Text,
-    /// For programs.
+    /// JSON for programs.
     Json,
-    /// Not at all: the caller prints it with more.
+    /// No output: the caller prints it as part of a larger one.
     Silent,
 }
 
 impl Form {
-    /// As `--json` asks for.
+    /// Format that `--json` selects.
     pub fn of(json: bool) -> Form {
         if json { Form::Json } else { Form::Text }
     }
@@ -62,7 +61,7 @@ pub struct Made(Vec<PathBuf>);
 impl Drop for Made {
     fn drop(&mut self) {
         for folder in &self.0 {
-            // It refuses to remove what is in use.
+            // The system refuses to remove a folder that is not empty.
             if std::fs::remove_dir(folder).is_err() {
                 return;
             }
@@ -279,7 +278,7 @@ pub fn write_pages(
     })
 }
 
-/// The same, and says where the page is.
+/// As [`write_report`]; prints the path of the page on standard error.
 ///
 /// # Errors
 /// As [`write_report`].

@@ -1,5 +1,5 @@
-//! Where a result goes that cannot be written where it was to be: the disk is full, the folder is gone.
-//! What took hours to measure must not be lost with it.
+//! Saves a result that cannot be written to its path, since the disk is full or the folder is gone: it may have taken hours
+//! to measure.
 
 use crate::failure::Failure;
 use crate::state_folder;
@@ -11,11 +11,11 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Results of the same second and name that find room.
+/// Most results with the same second and name.
 const MOST_NUMBERS: u32 = 1000;
 
-/// Keeps what was to be written to `path` in the state folder, or else in the folder for temporary files;
-/// gives the failure, which says where.
+/// Saves the bytes meant for `path` in the state folder, or else in the folder for temporary files. Returns the failure,
+/// whose message names the place.
 pub fn keep(path: &Path, bytes: &[u8], why: &dyn Display) -> Failure {
     let folders = [
         state_folder::path().join("results"),
@@ -53,7 +53,7 @@ fn keep_in(folder: &Path, path: &Path, bytes: &[u8]) -> Result<PathBuf, WriteErr
         };
         let written = file.write_all(bytes).and_then(|()| file.sync_all());
         if let Err(source) = written {
-            // Half of it would be taken for the whole.
+            // A partial file would be mistaken for a complete one.
             let _ = fs::remove_file(&kept);
             return Err(WriteError::Io {
                 path: kept,
@@ -70,7 +70,7 @@ fn keep_in(folder: &Path, path: &Path, bytes: &[u8]) -> Result<PathBuf, WriteErr
     })
 }
 
-/// When it was, and the last two names of where it should have gone: `…-review-card-result.json`.
+/// File name from the time and the last two names of the intended path: `…-review-card-result.json`.
 fn name(moment: &str, number: u32, path: &Path) -> OsString {
     let mut name = OsString::from(moment);
     if number > 0 {

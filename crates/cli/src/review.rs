@@ -177,7 +177,7 @@ pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure>
         ..Basis::default()
     };
     let page = match compare::html(&documents, &basis) {
-        // The reviews are done and stay.
+        // The reviews succeeded, so a missing comparison is not an error.
         Err(e @ ReportError::NoSharedHost(_)) => {
             console.note(&format!("no comparison: {e}"));
             if arguments.json {
@@ -303,13 +303,13 @@ impl Arguments {
 struct Watch {
     line: Line,
     keeper: Keeper,
-    /// The state of the target outlasts an interruption: a review can go on after every step.
+    /// Whether the target keeps its state, so that a review can continue after every step.
     in_place: bool,
 }
 
 #[cfg(target_os = "linux")]
 impl Watch {
-    /// Of a review in real time, on a target that keeps its state.
+    /// For a review in real time, on a target that keeps its state.
     fn in_place(keeper: Keeper) -> Watch {
         Watch {
             line: Line::new("review").in_real_time(),
@@ -354,12 +354,12 @@ fn carry_out(
     let written = output::write_result_in(&document, folder);
     let resumable = match written {
         Ok(()) => watch.keeper.finish(document.complete),
-        // A whole result leaves nothing to recover; an incomplete one can still be resumed where it was.
+        // The journal of a complete saved result is not needed. An incomplete result needs it to be resumed.
         Err(ref failure) if failure.saved && document.complete => watch.keeper.finish(true),
         Err(_) => None,
     };
     if interrupt.asked() {
-        // To draw the page takes longer than somebody who interrupts waits.
+        // After an interruption no page is made, which would take too long.
         let printed = output::print_summary(&document, &[], arguments.form(), console);
         output::all([written, printed])?;
         let resumable = resumable.map(|text| format!("; {text}"));

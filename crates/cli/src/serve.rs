@@ -184,7 +184,7 @@ fn claim(arguments: &Arguments) -> Result<FileClaims, Failure> {
         for journal in keeping::journals(store) {
             files.file("the journals", &journal)?;
         }
-        // Those that there are have a claim each, by which other names of them are known.
+        // Existing journals are claimed one by one, so that other names of the same files are found.
         files.numbered("the journals", &keeping::journal_beginning(store))?;
     }
     if let Some(trace) = &arguments.record {
@@ -207,7 +207,7 @@ struct Kept {
     watch: StoreWatch,
 }
 
-/// The device: the one that was kept beside its contents, or the one that was named.
+/// The device: the one saved beside the contents, or else the one on the command line.
 fn open(
     arguments: &Arguments,
     state: Option<&Path>,
@@ -327,7 +327,7 @@ fn export_of(arguments: &Arguments, simulated: &Simulated, device: &Device) -> E
     }
 }
 
-/// Keeps what is to be kept and says how it went.
+/// Writes state, contents and trace at the end of the server, and prints notices about them.
 fn finish(
     arguments: &Arguments,
     simulated: &Simulated,
@@ -350,9 +350,9 @@ fn finish(
     let mut kept = Vec::new();
     let lost = watch.failure();
     match keeper {
-        // The state would be that of other contents.
+        // The contents are lost, so a new state would not match the file under their name.
         Some(keeper) if lost.is_some() => keeper.leave(),
-        // As after a kill: what is under way is in the journal.
+        // As after a kill: the requests under way are in the journal.
         Some(keeper) if left > 0 => keeper.leave(),
         Some(keeper) => kept.push(keeper.end(simulated, &device)),
         None => {}

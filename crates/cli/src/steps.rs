@@ -1,5 +1,5 @@
-//! The journal of finished steps beside a result ([`nandscope_measure::steps`]): what a command does
-//! about one that an interrupted run left, how it continues from it, and when the journal goes.
+//! The journal of finished steps beside a result ([`nandscope_measure::steps`]): how a command finds the journal of an
+//! interrupted run, continues from it, and removes it.
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ pub const IN_FOLDER: &str = "result.steps";
 pub struct Asked(BTreeMap<String, String>);
 
 impl Asked {
-    /// Of this command, by this version of nandscope.
+    /// Starts with the name of the command and the version of nandscope.
     pub fn new(command: &str) -> Asked {
         let asked = Asked(BTreeMap::new());
         asked
@@ -33,14 +33,14 @@ impl Asked {
             .and("version", env!("CARGO_PKG_VERSION"))
     }
 
-    /// With one more.
+    /// Adds a value.
     #[must_use]
     pub fn and(mut self, name: &str, value: impl ToString) -> Asked {
         self.0.insert(name.to_string(), value.to_string());
         self
     }
 
-    /// With what is known of a target.
+    /// Adds the name, kind, model and profile of a target.
     #[must_use]
     pub fn on(self, target: &TargetInfo) -> Asked {
         let profile = target.profile_sha256.clone().unwrap_or_default();
@@ -50,7 +50,7 @@ impl Asked {
             .and("profile", profile)
     }
 
-    /// With the machine, where results depend on it.
+    /// Adds the name of the machine, for results that depend on it.
     #[cfg(target_os = "linux")]
     #[must_use]
     pub fn here(self) -> Asked {
@@ -70,7 +70,7 @@ pub fn beside(result: &Path) -> Option<PathBuf> {
     Some(result.with_file_name(name))
 }
 
-/// A place for a journal, looked at before anything is opened or measured.
+/// Path of a journal, checked before a target is opened or measured.
 #[derive(Debug)]
 pub struct Place {
     path: Option<PathBuf>,
@@ -80,8 +80,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Looks whether a run can keep its steps at `path` or, with `resume`, go on from those that are there;
-    /// without a path none are kept.
+    /// Checks that a run can keep its steps at `path` or, with `resume`, continue from the steps found there. Without a
+    /// path no steps are kept.
     ///
     /// # Errors
     /// `Exit::Usage` if another file has that name, if it has steps of an interrupted run without `--resume`, or if
@@ -121,8 +121,8 @@ impl Place {
         }
     }
 
-    /// Compares what of a command is known before its target is opened with what the run to go on with was
-    /// asked: to open a target may change it.
+    /// Compares the options of a command with those of the run to be resumed, before the target is opened: opening may
+    /// change it.
     ///
     /// # Errors
     /// `Exit::Usage` if the run to resume had other options.
@@ -137,7 +137,7 @@ impl Place {
         }
     }
 
-    /// Whether a run continues, on a target as it was left.
+    /// Whether a run is resumed, on a target that must be used as it is.
     #[cfg(target_os = "linux")]
     pub fn resumes(&self) -> bool {
         self.resume
@@ -155,7 +155,7 @@ impl Place {
         )))
     }
 
-    /// Binds the journal to what is asked; with `resume`, goes back to where the run can go on.
+    /// Binds the journal to the values in `asked`; with `resume`, returns to the last point from which the run can continue.
     ///
     /// # Errors
     /// `Exit::Usage` if the run to resume had other options.
@@ -210,13 +210,13 @@ fn steps(count: usize) -> String {
 /// Point at which a run continues.
 #[derive(Clone, Debug)]
 pub struct Earlier {
-    /// The document as it was there.
+    /// The document at that point.
     pub document: ResultDocument,
-    /// Parts that are done.
+    /// Number of finished parts.
     pub parts: u64,
     /// Attachments of all finished parts.
     pub attachments: Vec<Attachment>,
-    /// Since the last step was kept.
+    /// Time since the last step was kept.
     ago: Option<Duration>,
 }
 
@@ -247,14 +247,14 @@ impl Earlier {
 /// Keeps finished steps while a run is under way.
 #[derive(Debug)]
 pub struct Keeper {
-    /// None where nothing is kept.
+    /// `None` if no steps are kept.
     path: Option<PathBuf>,
     asked: BTreeMap<String, String>,
     console: Console,
     started: String,
-    /// Made with the first step.
+    /// Created with the first step.
     journal: Option<StepJournal>,
-    /// An obsolete journal in the place of ours.
+    /// An obsolete journal at `path`, removed when the first step is kept or at the end.
     stale: Option<StepJournal>,
     cursor: Cursor,
     earlier: Option<Earlier>,
@@ -337,7 +337,7 @@ impl Keeper {
         }
     }
 
-    /// Warns, where a run is resumed, that its target may be another one than before: on standard error and in the result.
+    /// Warns on standard error and in the result that a resumed run may have another target than before.
     #[cfg(target_os = "linux")]
     pub fn doubt(&mut self, text: &str) {
         if let Some(earlier) = &mut self.earlier {
@@ -366,7 +366,7 @@ impl Keeper {
         self.earlier.take()
     }
 
-    /// The same for a target in real time, whose result says that there was an interruption.
+    /// As [`Self::earlier`] for a target in real time; adds a notice of the interruption to the result.
     #[cfg(target_os = "linux")]
     pub fn interrupted(&mut self) -> Option<&Earlier> {
         let earlier = self.earlier.as_mut()?;
@@ -374,8 +374,8 @@ impl Keeper {
         Some(earlier)
     }
 
-    /// Keeps what was added to the document since the last time, and `attachments` with it. `resume` is there
-    /// if a run can go on from here: the number of parts that are done.
+    /// Appends the additions to the document since the last call, and `attachments`, to the journal. `resume` is the number
+    /// of finished parts if a run can continue from here.
     pub fn record(
         &mut self,
         document: &ResultDocument,
@@ -392,7 +392,7 @@ impl Keeper {
             .journal(&path, document)
             .and_then(|journal| journal.append(&attachments, &entry));
         if let Err(e) = kept {
-            // The measurement is worth more than its journal.
+            // The measurement continues: it is worth more than its journal.
             self.console.note(&format!(
                 "{e}; the measurement continues without a journal of finished steps"
             ));

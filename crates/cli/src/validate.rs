@@ -137,7 +137,7 @@ fn chosen(names: &[String]) -> Result<Vec<Validation>, Failure> {
     Ok(list)
 }
 
-/// A device beside everything that was published of it.
+/// A device with its comparison with published figures.
 struct Validated {
     /// Name of the profile.
     device: String,
@@ -145,7 +145,7 @@ struct Validated {
     comparison: Comparison,
 }
 
-/// A device with one of its procedures, or why that could not be carried out.
+/// A device measured by one procedure, or the error of the procedure.
 type Measured = Result<Validated, SuiteError>;
 
 /// All rows of all devices.
@@ -172,7 +172,7 @@ fn threads(
     Ok(arguments.threads.within_memory(largest, console))
 }
 
-/// Carries out every procedure of the list; in its order.
+/// Carries out every procedure of the list; returns the outcomes in the order of the list.
 fn measure_all(
     list: &[Validation],
     threads: usize,
@@ -207,7 +207,7 @@ fn measure(validation: &Validation, interrupt: &Interrupt) -> Measured {
     })
 }
 
-/// The procedures of one device follow each other, and share a table.
+/// Merges the procedures of each device, which are adjacent in the list, into one table.
 fn by_device(all: Vec<Measured>) -> Result<Vec<Validated>, Failure> {
     let mut devices: Vec<Validated> = Vec::new();
     for measured in all {
@@ -263,7 +263,7 @@ fn tables(devices: &[Validated]) -> String {
     devices.iter().map(table).collect()
 }
 
-/// Fails where a figure does not exist, or misses its fact without a reason.
+/// Fails if a figure does not exist, or misses its fact without a reason.
 fn verdict(devices: &[Validated]) -> Result<Exit, Failure> {
     let missing = devices.iter().flat_map(|d| &d.comparison.missing);
     let missing: Vec<String> = missing

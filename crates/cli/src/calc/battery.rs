@@ -31,22 +31,22 @@ struct Use {
     share: f64,
     computer_w: f64,
     drive_w: f64,
-    /// A faster drive does its work in 1 / (1 + this) of the time.
+    /// Relative gain in speed: a faster drive does its work in 1 / (1 + `faster`) of the time.
     faster: f64,
 }
 
-/// Why a use cannot be computed with.
+/// Reason for which a use was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 enum UseError {
-    /// It has another form.
+    /// The number of its parts is wrong.
     #[error(
         "write NAME:PERCENT:W:DRIVE_W or NAME:PERCENT:W:DRIVE_W:FASTER, such as light:80:7:1:20"
     )]
     Form,
-    /// A part of it is wrong.
+    /// A part is not a valid number.
     #[error("{0}: {1}; {form}", form = UseError::Form)]
     Part(&'static str, NumberError),
-    /// The drive draws more than what it is part of.
+    /// The drive draws more power than the computer that contains it.
     #[error("the drive cannot draw more than the whole computer")]
     Drive,
 }

@@ -11,10 +11,10 @@ use nandscope_units::Bytes;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The part of a cell that is over when its file system is full: the work and the check follow.
+/// Share of a cell's progress at which its file system has been filled; the work and the check follow.
 const FILLED: f64 = 0.95;
 
-/// See the module's text. The thread that runs a cell reports it.
+/// Progress of all cells. Each is reported by the thread that runs the cell.
 pub struct Board<'a> {
     subjects: &'a [Subject],
     plans: &'a [Plan],
@@ -30,7 +30,7 @@ struct State {
 
 /// A cell that runs.
 struct Running {
-    /// Bytes that fill its file system; zero where nothing does.
+    /// Bytes that fill its file system; zero if it is not filled.
     to_fill: u64,
     progress: Option<Progress>,
 }
@@ -80,7 +80,7 @@ impl<'a> Board<'a> {
         self.show(&mut state);
     }
 
-    /// Takes the line away.
+    /// Removes the line from the terminal.
     pub fn clear(&self) {
         self.state().line.clear();
     }

@@ -92,7 +92,7 @@ impl Row {
             Err(_) => &[],
         };
         let count = |test: &dyn Fn(&Outcome) -> bool| outcomes.iter().filter(|o| test(o)).count();
-        // Lost of promised, and at how many of the cuts.
+        // Lost and confirmed items, and the number of cuts with losses.
         let lost = |numbers: &dyn Fn(&Outcome) -> (u32, u32)| {
             let (mut gone, mut all, mut cuts) = (0, 0, 0);
             for (kept, promised) in outcomes.iter().map(numbers) {
@@ -165,13 +165,13 @@ impl Row {
 struct Record<'a> {
     file_system: &'a str,
     card: &'a str,
-    /// When the power went, on the kernel's clock.
+    /// Time of the power cut on the kernel's clock.
     at_ns: u64,
     lines_promised: u32,
     lines_kept: u32,
     files_promised: u32,
     files_kept: u32,
-    /// Exit code of the repair; null where mounting repairs, or where it came to no end.
+    /// Exit code of the repair; null if mounting repairs, or if the repair did not end.
     repair: Option<i32>,
     mounted: bool,
     /// Exit code of the check at the end; null if there is no such program.

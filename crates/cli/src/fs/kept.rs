@@ -74,7 +74,7 @@ impl Kept {
         });
         let made = made.transpose()?;
         let path: Option<PathBuf> = folder.as_deref().map(|f| f.join(steps::IN_FOLDER));
-        // Of several targets only those have a journal that were begun.
+        // With several targets, only those whose measurement has begun have a journal.
         let there = path.as_ref().is_some_and(|path| path.exists());
         let resume = arguments.resume && (there || subjects == 1);
         let blank = result_document(subject, &[], chosen, version);

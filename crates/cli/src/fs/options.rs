@@ -293,7 +293,7 @@ impl Chosen {
         self.topology
     }
 
-    /// On what of it a result depends; how long a cell may take is nothing of it.
+    /// The options on which a result depends: all but the time limit of a cell.
     pub fn asked(&self) -> String {
         let mut all = self.clone();
         all.settings.wall = Settings::default().wall;

@@ -17,7 +17,7 @@ use nandscope_uml::workload;
 use nandscope_units::{Bytes, Nanos};
 use std::fmt::Write;
 
-/// Cells beyond the table that the findings need: what each is for.
+/// Groups of cells outside the table that the findings need, named after their purpose.
 const CREATE: &str = "create";
 const CREATE_FSYNC: &str = "create with fsync";
 const OWN_OPEN: &str = "aged, open units of the card";
@@ -30,13 +30,13 @@ const COPY_ALIGNED: &str = "aligned, copy";
 const COPY_MISALIGNED: &str = "misaligned, copy";
 const STALLS: &str = "stalls";
 
-/// Open allocation units of the card that is set beside one with two.
+/// Open allocation units of the card that is compared with one that has its own number.
 const MANY_OPEN: u32 = 8;
 /// Size of the partition of the cells about fullness: filling it takes seconds.
 const SMALL: Bytes = Bytes::mib(512);
 /// Size of the partition of the cells about alignment: from 512 MiB on mkfs.ext4 takes blocks of 4 KiB.
 const MEDIUM: Bytes = Bytes::mib(768);
-/// How far off an allocation unit's beginning partitions of old tools are: 63 sectors, a track of a disk.
+/// Offset of old tools' partitions from an allocation unit's start: 63 sectors, a track of a disk.
 const OFF_BY: Bytes = Bytes(63 * 512);
 
 /// The cells beyond the table, on the first card; those about stalls on the last one.
@@ -72,14 +72,14 @@ pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
                 ..s
             }
         };
-        // Long enough for NILFS2 to use up what is free; of two clients, or FAT32's clusters have no room for the files.
+        // Long enough for NILFS2 to use up the free space. Two clients only, or FAT32's clusters have no room for the files.
         let long = |s: Settings| Settings {
             variables: [("DBENCH_CLIENTS", "2"), ("DBENCH_ROUNDS", "800")]
                 .map(|(name, value)| (name.to_string(), value.to_string()))
                 .to_vec(),
             ..s
         };
-        // Both end at the same place: the structures at a partition's end must not make the difference.
+        // Aligned and misaligned partitions end at the same place, so that structures at the end make no difference.
         let off_by = |distance: Bytes| {
             let start = Bytes(first.card.unit.0 + distance.0);
             move |s: Settings| Settings {
@@ -407,11 +407,11 @@ fn over(cell: &Cell, other: &Cell) -> f64 {
 /// Two groups of cells that differ in one condition.
 struct Pair<'a> {
     title: &'a str,
-    /// In the table of all comparisons.
+    /// Name in the table of all comparisons.
     name: &'a str,
     text: &'a str,
     groups: [&'a str; 2],
-    /// The condition of each.
+    /// The condition of each group.
     cases: [&'a str; 2],
 }
 

@@ -17,11 +17,11 @@ pub struct Plan {
     pub workload: Workload,
     /// Settings of the run, without those of the card.
     pub settings: Settings,
-    /// For which part of the page; empty for the table.
+    /// Part of the page that needs the cell; empty for the table.
     pub group: &'static str,
-    /// The card was written in full before, in ascending order, and hears of no discards.
+    /// The card was written completely in ascending order, and receives no discards.
     pub used: bool,
-    /// The card keeps so many allocation units open, instead of its own number.
+    /// Number of allocation units that the card keeps open, instead of its own number.
     pub open: Option<u32>,
 }
 

@@ -1,5 +1,5 @@
-//! Variants of mkfs options and alignment on the terminal and on the page docs/filesystems.md. What they are and
-//! what follows from their cells says the crate `uml`; this file plans them and shows what came out.
+//! Variants of mkfs options and alignment on the terminal and on the page docs/filesystems.md. The crate `uml` defines them
+//! and evaluates their cells; this file plans the cells and shows the results.
 
 use super::Subject;
 use super::cells::Measured;
@@ -34,7 +34,7 @@ pub struct Group<'a> {
     pub rows: Vec<Row<'a>>,
 }
 
-/// All groups, in the order in which they come first; cells that belong to no sweep are passed over.
+/// Groups the cells of sweeps, in the order of their first cells; other cells are skipped.
 pub fn groups<'a>(measured: impl IntoIterator<Item = &'a Measured>) -> Vec<Group<'a>> {
     let mut found: Vec<(usize, &str, FileSystem, Vec<Outcome>)> = Vec::new();
     for Measured { plan, cell } in measured {
@@ -65,8 +65,8 @@ pub fn groups<'a>(measured: impl IntoIterator<Item = &'a Measured>) -> Vec<Group
         .collect()
 }
 
-/// The cells of the page's section: on the first card, and on the one with the largest allocation unit, there
-/// without the partitions that are off the boundary.
+/// The cells of the page's section: all variants on the first card, and on the card with the largest allocation unit those
+/// without misaligned partitions.
 pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
     let Some(workload) = workload::named(WORKLOAD) else {
         return Vec::new();
@@ -201,7 +201,7 @@ fn card(page: &mut String, rows: &mut Rows, subject: &Subject, groups: &[&Group]
         page,
         "### {title}\n\n| file system | default, s | fastest variant | s | WA |\n|---|---|---|---|---|"
     );
-    // A reason that another card has, too, is not repeated.
+    // A reason that was given for another card is not repeated.
     let known = page.clone();
     let mut remarks = String::new();
     for group in groups {

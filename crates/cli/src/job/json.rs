@@ -1,4 +1,4 @@
-//! What `nandscope job` answers, for programs.
+//! Output of `nandscope job` as JSON.
 
 use super::read;
 use crate::console::Console;
@@ -9,7 +9,7 @@ use nandscope_workload::job::{Job, JobFile};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-/// Checks the files, and prints what each has or lacks.
+/// Checks the files, and prints the jobs or the errors of each.
 ///
 /// # Errors
 /// As `job check` without `--json`: `Exit::Usage` if a file has faults.

@@ -1,7 +1,7 @@
-//! Steps of a stored result as job files: what a suite did, so that fio can do it too.
+//! Steps of a stored result as job files, so that fio can repeat the jobs of a suite.
 //!
-//! A step is written from the options of its jobs, as the runner understood them. What is not a job (a
-//! recorded trace, files copied, probes that depend on what came before) cannot be, and is named.
+//! A step is written from the options of its jobs, as the runner understood them. Work that is not a job (a recorded trace,
+//! copied files, probes that depend on earlier answers) cannot be written; a comment names it.
 
 use crate::failure::Failure;
 use nandscope_result::{JobResult, ResultDocument, StepResult, procedure};
@@ -66,7 +66,7 @@ fn sections(step: &StepResult) -> Result<(String, u32), Failure> {
     Ok((text, count))
 }
 
-/// One section, read and written once more: it is in the grammar, and in the usual order.
+/// One section. It is parsed and written again, which validates it and sorts its keys.
 fn section(step: &StepResult, job: &JobResult, waits: bool) -> Result<String, Failure> {
     let mut text = format!("[{}]\n", job.name);
     for (key, value) in &job.options {

@@ -1,4 +1,4 @@
-//! The end of a run: what is kept of it, what is printed, and the exit code.
+//! The end of a run: its output files, the printed summary, and the exit code.
 
 use super::Arguments;
 use super::printer::Printer;
@@ -13,7 +13,7 @@ use nandscope_result::ResultDocument;
 use nandscope_result::json::to_json;
 use std::path::{Path, PathBuf};
 
-/// Keeps what is to be kept, prints the summary, and says how it ended.
+/// Writes the outputs, prints the summary, and returns the exit code.
 ///
 /// # Errors
 /// `Exit::File` if an output cannot be written; `Exit::Partial` or `Exit::Interrupted` if the run ended early.
@@ -36,7 +36,7 @@ pub fn finish<T: CommandTarget>(
         Ok(()) => true,
         Err(failure) => failure.saved,
     });
-    // A whole result leaves nothing to recover; an incomplete one can still be resumed where it was.
+    // The journal of a complete saved result is not needed. An incomplete result needs it to be resumed.
     let is_whole = is_saved && run.document.complete;
     let resumable = match is_written || is_whole {
         true => keeper.finish(run.document.complete),
@@ -80,8 +80,7 @@ fn place(path: &Path, is_apart: bool) -> PathBuf {
     }
 }
 
-/// Writes result, logs and device, each even if another failed; gives what each is, for people,
-/// and how it went.
+/// Writes result, logs and device, each even if another failed. Returns a description and the outcome of each.
 fn write<T: CommandTarget>(
     arguments: &Arguments,
     run: &Run,

@@ -90,8 +90,8 @@ impl FioOptions {
         Ok(())
     }
 
-    /// These options where the command line of nandscope says nothing else. Whoever asks for a file or for
-    /// results in between gets them in fio's format for people.
+    /// Adds the sections of `other`, and its options that are not given here. With an output file or an interval but no
+    /// format, fio's normal format is used.
     pub fn or(self, other: FioOptions) -> FioOptions {
         let first = |mine: Vec<Format>, theirs| if mine.is_empty() { theirs } else { mine };
         let mut both = FioOptions {
@@ -108,13 +108,13 @@ impl FioOptions {
     }
 }
 
-/// A time between results; without a unit in seconds, as in fio.
+/// Parses a time between results; without a unit it is in seconds, as in fio.
 ///
 /// # Errors
 /// The remedy for a time that is too short or none.
 pub fn interval(text: &str) -> Result<Nanos, &'static str> {
     const SECOND: u64 = 1_000_000_000;
-    // More often would be nothing but output.
+    // At shorter intervals the run would only print.
     const SHORTEST: Nanos = Nanos::from_millis(10);
     match parse_duration(text, SECOND) {
         Ok(time) if time >= SHORTEST => Ok(time),

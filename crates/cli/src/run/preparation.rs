@@ -7,14 +7,14 @@ use crate::failure::{Exit, Failure};
 use nandscope_experiment::{PreconditionError, Preparation};
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the clock of a part, so that drawing costs nothing.
+/// Shortest time between two updates of the line, so that drawing costs little.
 const DRAW: Duration = Duration::from_millis(100);
-/// Share of a part from which the time left is estimated: its steps are small and alike.
+/// Finished share of a part from which the time left is estimated; it is small, since all steps take equally long.
 const SETTLED: f64 = 0.001;
 /// A part that takes longer than this is announced, seconds.
 const LONG: f64 = 60.0;
 
-/// See the module's text.
+/// Shows the progress of a device on its way to its initial state.
 pub struct PreparationLine {
     line: Line,
     console: Console,
@@ -59,7 +59,7 @@ impl PreparationLine {
         self.line.draw(fraction, text, announces, &self.console);
     }
 
-    /// Takes the line away.
+    /// Removes the line from the terminal.
     pub fn clear(&self) {
         self.line.clear();
     }

@@ -13,11 +13,11 @@ use nandscope_workload::job::{Job, JobFile};
 /// fio's default engine on Linux.
 const DEFAULT_ENGINE: &str = "psync";
 
-/// See the module's text.
+/// Prints results in the formats of [`FioOptions`].
 pub struct Printer {
     options: FioOptions,
     announced: String,
-    /// All that was printed, where it goes to a file.
+    /// All output so far, if it goes to a file.
     so_far: String,
 }
 
@@ -45,7 +45,7 @@ impl Printer {
         self.options.status_interval
     }
 
-    /// Prints a result, and before the first one what fio prints when the jobs start.
+    /// Prints a result; before the first one, the lines that fio prints when its jobs start.
     ///
     /// # Errors
     /// `Exit::File` if standard output or the file cannot be written.

@@ -1,4 +1,4 @@
-//! The progress of a run on standard error, where that is a terminal; nothing otherwise.
+//! The progress of a run on standard error: a line if that is a terminal, otherwise notes at most.
 
 use crate::console::{Console, on_one_line};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -8,12 +8,12 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 const STEPS: u64 = 1000;
-/// An estimate of the time left before this is a guess.
+/// Elapsed time before which the time left is not estimated.
 const SETTLED: Duration = Duration::from_secs(1);
 /// Time between progress notes without a terminal.
 const TELL: Duration = Duration::from_secs(30);
 
-/// A line that is drawn over and over.
+/// A line that is redrawn in place.
 pub struct Line {
     bar: ProgressBar,
     began: Instant,
@@ -23,7 +23,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// A line for one group of jobs; it stays invisible where nobody would see it.
+    /// A line for one group of jobs; hidden if standard error is not a terminal.
     pub fn new(title: &str) -> Self {
         let target = if std::io::stderr().is_terminal() {
             ProgressDrawTarget::stderr_with_hz(10)
@@ -43,7 +43,7 @@ impl Line {
         }
     }
 
-    /// The target's clock is that of the wall.
+    /// For a target in real time: its times are not marked as virtual.
     pub fn in_real_time(mut self) -> Self {
         self.clock = "";
         self
@@ -54,20 +54,20 @@ impl Line {
         format!("{at}{}", self.clock)
     }
 
-    /// Says what goes on where there is no share to show.
+    /// Shows the current activity if its share is not known.
     pub fn say(&self, what: &str) {
         self.bar.set_message(on_one_line(what));
         self.bar.tick();
     }
 
-    /// Takes the line away.
+    /// Removes the line from the terminal.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
 }
 
 impl Line {
-    /// Shows how far it has come: a share from 0 to 1 where it is known, and what goes on.
+    /// Shows the finished share, from 0 to 1 if it is known, and the current activity.
     pub fn show(&self, fraction: Option<f64>, mut text: String) {
         if let Some(fraction) = fraction {
             self.bar.set_position((fraction * STEPS as f64) as u64);
@@ -78,7 +78,7 @@ impl Line {
         self.bar.set_message(on_one_line(&text));
     }
 
-    /// Work of another speed begins: the time left is estimated from now on.
+    /// Begins a part of another speed: the time left is estimated from its start.
     pub fn begin_part(&mut self) {
         self.began = Instant::now();
     }
@@ -109,8 +109,8 @@ impl Line {
 }
 
 impl Line {
-    /// Shows the same of long work; without a terminal it prints notes, every half minute
-    /// and at each step that has no share.
+    /// As [`Self::show`] for long work; without a terminal it prints notes, every half minute and at each step that has no
+    /// share.
     pub fn tell(&mut self, fraction: Option<f64>, text: String, console: &Console) {
         self.note(fraction.is_none(), &text, console);
         self.show(fraction, text);

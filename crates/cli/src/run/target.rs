@@ -139,7 +139,7 @@ impl RunObserver for CommandObserver<'_> {
     }
 
     fn interim_result(&mut self, document: &ResultDocument) {
-        // The run goes on; what cannot be written then fails at the end as well.
+        // The run continues: if printing fails again, it is an error at the end.
         if let Err(failure) = self.printer.print(document, self.console) {
             self.console.note(&failure.text);
         }
@@ -277,7 +277,7 @@ mod real {
             infos.map(Notice::info).chain(warnings).collect()
         }
 
-        /// Jobs that ask for it are refused before the run.
+        /// Returns an error: jobs with a precondition are refused before the run.
         fn fill(
             &mut self,
             _: Precondition,

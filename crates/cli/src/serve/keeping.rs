@@ -146,7 +146,7 @@ pub fn recover(store: &Path, discard: bool, console: &Console) -> Result<(), Fai
             store.display()
         )));
     }
-    // Locked from here on: the journals may be those of a server that runs.
+    // Opening locks the contents, so that the journals of a running server are not replayed.
     let mut contents = Store::file(store, device.capacity()).map_err(store_failure)?;
     let mut replay = Replay::new(&mut device);
     let trouble = play_all(&mut replay, &found)?;
@@ -160,7 +160,7 @@ pub fn recover(store: &Path, discard: bool, console: &Console) -> Result<(), Fai
         )));
     }
     let replayed = replay.finish();
-    // After the damage clients may have written to what was being discarded there.
+    // With a damaged journal, discards are not completed: clients may have written to their ranges later.
     let lost = replayed.lost_discards.iter().filter(|_| trouble.is_none());
     for range in lost {
         let discarded = contents.discard(range.start, range.end - range.start);
@@ -178,8 +178,7 @@ pub fn recover(store: &Path, discard: bool, console: &Console) -> Result<(), Fai
     Ok(())
 }
 
-/// Does journals again, one after the other; gives the place of the first that cannot be done to its
-/// end, and why.
+/// Replays journals one after the other. Returns the index of the first that cannot be replayed completely, and the reason.
 fn play_all(
     replay: &mut Replay<'_, Device>,
     files: &[PathBuf],
@@ -202,7 +201,7 @@ fn play_all(
     Ok(None)
 }
 
-/// Gives journals names under which no server looks for them.
+/// Renames damaged journals, so that no server replays them.
 fn set_aside(files: &[PathBuf], console: &Console) -> Result<(), Failure> {
     for file in files {
         let free = |place: &PathBuf| std::fs::symlink_metadata(place).is_err();
@@ -210,7 +209,7 @@ fn set_aside(files: &[PathBuf], console: &Console) -> Result<(), Failure> {
             1 => beside(file, ".discarded"),
             _ => beside(file, &format!(".discarded.{number}")),
         });
-        // There are not as many files as numbers.
+        // A free name always exists.
         let Some(place) = names.into_iter().find(free) else {
             continue;
         };
@@ -224,12 +223,12 @@ fn set_aside(files: &[PathBuf], console: &Console) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The file of the state while it is served.
+/// The state file while the device is served.
 #[derive(Debug, Default)]
 struct Held {
-    /// Whether the state belongs to the end already.
+    /// Whether the server has ended, after which `follow` must not replace the state.
     ended: bool,
-    /// The locked file.
+    /// The open state file, which holds its lock.
     state: Option<File>,
 }
 
@@ -242,15 +241,14 @@ fn of(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
 pub struct Keeper {
     store: PathBuf,
     state: PathBuf,
-    /// The file of the state; held while it is written.
+    /// The state file; the mutex is held while it is written.
     held: Arc<Mutex<Held>>,
     #[cfg_attr(not(test), expect(dead_code, reason = "nobody waits for it but tests"))]
     following: JoinHandle<Result<(), Failure>>,
 }
 
 impl Keeper {
-    /// Begins to keep: the state now, and journals from here on. Where the state was read
-    /// from its file as it is, it need not be written again.
+    /// Writes the state, unless it was just read from its file, and returns the journals for all later commands.
     ///
     /// # Errors
     /// `Exit::File` if the state cannot be written.
@@ -294,7 +292,7 @@ impl Keeper {
         Ok((keeper, Box::new(files)))
     }
 
-    /// Keeps the state at the end, after which there are no journals any more.
+    /// Writes the final state and removes the journals.
     ///
     /// # Errors
     /// `Exit::File` if the state cannot be written.
@@ -392,8 +390,8 @@ mod tests {
         device
     }
 
-    /// Long journals are closed and brought into the state while the server continues; what is left
-    /// of them when it is killed gives the device that it had.
+    /// Long journals are closed and applied to the state while the server continues; after a kill, the state and the
+    /// remaining journals give the last device.
     #[test]
     fn the_state_follows_and_a_killed_server_is_continued() {
         let folder = std::env::temp_dir().join(format!("nandscope-keeping-{}", std::process::id()));
@@ -426,8 +424,8 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// A journal that was cut anywhere is refused, and nothing is changed. With `discard` the device goes back to what is
-    /// left of it, and the contents stay: they may be newer than a discard that was under way at the cut.
+    /// A truncated journal is refused, and nothing is changed. With `discard` the device returns to the readable part, and
+    /// the contents are kept: they may be newer than a discard under way at the cut.
     #[test]
     fn a_journal_that_was_cut_at_any_byte_costs_no_contents() {
         let folder = std::env::temp_dir().join(format!("nandscope-cut-{}", std::process::id()));
@@ -459,7 +457,7 @@ mod tests {
             service.submit(origin, request, wall);
             service.commit().unwrap();
         };
-        // Discards, and what was written there afterwards.
+        // Discards, each followed by a write to its range.
         for number in 0..6 {
             submit(2 * number, Action::Discard, 0, 1 << 20);
             submit(2 * number + 1, Action::Write, number * 4096, 4096);
@@ -499,7 +497,7 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// A folder with what a server of 400 writes left that was killed.
+    /// A folder with the files of a server that was killed after 400 writes.
     fn killed(name: &str) -> (PathBuf, PathBuf) {
         let folder = std::env::temp_dir().join(format!("nandscope-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -519,7 +517,7 @@ mod tests {
         let (folder, store) = killed("left");
         let (state, journal) = (state_file(&store), journal_file(&store, 0));
         let whole = std::fs::read(&journal).unwrap();
-        // The journal of another moment.
+        // A journal whose start is not the time of the state.
         let (_, mut device) = read_state(&state).unwrap();
         device.advance(Nanos(1), &mut Vec::new());
         let (kept, _) = read_state(&state).unwrap();
@@ -528,7 +526,7 @@ mod tests {
         let misfit = recover(&store, false, &CONSOLE).unwrap_err();
         assert!(misfit.text.contains("does not fit"), "{}", misfit.text);
         std::fs::write(&state, &original).unwrap();
-        // No contents, no state, no file.
+        // Missing contents, a missing state, and a link instead of a journal.
         let aside = folder.join("aside");
         for (file, part) in [(&store, "contents"), (&state, "journals")] {
             std::fs::rename(file, &aside).unwrap();
@@ -544,8 +542,8 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// Journals and states that were changed at random: what is accepted is as it was written, or
-    /// ends earlier, as after a kill; what is refused is left as it was.
+    /// Randomly changed journals and states: an accepted file is unchanged or has only uncommitted entries at its end; a
+    /// refused file is not modified.
     #[test]
     #[ignore = "slow: thousands of files"]
     fn slow_changed_files_are_recovered_or_left_as_they_were() {
@@ -572,7 +570,7 @@ mod tests {
             std::fs::write(file, &changed).unwrap();
             let began = std::time::Instant::now();
             if recover(&store, false, &CONSOLE).is_ok() {
-                // Entries after the committed ones are what a kill leaves, whatever is in them.
+                // Bytes after the committed entries may remain after a kill, so they are ignored.
                 let is_longer = which == 1 && changed.starts_with(original);
                 assert!(changed == *original || is_longer, "round {round}");
             } else {

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the name.
+/// Time between two checks of the name.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Compares the name of the contents with the file that is open.
@@ -31,7 +31,7 @@ impl StoreWatch {
         }
     }
 
-    /// Whether the name led to no file or another one at the last look, at most [`PAUSE`] ago.
+    /// Whether the name was found missing or to be another file; checked at most every [`PAUSE`].
     pub fn is_lost(&self) -> bool {
         if self.looked.get().elapsed() >= PAUSE {
             self.look();
@@ -51,7 +51,7 @@ impl StoreWatch {
         self.is_lost.set(self.is_lost.get() || is_lost);
     }
 
-    /// The failure of a server whose contents are lost, after a last look.
+    /// The failure of a server whose contents are lost, after a last check.
     pub fn failure(&self) -> Option<Failure> {
         self.look();
         let (path, _) = self.file.as_ref().filter(|_| self.is_lost.get())?;

@@ -1,4 +1,4 @@
-//! The ways by which clients come in: sockets and a mount, opened before anything is served.
+//! Sockets and mount by which clients reach the device, opened before anything is served.
 
 use super::Arguments;
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ use std::path::Path;
 /// The file in the folder of --fuse.
 const CARD_FILE: &str = "card.img";
 
-/// All ways in, open.
+/// All open sockets and the mount.
 #[derive(Debug)]
 pub struct Ways {
     listeners: Vec<Listener>,
@@ -25,12 +25,12 @@ pub struct Ways {
     mounted: Option<Box<dyn Client>>,
     #[cfg(target_os = "linux")]
     machines: Option<(Listener, Disk)>,
-    /// Each of them in words.
+    /// A description of each.
     pub said: Vec<String>,
 }
 
 impl Ways {
-    /// Opens what the arguments name.
+    /// Opens the sockets and the mount of the arguments.
     ///
     /// # Errors
     /// `Exit::File` if a system call fails; `Exit::Usage` if this system has no such interface.
@@ -71,7 +71,7 @@ impl Ways {
         })
     }
 
-    /// A server that takes clients by all of them.
+    /// A server that accepts clients on all of them.
     pub fn into_server(self, service: Service<Device>, export: Export) -> Server<Device> {
         let mut server = Server::new(service, export, self.listeners);
         if let Some(control) = self.control {

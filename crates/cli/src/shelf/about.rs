@@ -1,4 +1,4 @@
-//! What the owner of a shelf says of a drive: `drive.toml` in its folder, and the photo beside it.
+//! The owner's description of a drive: `drive.toml` in its folder, and the photo beside it.
 
 use crate::failure::Failure;
 use crate::photo::{KINDS, photo_kind};
@@ -50,7 +50,7 @@ struct DriveFile {
 }
 
 impl Options {
-    /// Whether nothing is said.
+    /// Whether no description is given.
     pub fn is_empty(&self) -> bool {
         let texts = [&self.title, &self.currency, &self.notes];
         self.photo.is_none() && self.author.is_none() && texts.iter().all(|t| t.is_none())
@@ -61,7 +61,7 @@ impl Options {
         self.photo.iter().chain(&self.author)
     }
 
-    /// Makes sure that what the author says can be shown.
+    /// Checks that the author's texts and photos can be shown.
     ///
     /// # Errors
     /// As [`author::read`].
@@ -96,7 +96,7 @@ impl Options {
         }
     }
 
-    /// Writes `drive.toml`, in which what is not said stays, the photo, and what the author says.
+    /// Writes `drive.toml`, keeping its values that are not given now, the photo, and the author's texts.
     ///
     /// # Errors
     /// `Exit::Usage` if the present `drive.toml` has faults; `Exit::File` if a file cannot be read or written.

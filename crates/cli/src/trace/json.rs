@@ -1,4 +1,4 @@
-//! What `nandscope trace` answers, for programs.
+//! Output of `nandscope trace` as JSON.
 
 use super::{Action, Reading, library_trace, name_of, read, read_file};
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! `nandscope validate --cards`: simulated cards beside the flashbench runs that were recorded of real ones.
+//! `nandscope validate --cards`: simulated cards compared with recorded flashbench runs of real ones.
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
@@ -24,7 +24,8 @@ struct Piece {
     host: HostProfile,
 }
 
-/// Compares every card of a table, or those whose device is named, these with details; gives the page, or JSON, and how the command ends.
+/// Compares every card of a table, or in detail those whose device is named. Prints the page or JSON, and returns the exit
+/// code.
 ///
 /// # Errors
 /// `Exit::File` if a table or profile cannot be read; `Exit::Usage` if it has faults; `Exit::Interrupted`.
@@ -88,14 +89,14 @@ fn beside(table: &Path, place: &str) -> String {
         return place.to_string();
     }
     let path: PathBuf = folder(table).join(place);
-    // A path with a separator is a file for whoever looks it up.
+    // A separator marks the name as a file, not a device of the library.
     match path.display().to_string() {
         path if path.contains('/') => path,
         path => format!("./{path}"),
     }
 }
 
-/// The recorded tables of a folder; not each kind has to be there.
+/// Reads the recorded tables of a folder, of which each kind is optional.
 fn recorded(folder: &Path) -> Result<Recorded, Failure> {
     type Read = fn(&mut Recorded, &str, &str) -> Result<(), RecordError>;
     let kinds: [(&str, Read); 3] = [

@@ -1,4 +1,4 @@
-//! What `nandscope validate` found, for programs.
+//! Output of `nandscope validate` as JSON.
 
 use super::{Validated, all_rows};
 use nandscope_suite::cards::{Card, Comparison as CardComparison};
@@ -6,7 +6,7 @@ use nandscope_suite::facts::{Basis, Row, page};
 use nandscope_suite::flashbench::{OpenUnits, Order};
 use serde_json::{Value, json};
 
-/// Devices beside what was published of them.
+/// Comparisons of devices with published figures.
 pub(super) fn devices(devices: &[Validated]) -> Value {
     let scores = page::Scores::of(all_rows(devices));
     let score = |s: page::Score| json!({ "met": s.met, "of": s.all });
@@ -40,7 +40,7 @@ fn row(row: &Row) -> Value {
     })
 }
 
-/// Cards beside their recorded runs.
+/// Comparisons of cards with recorded runs.
 pub fn cards(compared: &[(Card, CardComparison)]) -> Value {
     let of_card = |(card, c): &(Card, CardComparison)| {
         let (open_au_error, find_fat_error) = c.median_errors();

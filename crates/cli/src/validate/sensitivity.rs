@@ -1,4 +1,4 @@
-//! `nandscope validate --sensitivity`: which published figures depend on what is only assumed, and how much.
+//! `nandscope validate --sensitivity`: which published figures depend on assumed parameters, and how much.
 
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
@@ -11,10 +11,10 @@ use nandscope_suite::facts::{Comparison, Validation};
 use nandscope_suite::{SuiteError, at_once};
 use serde_json::{Value, json};
 
-/// Changes below this do not count as a reaction, percent.
+/// Smallest change of a figure that counts as a reaction, percent.
 const LEAST: f64 = 0.5;
 
-/// Runs of a procedure: with the profile as it is, and with a parameter at an end of its range.
+/// A run of a procedure, with the profile unchanged or with one parameter at an end of its range.
 struct Piece<'a> {
     validation: &'a Validation,
     moved: Option<(&'a Assumed, f64)>,
@@ -27,7 +27,7 @@ pub struct Sensitivity<'a> {
     pub parameters: Vec<(Assumed, Vec<Reaction>)>,
     /// Parameters that cannot be moved alone, with the reason.
     pub impossible: Vec<String>,
-    /// Whether it can be carried out with the profile as it is.
+    /// Whether the procedure can be carried out with the unchanged profile.
     feasible: bool,
 }
 
@@ -97,10 +97,10 @@ fn chosen(validation: &Validation, only: &[String]) -> Result<Vec<Assumed>, Fail
     Ok(all)
 }
 
-/// The comparison of a piece, or why the profile is impossible with it.
+/// The comparison of a piece, or the reason why its profile is invalid.
 type Outcome = Result<Comparison, SuiteError>;
 
-/// The profile as it is first, then both ends of each parameter.
+/// Measures the unchanged profile first, then both ends of each parameter's range.
 fn measure(
     validation: &Validation,
     parameters: &[Assumed],

@@ -90,12 +90,12 @@ pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
     }
     let json = serde_json::to_string_pretty(&full).map_err(Failure::internal)?;
     write(arguments, &document, &json, console)?;
-    // Last: what was found in hours must not be lost with a report that could not be written.
+    // The state is removed last: if the report cannot be written, hours of verification must not be lost.
     forget(&place, console);
     Ok(exit(verdict))
 }
 
-/// Removes the state of a run that is over. Where that fails, the next run finds that there is nothing left to do.
+/// Removes the state of a finished run. If that fails, a note asks the user to remove it.
 fn forget(place: &Path, console: &Console) {
     match std::fs::remove_file(place) {
         Ok(()) => {}
@@ -133,7 +133,7 @@ fn saved(place: &Path) -> Result<Option<Full>, Failure> {
     Ok(Some(full))
 }
 
-/// The slowest part of the device against what is printed on it.
+/// A notice if the slowest part of the device is slower than the printed speed, MB/s.
 fn slower(full: &Full, printed: f64) -> Option<Notice> {
     let rates = full.write_rates.iter().map(|(_, rate)| rate / 1e6);
     let slowest = rates.fold(f64::INFINITY, f64::min);

@@ -1,5 +1,5 @@
-//! `nandscope verify`: whether a device keeps what it claims to keep. What is written and concluded is
-//! the business of the infer crate; here are the arguments, the journal's place, and the words.
+//! `nandscope verify`: checks that a device stores as much data as it claims. The infer crate writes the blocks and derives
+//! the verdict; this module has the arguments, the place of the journal, and the texts.
 
 mod full;
 mod left;
@@ -240,14 +240,14 @@ fn document(arguments: &Arguments, target: &Target, started: SystemTime) -> Resu
     }
 }
 
-/// The report where a folder is named, and the summary.
+/// Writes the report if `--output` is given, and prints the summary.
 fn write(
     arguments: &Arguments,
     document: &ResultDocument,
     json: &str,
     console: &Console,
 ) -> Result<(), Failure> {
-    // The verdict is said, also where the report cannot be written.
+    // The verdict is printed even if the report cannot be written.
     let written = match &arguments.output {
         Some(folder) => output::note_report(document, folder, console),
         None => Ok(()),
@@ -257,7 +257,7 @@ fn write(
     }
     let mut text = output::summary(document, &[], console);
     let conclusions = document.steps.iter().flat_map(|s| &s.conclusions);
-    // The reasons of a verdict are in the summary already.
+    // Evidence of verdicts is in the summary already.
     for conclusion in conclusions.filter(|c| c.passed.is_none()) {
         text.push_str(&console.paragraph(&conclusion.evidence, "  "));
     }

@@ -14,10 +14,10 @@ use nandscope_result::TargetKind;
 use nandscope_units::Bytes;
 use std::path::Path;
 
-/// Bytes of a block where nobody says otherwise.
+/// Block size, bytes, of targets that do not state one.
 const SECTOR: Bytes = Bytes(512);
 
-/// Opens the target; a device is asked about first.
+/// Opens the target, for a device after confirmation.
 ///
 /// # Errors
 /// `Exit::Usage` if a rule of docs/safety.md or the confirmation forbids it, or an option does not apply to this kind of

@@ -23,7 +23,7 @@ pub fn open(arguments: &Arguments, console: &Console) -> Result<Target, Failure>
         injected.map_err(|why| Failure::usage(format!("--fault `{text}`: {why}")))?;
     }
     Ok(Target {
-        // Its contents are gone when the program ends: each one is another device.
+        // The contents exist only as long as the process, so its ID is part of the identity.
         journaled: medium.journaled(format!("{name} {}", std::process::id())),
         medium: Box::new(medium),
         model: simulated.device_source.profile.device.title,

@@ -1,4 +1,4 @@
-//! Where journals and the states of full runs are kept between two runs, and where salts come from.
+//! Paths of journals and of the states of full runs, which are kept between runs, and the salt of tags.
 
 use crate::failure::Failure;
 use nandscope_infer::authenticity::{JournaledDevice, Salt};
@@ -8,8 +8,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The journal of a device: where it was said to be, or in the state folder of the user under the name of
-/// the device, so that the next run finds it.
+/// Path of the journal of a device: `given`, or a file in the user's state folder named after the device, so that the next
+/// run finds it.
 ///
 /// # Errors
 /// `Exit::File` if the folder cannot be made.
@@ -23,7 +23,7 @@ pub fn journal_place(
     }
 }
 
-/// The state of a full run.
+/// Path of the state of a full run: `given`, or a file in the user's state folder named after the device.
 ///
 /// # Errors
 /// As [`journal_place`].
@@ -53,7 +53,7 @@ pub fn journals() -> Result<Vec<PathBuf>, Failure> {
     Ok(journals)
 }
 
-/// Path of the list of tags on a device whose data is in that journal.
+/// Path of the list of tags left on the device of a journal.
 pub fn left_place(journal: &Path) -> PathBuf {
     let mut name = journal.as_os_str().to_os_string();
     name.push(".left");
@@ -63,7 +63,7 @@ pub fn left_place(journal: &Path) -> PathBuf {
 /// Bytes of the longest state and list of tags that are read.
 const LONGEST: u64 = 256 << 20;
 
-/// The bytes of an ordinary file; no link is followed.
+/// The bytes of a regular file; links are not followed.
 ///
 /// # Errors
 /// `io::Error` if it is something else, too long, or cannot be read.
@@ -96,7 +96,7 @@ pub fn journal_folder(given: Option<&Path>) -> Option<PathBuf> {
     folder.canonicalize().ok()
 }
 
-/// The state folder of the user, made if it is missing.
+/// The state folder of the user, created if missing.
 fn folder() -> Result<PathBuf, Failure> {
     let folder = crate::state_folder::path();
     nandscope_files::create_folder(&folder)
@@ -104,7 +104,8 @@ fn folder() -> Result<PathBuf, Failure> {
     Ok(folder)
 }
 
-/// Letters and digits of the identity, and its checksum where others were left out.
+/// File name from the first 80 characters of the identity, with `-` for all but ASCII letters and digits, and the checksum
+/// of the identity.
 fn name(journaled: &JournaledDevice) -> String {
     let plain = journaled
         .identity
@@ -115,7 +116,7 @@ fn name(journaled: &JournaledDevice) -> String {
     format!("verify-{plain}-{:08x}", sum as u32)
 }
 
-/// Bytes that nobody can know beforehand.
+/// Random bytes from the system.
 ///
 /// # Errors
 /// `Exit::File` if the system has no random numbers.
@@ -132,6 +133,6 @@ pub fn this_year() -> u16 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    // 365.2425 days; a day off at New Year does no harm.
+    // A mean year of 365.2425 days; the result may be wrong within a day of New Year.
     1970 + (since.as_secs_f64() / 31_556_952.0) as u16
 }

@@ -12,7 +12,7 @@ pub struct Target {
     pub medium: Box<dyn Medium>,
     /// Identity and size, for the journal.
     pub journaled: JournaledDevice,
-    /// For the title.
+    /// Model for the title of the report.
     pub model: String,
     /// `block device`, `file`.
     pub kind: TargetKind,
@@ -21,8 +21,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// Salt of the tags of a run. On a simulated device it is always the same, so that a run gives the same result
-    /// each time; on any other one nobody can know it beforehand.
+    /// Salt of the tags of a run. It is constant on a simulated device, so that results are reproducible, and unpredictable
+    /// on all others.
     ///
     /// # Errors
     /// `Exit::File` if the system has no random numbers.

@@ -1,5 +1,5 @@
-//! The undo journal on the command line: it is begun, found again, and goes only when the data is back. Until
-//! then every way out says which command restores, with an exit code of its own.
+//! The undo journal of the command: creates it, finds it again, and removes it once all data is restored. Until then every
+//! failure names the command that restores the data, and has a separate exit code.
 
 use super::target::Target;
 use super::{Arguments, Restore, store, written_down};
@@ -57,7 +57,8 @@ fn same_size(one: &JournaledDevice, other: &JournaledDevice) -> bool {
     (one.blocks, one.block_bytes) == (other.blocks, other.block_bytes)
 }
 
-/// Opens the journal that an earlier run of this device left. Whether it is this device, its contents say.
+/// Opens the journal of an earlier run. Only the size of the device is compared; its contents show later whether it is the
+/// same device.
 ///
 /// # Errors
 /// `Exit::File` if it cannot be read; `Exit::Usage` if it is another kind of file or belongs to a device of another
@@ -88,7 +89,7 @@ pub fn open(target: &Target, place: &Path) -> Result<UndoJournal, Failure> {
     Ok(journal)
 }
 
-/// Puts back what an earlier run left, if it left anything.
+/// Restores the data from the journal of an earlier run, if there is one.
 ///
 /// # Errors
 /// As [`open`]; `Exit::Unrestored` if not all of the data is back; `Exit::File` with --restore if there is no journal.
@@ -121,7 +122,7 @@ pub fn put_back(
     }
 }
 
-/// Nothing can be put back, which is not the same as that everything is.
+/// The failure of `--restore` without a journal: nothing was restored.
 fn none_found(arguments: &Arguments, place: &Path) -> Failure {
     let place = place.display();
     Failure::file(if arguments.journal.is_some() {
@@ -163,7 +164,7 @@ pub fn close(
 ) -> Result<Option<Failure>, Failure> {
     let place = journal.path().to_path_buf();
     if restored.is_complete() {
-        // First the list of tags: without the journal nobody asks for it.
+        // The list of tags is removed first: without a journal no command would find it.
         written_down::forget(&place, journal.salt())?;
     }
     let kept = journal.close(restored).map_err(|e| {
@@ -198,7 +199,7 @@ pub fn first(
     Err(failure)
 }
 
-/// Why a run did not come to its end; the journal goes where the data is back.
+/// The failure of a run that ended early. Removes the journal if all data is restored.
 pub fn ended(arguments: &Arguments, error: VerifyError, journal: UndoJournal) -> Failure {
     let place = journal.path().to_path_buf();
     let (exit, text) = match error {
@@ -268,7 +269,7 @@ fn missing(restored: &Restored) -> String {
     parts.join("; ")
 }
 
-/// Shown at most, so that the message fits a screen.
+/// Maximum number of ranges in a message, so that it fits a screen.
 const RANGES: usize = 40;
 
 /// Blocks in ascending order, neighbours as a range.
@@ -286,7 +287,7 @@ fn ranges(blocks: &[u64]) -> String {
     text
 }
 
-/// The journal is kept: which command restores, and what to do about a contact.
+/// The failure if not all data is known to be restored: the journal is kept, and the message names the command that restores.
 pub fn not_back(arguments: &Arguments, place: &Path, why: &str) -> Failure {
     Failure::new(
         Exit::Unrestored,
@@ -298,8 +299,8 @@ pub fn not_back(arguments: &Arguments, place: &Path, why: &str) -> Failure {
     )
 }
 
-/// The journal is kept although nothing is missing: a run that was killed right before its first tag or after its last
-/// one leaves a device that looks like a copy of itself.
+/// The failure if all data is there but no tag is: the journal is kept, since the device may be a copy. A run that was
+/// killed before its first tag or after its last one leaves the same state.
 fn unproven(arguments: &Arguments, place: &Path) -> Failure {
     Failure::new(
         Exit::Unrestored,
@@ -311,7 +312,7 @@ fn unproven(arguments: &Arguments, place: &Path) -> Failure {
     )
 }
 
-/// With the name of the journal it works in another reader and for another user as well.
+/// The command that restores. It names the journal, so that it works in another reader and for another user as well.
 fn restoring(arguments: &Arguments, place: &Path) -> String {
     format!(
         "nandscope verify {} --restore --journal {}",

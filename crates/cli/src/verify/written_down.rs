@@ -1,4 +1,4 @@
-//! The file beside a journal that says which tags were left on the device, and since when.
+//! The file beside a journal that lists the tags left on the device, and the time when they were left.
 
 use super::store;
 use crate::console::Console;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// The tags of a run that are on the device.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Left {
-    /// Seconds since 1970.
+    /// Time at which the tags were left, seconds since 1970.
     pub at: u64,
     /// The salt of the journal that they belong to.
     pub salt: String,
@@ -20,7 +20,7 @@ pub struct Left {
     pub tags: Vec<LeftTag>,
 }
 
-/// Makes sure that [`write_down`] finds its place free.
+/// Checks that the file that [`write_down`] creates does not exist yet.
 ///
 /// # Errors
 /// `Exit::Usage` if anything has that name; `Exit::File` if the place cannot be read.
@@ -39,7 +39,7 @@ pub fn check_free(journal: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes down which tags are on the device.
+/// Writes the list of tags that are on the device.
 ///
 /// # Errors
 /// `Exit::Unrestored` if the file cannot be written; --restore then restores the data.
@@ -68,7 +68,7 @@ pub fn write_down(
     Ok(())
 }
 
-/// Removes what [`write_down`] wrote for this journal, if anything; another file of that name stays.
+/// Removes the list that [`write_down`] wrote for this journal, if it exists; other files of that name are kept.
 ///
 /// # Errors
 /// `Exit::File` if it cannot be removed.

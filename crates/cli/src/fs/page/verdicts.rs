@@ -1,5 +1,5 @@
-//! What the tables of the page say about the talk's findings, in a sentence each, from the numbers in them: whether a
-//! finding comes out, and where it does not, what the card did instead.
+//! Sentences on the talk's findings, derived from the numbers in the tables of the page: whether a finding is reproduced,
+//! and otherwise how the card behaved instead.
 
 use super::{ALIGNED, MISALIGNED, STALLS, longest, mean_write_kib, of, ok, over};
 use crate::fs::cells::Measured;
@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 /// Smallest share of the time that counts as a cost.
 const COSTS: f64 = 0.005;
-/// Write amplifications that are closer than this share are the same.
+/// Relative difference of two write amplifications below which they count as equal.
 const SAME: f64 = 0.02;
 
 /// Whether NILFS2 trades latency for throughput, against ext4.
@@ -38,7 +38,7 @@ pub(super) fn trade(page: &mut String, measured: &[Measured]) {
     );
 }
 
-/// For which file systems it costs nothing that a partition is off the boundary, and why.
+/// Names the file systems for which a misaligned partition costs nothing, and why.
 pub(super) fn without_loss(page: &mut String, measured: &[Measured]) {
     for (plan, aligned) in ok(measured, ALIGNED) {
         let Some(off) = of(measured, MISALIGNED, plan.fs) else {

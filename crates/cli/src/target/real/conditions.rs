@@ -1,5 +1,5 @@
-//! Under which conditions a real target is measured, as the result keeps them: the machine, the way
-//! to the device, the card's registers, and what of it spoils a measurement.
+//! Conditions under which a real target is measured, for the result: the machine, the path to the device, the card's
+//! registers, and warnings about conditions that disturb a measurement.
 
 use crate::inspect::card_environment;
 use nandscope_inspect::Roots;
@@ -13,15 +13,15 @@ use std::path::Path;
 /// Conditions of the measurement.
 #[derive(Default)]
 pub struct Circumstances {
-    /// Name and value of each.
+    /// Name and value of each condition.
     pub environment: BTreeMap<String, String>,
     /// Conditions that disturb the measurement.
     pub warnings: Vec<String>,
-    /// Those of them that say that times may not be those of flash: caches, files, virtual disks, memory.
+    /// The warnings that times may not be those of flash: caches, files, virtual disks, memory.
     pub layers: Vec<String>,
     /// The block device to which operations go.
     pub device: Option<Identity>,
-    /// Whether that is the only one.
+    /// Whether operations go to that device only.
     pub single: bool,
 }
 
@@ -37,8 +37,8 @@ const LAYERS: [&str; 5] = [
     "no-device",
 ];
 
-/// Looks at the machine and the way to the target at this path. It changes nothing and decides
-/// nothing: a path that has come to lead elsewhere makes for wrong words at most.
+/// Gathers the conditions of the machine and of the path to the target. They only inform: if the path leads elsewhere
+/// meanwhile, the report is wrong, but nothing is changed.
 pub fn gather(roots: &Roots, path: &Path) -> Circumstances {
     let Ok(place) = Place::find(roots, path) else {
         return Circumstances::default();

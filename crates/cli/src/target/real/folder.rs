@@ -16,29 +16,29 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Less room than this is not worth a measurement.
+/// Smallest free space in which a measurement makes sense.
 const LEAST: Bytes = Bytes::mib(32);
 
 /// A folder that is open.
 pub struct Folder {
-    /// It.
+    /// The target itself.
     pub target: FolderTarget,
     /// Target information of the result.
     pub info: TargetInfo,
-    /// The instruments beside it.
+    /// The instruments that observe it.
     pub panel: Panel,
     /// Environment of the measurement, for the result.
     pub environment: BTreeMap<String, String>,
     /// Conditions that affect the interpretation of the results.
     pub warnings: Vec<String>,
-    /// The folder that was made; removed when this is dropped, after the target.
+    /// The folder that was created for the measurement; removed when this is dropped, after the target.
     pub made: Made,
-    /// Time at which the folder that was named was created, in seconds since 1970 and nanoseconds, where the file system keeps
-    /// it. Another file system at the same place has another one.
+    /// Time at which the folder on the command line was created, in seconds since 1970 and nanoseconds, if the file system
+    /// stores it. It distinguishes file systems that are mounted at the same place.
     pub created: Option<String>,
 }
 
-/// A folder that was made by us in another one, and is removed at the end where it is empty.
+/// A folder that nandscope created in another one. It is removed on drop if it is empty.
 pub struct Made {
     parent: OwnedFd,
     name: String,
@@ -46,12 +46,12 @@ pub struct Made {
 
 impl Drop for Made {
     fn drop(&mut self) {
-        // What is left in there was not made by us, or could not be removed: it stays.
+        // A folder that is not empty stays: its files are not nandscope's, or could not be removed.
         let _ = rustix::fs::unlinkat(&self.parent, &self.name, AtFlags::REMOVEDIR);
     }
 }
 
-/// Makes a folder of our own in the one of this name, with a margin of the file system left.
+/// Creates a folder for the measurement in the folder `name`. The target may fill the file system up to a margin.
 ///
 /// # Errors
 /// `Exit::File` if the folder cannot be made, or space is insufficient; `Exit::Usage` if an instrument is invalid.

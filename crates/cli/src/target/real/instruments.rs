@@ -1,4 +1,4 @@
-//! The instruments beside a real target: which there are, and why the others are absent.
+//! The instruments that observe a real target: those found, and the reason for each absent one.
 //!
 //! Temperature comes from hwmon, or else from SMART; power from the sensor or the meter's file that
 //! the user names, as only its owner knows what it feeds; the power of the host's computing from
@@ -24,7 +24,7 @@ pub struct Panel {
     shared: Arc<Shared>,
     smart: Option<Smartctl>,
     before: Option<Smart>,
-    /// Name of each, and what it is or why there is none.
+    /// Name of each instrument, and its description or the reason why it is absent.
     pub found: Vec<(String, String)>,
 }
 
@@ -69,7 +69,7 @@ impl Panel {
         );
         let packages = Domain::packages(roots);
         let packages = packages.and_then(|mut all| {
-            // The first reading; also whether it may be read at all.
+            // The first reading also shows whether the counters may be read.
             let first: Answer<f64> = all.iter_mut().map(Domain::read).sum();
             first.map(|_| all)
         });
@@ -103,7 +103,7 @@ impl Panel {
         })
     }
 
-    /// For the target to show.
+    /// The readings, which the target includes in its results.
     pub fn instruments(&self) -> Arc<dyn Instruments> {
         self.shared.clone()
     }
@@ -175,7 +175,7 @@ fn no_device() -> Absent {
     Absent::new("no block device is known")
 }
 
-/// Only devices that can have SMART are asked.
+/// Finds smartctl for a device whose transport can have SMART.
 fn smartctl(roots: &Roots, device: Option<&Identity>) -> Answer<Smartctl> {
     let device = device.ok_or_else(no_device)?;
     let none = matches!(
@@ -224,7 +224,7 @@ fn supply(roots: &Roots, name: &str) -> Answer<(String, Supply)> {
     let path = Path::new(name);
     if path.is_file() {
         let mut meter = MeterFile::new(path);
-        // What is in there already was before the measurement.
+        // Skips the samples from before the measurement.
         meter.poll()?;
         return Ok((format!("meter, {name}"), Supply::Meter(meter)));
     }
@@ -340,7 +340,7 @@ mod tests {
             );
         };
         let first = read();
-        // Shorter than the pace at which the sensor is read: intervals between two readings too.
+        // Sleeps less than the pace of the sensor, so that some intervals lie between two readings.
         let mut last = first;
         for _ in 0..30 {
             std::thread::sleep(Duration::from_millis(30));
@@ -351,7 +351,7 @@ mod tests {
         is_constant(first, last);
     }
 
-    /// The first reading of at least so many joules.
+    /// The first reading of at least `joules`.
     fn reached(joules: f64, read: impl Fn() -> Option<f64>) -> f64 {
         let began = std::time::Instant::now();
         loop {

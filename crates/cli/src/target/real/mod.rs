@@ -155,23 +155,23 @@ pub fn is_real(name: &str) -> bool {
     !name.starts_with("sim:") && (name.contains('/') || Path::new(name).exists())
 }
 
-/// A real target that is open, and what is to be said of it.
+/// An open real target with its conditions and remarks.
 pub struct Real {
-    /// As it was named.
+    /// Name on the command line.
     pub name: String,
-    /// It.
+    /// The target itself.
     pub target: RealTarget,
     /// Identity of a block device.
     identity: Option<Identity>,
     /// Throughput of the link to the device.
     link_bytes_per_s: Option<f64>,
-    /// The instruments beside it.
+    /// The instruments that observe it.
     pub panel: Panel,
     /// The circumstances of the measurement.
     environment: BTreeMap<String, String>,
     /// Conditions that affect the interpretation of the results.
     pub warnings: Vec<String>,
-    /// Why times may not be those of flash.
+    /// Reasons why times may not be those of flash.
     layers: Vec<String>,
     /// Remarks that are not warnings.
     pub remarks: Vec<String>,
@@ -224,8 +224,7 @@ impl Real {
         model.unwrap_or_else(|| self.name.clone())
     }
 
-    /// Why times may be those of something between the program and the flash, in words; empty if nothing is known to be
-    /// there.
+    /// Reasons why times may be those of a layer between the program and the flash; empty if no such layer is known.
     pub fn layers(&self) -> &[String] {
         &self.layers
     }
@@ -246,7 +245,7 @@ impl Real {
         }
     }
 
-    /// On what of it the result of a measurement depends.
+    /// Adds the properties of the target on which the result of a measurement depends.
     pub fn asked(&self, asked: Asked) -> Asked {
         let serial = self.identity.as_ref().and_then(|i| i.serial.clone());
         let asked = match self.file_number() {
@@ -274,7 +273,7 @@ impl Real {
     }
 }
 
-/// What lies between the program and the flash, with what the target itself shows.
+/// Layers between the program and the flash: those of the machine, then the file system and the page cache of the target.
 fn layers(target: &RealTarget, around: Vec<String>) -> Vec<String> {
     let volume = target.volume();
     let file = (volume.kind() == VolumeKind::File)

@@ -12,8 +12,7 @@ use nandscope_measure::real::{Access, fill_holes, holes};
 use nandscope_units::Bytes;
 use std::path::{Path, PathBuf};
 
-/// Opens a file or block device; gives what is to be said of it beside. Where a run is `resumed`, a file
-/// is taken as it is: it is neither made nor brought to another size.
+/// Opens a file or block device. If a run is `resumed`, a file is used as it is: it is neither created nor resized.
 ///
 /// # Errors
 /// `Exit::File` if there is no such target or the system refuses it; `Exit::Usage` if a rule of docs/safety.md or the
@@ -93,7 +92,7 @@ fn guard(outputs: &[PathBuf]) -> Guard {
     })
 }
 
-/// There is nothing of that name: right only where a file is to be made.
+/// Refuses a name that does not exist, unless a new run with `--size` is to create the file.
 fn missing(name: &Path, arguments: &RealArguments, resumed: bool) -> Result<(), Failure> {
     let shown = name.display();
     if name.starts_with("/dev") {
@@ -114,7 +113,7 @@ fn missing(name: &Path, arguments: &RealArguments, resumed: bool) -> Result<(), 
     Ok(())
 }
 
-/// A run continues in a file as it was left; a file of another size does not belong to it.
+/// Refuses to resume on a file whose size differs from `--size`: it was changed after the interrupted run.
 fn as_it_is(name: &Path, length: Bytes, size: Option<Bytes>) -> Result<(), Failure> {
     match size {
         Some(size) if size != length => Err(Failure::usage(format!(
@@ -127,7 +126,7 @@ fn as_it_is(name: &Path, length: Bytes, size: Option<Bytes>) -> Result<(), Failu
     }
 }
 
-/// Makes the file, or takes the one that was made before, and writes what of it was never written.
+/// Creates the file, or opens the one that an earlier run created, and fills its holes with random data.
 fn make(guard: &Guard, name: &Path, size: Bytes, interrupt: &Interrupt) -> Result<Opened, Failure> {
     let mut opened = guard.open_file(name, size).map_err(refused)?;
     let system = |e| Failure::file(format!("cannot fill {}: {e}", name.display()));
@@ -151,8 +150,8 @@ fn make(guard: &Guard, name: &Path, size: Bytes, interrupt: &Interrupt) -> Resul
             Ok(opened)
         }
         broken_off => {
-            // Of no use as it is; an empty file of ours takes no room. To remove it by its name
-            // could hit another one.
+            // A file that was filled in part is useless, so it is truncated to free its space. Removing it by name could
+            // remove another file.
             let _ = opened.file.set_len(0);
             broken_off.map_err(system)?;
             Err(Failure::new(
@@ -200,7 +199,7 @@ pub fn confirm(unconfirmed: Unconfirmed, answer: &Confirmation) -> Result<Opened
         .map_err(refused)
 }
 
-/// The exit code of a refusal: whether it is the system that says no, or a rule.
+/// The failure for a refusal: `Exit::File` if the system refused, `Exit::Usage` if a rule did.
 pub fn refused(refusal: Refusal) -> Failure {
     let of_system = |reason: &Reason| {
         matches!(

@@ -1,6 +1,5 @@
-//! The thread that reads the instruments while the target is measured, and what it shows to the
-//! measurement. The threads that do the I/O never wait for an instrument; they are not even told of
-//! them.
+//! The thread that reads the instruments while the target is measured, and the readings that it shares with the
+//! measurement. Threads that do I/O never wait for an instrument.
 
 use nandscope_inspect::telemetry::Reading as Answer;
 use nandscope_inspect::telemetry::energy::PowerIntegral;
@@ -19,9 +18,9 @@ use std::time::{Duration, Instant};
 
 /// Time between two readings of power.
 const PACE: Duration = Duration::from_millis(100);
-/// Readings of power to one of a temperature: an NVMe drive answers it with a log page.
+/// Readings of power per reading of a temperature, for which an NVMe drive returns a log page.
 const TEMPERATURE_EVERY: u32 = 10;
-/// The same where smartctl has to be started for it.
+/// Readings of power per reading of a temperature for which smartctl must be started.
 const SMART_EVERY: u32 = 100;
 /// After this time without a reading, power counts as missing.
 const LONGEST: Nanos = Nanos::from_secs(5);
@@ -31,7 +30,7 @@ pub struct Shared {
     began: Instant,
     shown: Mutex<Shown>,
     stop: AtomicBool,
-    /// Read at once when asked: the kernel has the numbers in memory.
+    /// Read directly, without the thread: the kernel has the counters in memory.
     transfers: Option<Transfers>,
 }
 
@@ -42,7 +41,7 @@ struct Shown {
     temperature_c: Option<f64>,
 }
 
-/// Energy up to an instant, and how it continues from there.
+/// Energy up to the instant `at`, and the power since then.
 #[derive(Clone, Copy, Default)]
 struct Energy {
     at: Nanos,
@@ -53,8 +52,8 @@ struct Energy {
 }
 
 impl Energy {
-    /// Joules now: between two readings power is taken to stay as it was, so that an interval of a
-    /// series as long as the pace does not hold none or two of them.
+    /// Energy at `now`, J. Power is assumed constant since the last reading. Otherwise an interval of a series that is as
+    /// long as the pace could contain no reading or two.
     fn at(&mut self, now: Nanos) -> Option<f64> {
         let since = now.saturating_sub(self.at);
         if since > LONGEST {
@@ -72,7 +71,7 @@ impl Shared {
         self.shown.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Tells the thread to end; it may wait for smartctl, and nobody waits for it.
+    /// Asks the thread to end without waiting for it: it may be waiting for smartctl.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -120,21 +119,21 @@ pub struct Sources {
     pub packages: Vec<Domain>,
     /// Temperature of the device.
     pub thermometer: Option<Thermometer>,
-    /// The same, where there is no thermometer.
+    /// Temperature of the device from SMART, if there is no thermometer.
     pub smart: Option<Smartctl>,
     /// Counters of bytes transferred to and from the device.
     pub transfers: Option<Transfers>,
 }
 
-/// The sources with what was summed up from them.
+/// The sources with the energy integrated from them.
 struct Sampler {
     sources: Sources,
     supplied: PowerIntegral,
-    /// From the meter's clock to ours, seconds.
+    /// Offset from the meter's clock to the clock of the readings, seconds.
     offset: Option<f64>,
 }
 
-/// Starts the thread that reads; where there is nothing to read, none.
+/// Starts the thread that reads the sources, if there are any.
 pub fn start(mut sources: Sources) -> Arc<Shared> {
     let shared = Arc::new(Shared {
         began: Instant::now(),
@@ -153,7 +152,7 @@ pub fn start(mut sources: Sources) -> Arc<Shared> {
     sampler.read(&shared, 0);
     let reading = shared.clone();
     let thread = std::thread::Builder::new().name("instruments".to_string());
-    // A system that gives no thread for it will give none for the measurement either, which says so.
+    // The error is ignored: if no thread can be created, the measurement fails as well and reports it.
     let _ = thread.spawn(move || {
         let mut round = 1;
         while !reading.stop.load(Ordering::Relaxed) {
@@ -175,7 +174,7 @@ impl Sources {
 }
 
 impl Sampler {
-    /// Reads those whose turn it is. What does not answer shows nothing.
+    /// Reads the sources that are due in this round. A source that fails has no reading.
     fn read(&mut self, shared: &Shared, round: u32) {
         self.read_supply(shared);
         self.read_packages(shared);
@@ -240,9 +239,9 @@ impl Sampler {
     }
 }
 
-/// Puts samples of a meter on our clock. A sample cannot have been measured after it arrived: the
-/// least distance between arrival and the meter's own time that was seen is that of the two clocks.
-/// A table without times has one sample per arrival, the last.
+/// Converts times of a meter's samples to the clock of the readings. A sample arrives after it was measured, so the
+/// smallest difference seen between arrival and the meter's time is the offset of the clocks. Of a table without times only
+/// the last sample of each poll is used.
 fn on_our_clock(
     samples: &[MeterSample],
     now: Nanos,
