@@ -6,11 +6,11 @@ const _: () = assert!(usize::BITS >= u32::BITS);
 
 /// Counts and sizes as 32-bit numbers.
 pub(crate) trait Narrow: Copy {
-    /// The same number. The caller knows that it fits, which builds with debug assertions check: the hot path does
-    /// without a check.
+    /// The number as `u32`. The caller guarantees that it fits; only builds with debug assertions check it, to keep the hot
+    /// path fast.
     fn narrow(self) -> u32;
 
-    /// The same number, or the greatest of 32 bits if it is beyond.
+    /// The number as `u32`, or `u32::MAX` if it is greater.
     fn clamp_u32(self) -> u32;
 }
 
@@ -36,7 +36,7 @@ narrow! { u64 usize }
 
 /// Lengths as 64-bit numbers, which every length fits.
 pub(crate) trait Widen: Copy {
-    /// The same number.
+    /// The number as `u64`.
     fn widen(self) -> u64;
 }
 

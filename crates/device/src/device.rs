@@ -229,7 +229,7 @@ impl Device {
         dispatch!(&self.0, d => d.counters())
     }
 
-    /// The same device without reads that are planned ahead; `None` if it has none.
+    /// A copy of the device without reads that are planned ahead; `None` if it has none.
     pub(crate) fn without_plan(&self) -> Option<Self> {
         match &self.0 {
             Ftl::PageMap(d) => d.without_plan().map(|d| Device(Ftl::PageMap(Box::new(d)))),

@@ -4,8 +4,8 @@ use crate::convert::ToF64;
 use std::ops::ControlFlow;
 use thiserror::Error;
 
-/// Units of a page-mapped device, or pages of a card, that are written between two calls of a [`FillStep`]. Even where each
-/// of them moves hundreds of others, that takes milliseconds.
+/// Units of a page-mapped device, or pages of a card, that are written between two calls of a [`FillStep`]. They take
+/// milliseconds even if each moves hundreds of other units.
 pub(crate) const STEP: u64 = 1024;
 
 /// Order of the writes that fill a range.

@@ -122,8 +122,8 @@ impl SimulatedDevice for Device {
     }
 }
 
-/// A device on which every command takes the same time, all of them at once. With a latency of zero
-/// it measures the overhead of the path to a device.
+/// A device on which every command takes the same time, without a limit on parallel commands. With a latency of zero it
+/// measures the overhead of the path to a device.
 #[derive(Clone, Debug)]
 pub struct FixedLatencyDevice {
     now: Nanos,

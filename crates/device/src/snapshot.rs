@@ -11,10 +11,10 @@ const VERSION: u32 = 21;
 const HEADER: usize = 12;
 const CHECKSUM: usize = 8;
 
-/// Why a snapshot cannot be read.
+/// Error of reading or writing a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SnapshotError {
-    /// It does not begin like one.
+    /// The bytes do not begin with the magic number of a snapshot.
     #[error("this is not a device snapshot")]
     NotASnapshot,
     /// Another version wrote it.
@@ -31,7 +31,7 @@ pub enum SnapshotError {
     /// The content does not describe a device.
     #[error("the snapshot cannot be read: {0}")]
     Content(String),
-    /// It was put together so that its checksum fits, but no device can be in this state.
+    /// The checksum matches, but no device can be in this state: the snapshot was forged.
     #[error("the snapshot describes a device that cannot be: {0}; make it again with --save")]
     Invalid(#[from] InvalidState),
 }
@@ -45,7 +45,7 @@ impl Device {
         self.save_after(Vec::new())
     }
 
-    /// The same after bytes that are there already: a large state is not copied once more.
+    /// As [`Device::save`], appended to `bytes`, so that a large state need not be copied again.
     ///
     /// # Errors
     /// As [`Device::save`].

@@ -33,7 +33,7 @@ pub(crate) struct Shared<N: Number> {
 
 #[derive(Clone)]
 enum Page<N: Number> {
-    /// That of the memory.
+    /// The page of the shared base memory.
     Base,
     Own(Memory<N>),
     Shared(Arc<Memory<N>>),

@@ -51,17 +51,17 @@ pub struct Counters {
     pub host_discarded: Bytes,
     /// Programmed into flash, all causes.
     pub flash_programmed: Bytes,
-    /// Of these: GC writes.
+    /// Part of `flash_programmed`: GC writes.
     pub gc_writes: Bytes,
-    /// Of these: moved from SLC blocks to TLC/QLC blocks.
+    /// Part of `flash_programmed`: moved from SLC blocks to TLC/QLC blocks.
     pub folded: Bytes,
-    /// Of these: moved by wear levelling and refresh.
+    /// Part of `flash_programmed`: moved by wear levelling and refresh.
     pub refreshed: Bytes,
-    /// Of these: mapping table and other metadata.
+    /// Part of `flash_programmed`: mapping table and other metadata.
     pub metadata: Bytes,
-    /// Of these: padding of program units that a flush closed early.
+    /// Part of `flash_programmed`: padding of program units that a flush closed early.
     pub padding: Bytes,
-    /// Of these: parity across dies.
+    /// Part of `flash_programmed`: parity across dies.
     pub parity: Bytes,
     /// Erase blocks erased.
     pub erases: u64,

@@ -73,7 +73,7 @@ pub(crate) struct Superblock {
 }
 
 impl Superblock {
-    /// One that has never been used.
+    /// A superblock that has never been used.
     pub(crate) fn fresh() -> Self {
         Superblock {
             state: State::Free,
@@ -91,13 +91,13 @@ impl Superblock {
 }
 
 impl Superblock {
-    /// It is erased after use in the mode that it has.
+    /// Counts an erase, with the wear of the mode in which the block was used.
     pub(crate) fn count_erase(&mut self, wear: WearPerErase) {
         self.erases += 1;
         self.wear = self.wear.saturating_add(wear.of(self.slc));
     }
 
-    /// Checks what holds for a block by itself.
+    /// Checks the invariants of a single block.
     pub(crate) fn audit(&self, now: Nanos) -> Checked {
         ensure!(
             self.erases <= MOST_ERASES && self.opened_at <= now,

@@ -340,7 +340,7 @@ impl Array {
         d.array == NONE && d.register == NONE && d.reading == 0
     }
 
-    /// Nothing is in the die or waits for it.
+    /// Whether no operation is in the die or waits for it.
     fn has_nothing_to_do(&self, die: Die) -> bool {
         let d = &self.dies[die];
         d.array == NONE

@@ -28,7 +28,7 @@ impl fmt::Display for Die {
 pub(crate) struct PerDie<T>(Vec<T>);
 
 impl<T: Clone> PerDie<T> {
-    /// The same entry for each of `dies`.
+    /// A list of `dies` copies of `entry`.
     pub(crate) fn new(entry: T, dies: u32) -> Self {
         PerDie(vec![entry; dies as usize])
     }

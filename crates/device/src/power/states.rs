@@ -36,7 +36,7 @@ impl IdleState {
 pub(crate) struct IdleStates(Vec<IdleState>);
 
 impl IdleStates {
-    /// Of an interface in use; none if it does not speak NVMe.
+    /// The states for an interface; empty if it is not NVMe.
     pub(crate) fn new(profile: &Profile, interface: &InterfaceSection, host: &HostProfile) -> Self {
         if !is_nvme(&interface.link) {
             return IdleStates::default();

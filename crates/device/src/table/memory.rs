@@ -50,7 +50,7 @@ impl<N: Number> Memory<N> {
     /// Numbers of a huge page; a power of two, as is the size of a number.
     pub(super) const PER_PAGE: usize = HUGE_PAGE / size_of::<N>();
 
-    /// So many zeros.
+    /// `len` zeros.
     pub(super) fn zeroed(len: usize) -> Self {
         match huge_pages(len.saturating_mul(size_of::<N>())) {
             Some(pages) => Memory::Huge(pages),
@@ -58,7 +58,7 @@ impl<N: Number> Memory<N> {
         }
     }
 
-    /// The same for a length that somebody claims; `None` if the system has not as much.
+    /// `len` zeros, for a length from untrusted input; `None` if the system does not have the memory.
     pub(super) fn try_zeroed(len: usize) -> Option<Self> {
         let pages = huge_pages(len.checked_mul(size_of::<N>())?).map(Memory::Huge);
         pages.or_else(|| {
@@ -74,7 +74,7 @@ impl<N: Number> Memory<N> {
         std::mem::replace(self, Memory::Ordinary(Vec::new()))
     }
 
-    /// The same numbers; parts without any but zeros take no memory.
+    /// A copy of `numbers`, in which huge pages of zeros take no memory.
     pub(super) fn copy_of(numbers: &[N]) -> Self {
         let mut copy = Memory::zeroed(numbers.len());
         let parts = copy.numbers_mut().chunks_mut(Self::PER_PAGE);

@@ -133,7 +133,7 @@ impl<'de, N: Number + Deserialize<'de>> Visitor<'de> for Whole<N> {
         let len: u64 = parts.next_element()?.ok_or_else(missing)?;
         let memory = match usize::try_from(len) {
             Ok(len) if len < Table::<N>::PER_PAGE => {
-                // It grows with the numbers that are there, whatever length it claims.
+                // The vector grows with the numbers that exist, whatever length the snapshot claims.
                 let numbers: Vec<N> = parts.next_element()?.ok_or_else(missing)?;
                 Some(Memory::Ordinary(numbers)).filter(|n| n.numbers().len() == len)
             }

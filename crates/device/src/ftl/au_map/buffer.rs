@@ -73,7 +73,7 @@ impl Buffer {
                 all = Held { to, ..held };
             }
         } else if let Some(i) = self.held.iter().position(|h| page(h.from) == page(from)) {
-            // The same page in another place: what was held goes first.
+            // The write does not continue the held part of its page, which is evicted first.
             evicted = self.held.remove(i);
         }
         let whole_end = to / self.page_sectors * self.page_sectors;

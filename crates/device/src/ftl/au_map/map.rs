@@ -50,7 +50,7 @@ pub(super) struct NoSpare;
 struct DeferredMerge {
     au: u32,
     ops: OpCounts,
-    /// Of the pages that it moves, those that cannot wait.
+    /// Pages of the merge that must be moved at once.
     at_once: u32,
 }
 

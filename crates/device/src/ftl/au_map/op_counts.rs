@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 pub(super) struct OpCounts {
     /// Pages programmed with data of the host, in whole or in part.
     pub(super) programs: u32,
-    /// Of the pages programmed and merged: those in blocks used as SLC.
+    /// Part of `programs` and of `merged` that is in blocks used as SLC.
     pub(super) slc_programs: u32,
     pub(super) slc_merged: u32,
-    /// Pages read to fill up what the host wrote only in part.
+    /// Pages read to complete pages that the host wrote only in part.
     pub(super) fills: u32,
     /// Pages moved by merges.
     pub(super) merged: u32,

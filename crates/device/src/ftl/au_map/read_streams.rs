@@ -5,12 +5,12 @@ use crate::invariant::{Checked, check_near, ensure};
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// As many sequential reads as the controller follows at once.
+/// The sequential reads that the controller tracks at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct ReadStreams {
-    /// Sector after the last read of each, the latest first.
+    /// Sector after the last read of each stream, the latest stream first.
     next: Vec<u64>,
-    /// When the flash was done with the last of what they read.
+    /// Time at which the flash finished the last read of the streams.
     flash_done: Nanos,
 }
 

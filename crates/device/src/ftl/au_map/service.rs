@@ -268,7 +268,7 @@ impl AuMapDevice {
                 continue;
             }
             kept = false;
-            // Of it, the host knows all but this write to be done.
+            // The part before this write was acknowledged, so it stays in the buffer.
             let acknowledged = Held {
                 to: if held.to == end { first } else { held.to },
                 ..held

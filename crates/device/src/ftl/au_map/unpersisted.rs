@@ -139,12 +139,12 @@ impl UnpersistedWrites {
         damage
     }
 
-    /// The pages before a torn one on its word line, where they were programmed since the flush.
+    /// Damages the pages before a torn one on its word line, if they were programmed since the flush.
     fn tear_partners(&self, now: Nanos, page: u64, pages: Pages, damage: &mut Vec<Damage>) {
         let first = page / pages.per_word_line * pages.per_word_line * pages.sectors;
         let end = page * pages.sectors;
         for piece in &self.pieces {
-            // Of a piece under way, the pages before the torn one are done.
+            // In a piece under way, the pages before the torn one have been programmed.
             let (from, to) = (piece.from.max(first), piece.to.min(end));
             let has_begun = matches!(piece.place, Place::Flash(begin, _) if begin < now);
             if has_begun && from < to {
@@ -219,7 +219,7 @@ impl AuMapDevice {
             per_word_line: u64::from(self.profile.nand.cell.bits()),
         };
         let mut damage = unpersisted.damage(self.schedule.now(), pages);
-        // Those that were refused, or have not left the host.
+        // Writes that were refused, or that the host has not sent yet, are lost in full.
         for (index, write) in unpersisted.numbers.pending() {
             let p = &self.commands[index];
             if p.status != Status::Ok || self.commands.waiting().any(|waiting| waiting == index) {

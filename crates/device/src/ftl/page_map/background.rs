@@ -130,7 +130,7 @@ impl PageMapDevice {
             let j = &mut self.background.jobs[job];
             j.emptied.push(superblock);
             if held_nothing && moved == 0 {
-                // It held nothing: all of its space is the host's.
+                // The victim held no valid data, so the host gets credit for all of its space.
                 j.grants += u64::from(self.log.geometry.native.superblock_units) * CREDIT_PER_UNIT;
             }
         }

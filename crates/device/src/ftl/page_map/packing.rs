@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 pub(super) struct PackedWrites {
     /// Number of its writes; 0 without a packed command.
     members: u32,
-    /// Those that are done and wait for the others.
+    /// Finished writes that wait for the other writes of the packed command.
     done: Vec<u32>,
 }
 

@@ -35,7 +35,7 @@ const MOST: u32 = 256;
 /// How far a read is planned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
-    /// It is not planned.
+    /// The read is not planned.
     #[default]
     None,
     /// Firmware has not looked at it.
@@ -100,7 +100,7 @@ struct PlannedRead {
 }
 
 impl PlannedRead {
-    /// One that firmware has not looked at: its operation is not known.
+    /// A read that firmware has not handled yet, so that its flash operation is not known.
     fn unknown() -> Self {
         PlannedRead {
             stage: Stage::None,

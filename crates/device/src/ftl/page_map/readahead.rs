@@ -81,7 +81,7 @@ pub(crate) struct ReadAhead {
     window: u32,
     unit_sectors: u32,
     reads: u64,
-    /// Of each stream the sector after its last read, and when that was, in reads; 0 if it has none.
+    /// Sector after the last read of each stream. `used` is the number of that read; 0 if the stream has none.
     next_sectors: [u64; STREAMS],
     used: [u64; STREAMS],
     streams: [Stream; STREAMS],

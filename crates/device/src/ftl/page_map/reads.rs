@@ -187,7 +187,7 @@ impl PageMapDevice {
     /// Reads one run of a command; returns whether the command waits for it.
     fn read_run(&mut self, index: u32, first: Lpn, units: u32, run: Option<PageRun>) -> u32 {
         let Some(run) = run else {
-            // Nothing is stored there, or it is still in the write buffer: no flash read.
+            // The units are unmapped or still in the write buffer: no flash read is needed.
             self.send_units(index, first, units, self.schedule.now());
             return 0;
         };
@@ -305,7 +305,7 @@ impl PageMapDevice {
         Some(self.log.unit_run(ppn))
     }
 
-    /// Nothing is written to the superblock of the run.
+    /// Whether the superblock of the run is closed and has no programs pending.
     #[inline]
     pub(super) fn is_settled(&self, run: &PageRun) -> bool {
         let block = self.log.blocks.get(run.superblock);
@@ -340,8 +340,8 @@ impl PageMapDevice {
         Some(at)
     }
 
-    /// Hands one array read over, with the retries that its block's errors ask for. Returns false
-    /// where the data is lost all the same.
+    /// Submits one array read with the retries that the errors of its block require. Returns false if the data is lost
+    /// nevertheless.
     pub(super) fn submit_read(
         &mut self,
         run: PageRun,

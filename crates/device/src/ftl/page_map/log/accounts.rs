@@ -59,18 +59,18 @@ impl Accounts {
         self.appended += u64::from(units);
     }
 
-    /// Of the units put into superblocks, `units` were the host's data.
+    /// Counts `units` of the units appended as data of the host.
     #[inline]
     pub(super) fn count_host(&mut self, units: u32) {
         self.programmed.host += u64::from(units);
     }
 
-    /// Of the units put into superblocks, `units` were pages of the map or its journal.
+    /// Counts `units` of the units appended as pages of the map or its journal.
     pub(super) fn count_metadata(&mut self, units: u32) {
         self.programmed.metadata += u64::from(units);
     }
 
-    /// Of the units put into superblocks, `units` were moved for a cause.
+    /// Counts `units` of the units appended as moved for a cause.
     pub(super) fn count_moved(&mut self, cause: Cause, units: u32) {
         let count = match cause {
             Cause::Fold => &mut self.programmed.folded,

@@ -305,7 +305,7 @@ impl Log {
                 "superblock {superblock} is {state:?}, and the streams write to {open:?}"
             );
             let holds_data = match state {
-                // Of a superblock that is being collected, data may be left where one block is refreshed.
+                // A superblock whose single block is refreshed is in collection too, and keeps the data of its other blocks.
                 State::Open | State::Closed | State::Collecting => true,
                 State::Free | State::Erasing | State::Retired => false,
             };

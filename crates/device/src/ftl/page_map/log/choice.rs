@@ -110,7 +110,7 @@ impl Log {
             block: target.block.filter(|_| !block.slc),
             ..target
         };
-        // Of a superblock, several blocks may be refreshed one after another.
+        // Blocks of a superblock that is being refreshed may be queued too: they are refreshed one after another.
         let possible = match block.state {
             State::Closed => true,
             State::Collecting => target.block.is_some(),

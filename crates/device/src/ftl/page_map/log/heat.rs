@@ -32,7 +32,7 @@ pub(crate) enum Pool {
 
 impl Pool {
     pub(super) const COUNT: usize = 3;
-    /// Those of the host's data.
+    /// Pools of the host's data.
     pub(super) const HOST: [Pool; 2] = [Pool::Cold, Pool::Hot];
 }
 

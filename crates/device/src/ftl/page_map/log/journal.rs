@@ -119,7 +119,7 @@ impl Log {
         room * entries / (entries + 1 + u64::from(checkpoint.due_max()))
     }
 
-    /// The same as native units for each host unit, rounded down.
+    /// Native units for pages of the journal and the checkpoint per host unit, rounded down.
     pub(super) fn checkpoint_cost(&self) -> u64 {
         let entries = u64::from(self.layout.journal.entries.max(1));
         let due = |checkpoint: &Checkpoint| (1 + u64::from(checkpoint.due_max())) / entries;

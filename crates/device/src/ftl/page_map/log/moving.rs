@@ -18,14 +18,14 @@ pub(crate) struct Victim {
     pub(super) only: Option<u32>,
     /// Pool that its data goes to.
     pub(crate) pool: Pool,
-    /// It held no valid data when it was chosen.
+    /// Whether it held no valid data when it was chosen.
     pub(super) empty: bool,
     /// Credit of the host for each unit moved out of this victim.
     pub(crate) yield_per_move: u64,
 }
 
 impl Victim {
-    /// All of its space becomes the host's.
+    /// Whether it held no valid data when it was chosen; then the host gets credit for all of its space.
     pub(crate) fn held_nothing(&self) -> bool {
         self.empty
     }

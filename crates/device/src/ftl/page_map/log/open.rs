@@ -78,23 +78,23 @@ impl Streams {
         }
     }
 
-    /// Those of the host's data and the journal.
+    /// Streams of the host's data and the journal.
     #[inline]
     pub(super) fn of_data(&self) -> impl Iterator<Item = &Stream> {
         self.host[..Pool::Map as usize].iter().flatten()
     }
 
-    /// Those of the host's data, the journal and new pages of the map.
+    /// Streams of the host's data, the journal and new pages of the map.
     pub(super) fn of_host(&self) -> impl Iterator<Item = &Stream> {
         self.host.iter().flatten()
     }
 
-    /// Those of relocation.
+    /// Streams of relocation.
     pub(super) fn of_relocation(&self) -> impl Iterator<Item = &Stream> {
         self.relocation.iter().flatten()
     }
 
-    /// All of them.
+    /// All streams.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Stream> {
         self.of_host().chain(self.of_relocation())
     }

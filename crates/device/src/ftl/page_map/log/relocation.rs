@@ -10,9 +10,9 @@ use crate::ftl::superblock_id::SuperblockId;
 use crate::nand::{Plane, PlaneSet};
 use nandscope_units::Nanos;
 
-/// Units that will be moved whose map entries are fetched: those of one or two program units.
+/// Maximum number of units to be moved whose map entries are prefetched: those of one or two program units.
 const FETCHED_AHEAD: u32 = 48;
-/// Of these, as many are fetched for each unit that the host writes: more than are moved for it, unless the device is
+/// Units whose map entries are prefetched per unit that the host writes: more than are moved for it, unless the device is
 /// nearly full.
 const FETCHED_PER_WRITE: u32 = 8;
 

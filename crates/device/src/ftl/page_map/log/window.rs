@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WantedPage {
     pub(crate) page: u32,
-    /// It is in the flash only, not in host memory.
+    /// Whether it is only in flash, not in host memory.
     pub(crate) absent: bool,
 }
 
@@ -78,7 +78,7 @@ impl MapWindow {
         std::mem::take(&mut self.wanted)
     }
 
-    /// Nothing waits for the look-ups since the last call: starting states take no time.
+    /// Discards the pages wanted by look-ups since the last call: initial states take no time.
     pub(crate) fn forget_wanted(&mut self) {
         self.wanted.clear();
     }

@@ -40,7 +40,7 @@ impl PageMapDevice {
         });
     }
 
-    /// The same device with its plan given up; `None` if it has none.
+    /// A copy of the device without its plan; `None` if it has none.
     pub(crate) fn without_plan(&self) -> Option<Self> {
         self.plan.is_active().then(|| {
             let mut device = self.clone();

@@ -11,7 +11,7 @@ impl PageMapDevice {
     /// with nothing changed, if it is not.
     #[inline]
     pub(in crate::ftl::page_map) fn submit_planned(&mut self, command: &Command) -> bool {
-        // Of a read out of range, no unit is touched.
+        // A read out of range touches no units, so `units` is not 1.
         let (first, units) = self.units_of(command);
         let chain = &self.attachment.chain;
         let may = command.kind == CommandKind::Read
