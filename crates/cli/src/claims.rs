@@ -137,7 +137,7 @@ impl FileClaims {
         Ok(())
     }
 
-    /// Claims numbered files: all whose path begins so.
+    /// Claims numbered files: all whose path begins with `beginning`.
     ///
     /// # Errors
     /// `Exit::Usage` if one of them is another file of the command.

@@ -253,7 +253,7 @@ fn sources(sources: &[String], console: &Console) -> String {
     out
 }
 
-/// Keys grouped by table, without those that the text above describes.
+/// Keys grouped by table, without those of the table `said_above`, which the text above describes.
 fn keys(text: &str, said_above: &str, console: &Console) -> String {
     let rows = explain(text);
     let mut out = String::new();
@@ -288,7 +288,7 @@ fn is_said(row: &Explained, table: &str) -> bool {
     row.table == table && matches!(row.key.as_str(), "title" | "description" | "sources")
 }
 
-/// The next table of an array of tables begins with the key that the last one began with.
+/// Whether a new table of an array of tables begins: its first key is that of the table before.
 fn repeats(before: &Explained, next: &Explained) -> bool {
     matches!(
         (next.table.as_str(), next.key.as_str()),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Signals within this time are one request: `timeout` sends SIGTERM to the process and then to its group.
 const ONE_REQUEST: Duration = Duration::from_millis(500);
 
-/// The exit code of a run that was ended at once, as that of an interrupted one.
+/// Exit code of a program that is ended at once: that of an interrupted run.
 const INTERRUPTED: i32 = 130;
 
 /// Whether somebody asked to stop.

@@ -87,7 +87,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The source to build from; says what is known of a tarball's checksum.
+/// The source to build from; checks a tarball's checksum, or prints a note about it.
 fn checked(
     source: Option<&Path>,
     sha256: Option<&str>,

@@ -276,7 +276,7 @@ impl Arguments {
         files.result(folder)
     }
 
-    /// On what the result depends, besides the target.
+    /// Options on which the result depends, besides the target.
     fn asked(&self, procedure: Procedure) -> Asked {
         Asked::new("review")
             .and("suite", procedure.name())
@@ -284,7 +284,7 @@ impl Arguments {
             .and("quick", self.quick)
     }
 
-    /// The choices of every kind of review.
+    /// Options that all kinds of review share.
     fn options(&self, keeper: &mut Keeper) -> ReviewOptions {
         let earlier = keeper.earlier();
         ReviewOptions {

@@ -141,8 +141,8 @@ fn add_all(add: &Add, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Claims what is written beside the results. A result or photo of the shelf itself may be added again: it is read whole
-/// before.
+/// Claims all files of `shelf add`. A result or photo of the shelf itself may be added again, since it is read before it is
+/// written.
 fn claim(add: &Add, names: &[String]) -> Result<(), Failure> {
     let mut files = FileClaims::default();
     files.inputs("the result", &add.results)?;

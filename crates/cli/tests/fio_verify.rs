@@ -222,7 +222,7 @@ fn mismatches_are_dumped_as_by_fio() {
         wrong[70_700] ^= 0x10;
         std::fs::write(&image, &wrong).unwrap();
         let read = format!("{}\nverify_dump=1", job.replace("rw=write", "rw=read"));
-        // fio 3.33 takes a block for right whose last part is right, and dumps the wrong one all the same.
+        // fio 3.33 reports success if the last part of a block is right, but dumps the wrong part nevertheless.
         let _ = by_fio(&folder, "card.img", &format!("{read}\nsize=1m"));
         let dumps = || {
             let names = folder.names().into_iter();

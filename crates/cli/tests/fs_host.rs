@@ -111,7 +111,7 @@ fn slow_a_script_cannot_change_the_host() {
     assert_eq!(folder.read("host/precious"), "kept\n");
 }
 
-/// As a user who may not read everything: neither may the root of the kernel inside.
+/// Runs as a user without permission to read some files: root in the kernel inside cannot read them either.
 #[test]
 #[ignore = "slow: boots kernels"]
 fn slow_a_script_reads_what_its_user_may_read() {

@@ -395,7 +395,8 @@ fn a_device_that_cannot_be_saved_is_kept_elsewhere() {
     folder.run(&["run", "job.fio", &saved]).succeeds();
 }
 
-/// Without a state folder that can be made, the folder for temporary files has to do; without both it is said.
+/// If the state folder cannot be created, the result is saved in the folder for temporary files; without both an error is
+/// reported.
 #[test]
 fn a_result_that_can_be_kept_nowhere_is_said() {
     let folder = Folder::new("outputs-nowhere");

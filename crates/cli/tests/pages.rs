@@ -71,7 +71,7 @@ fn blocks(lines: &[&str]) -> Vec<Block> {
     blocks
 }
 
-/// A command with what the page says that it prints.
+/// A command with its output on the page.
 #[derive(Debug, PartialEq)]
 struct Example {
     command: Vec<String>,
@@ -155,7 +155,7 @@ impl Server {
         Server { child, lines }
     }
 
-    /// Its first lines, so many as the page shows.
+    /// The first `count` lines of its output.
     fn says(&self, count: usize) -> Vec<String> {
         let next = || self.lines.recv_timeout(Duration::from_secs(60)).ok();
         std::iter::from_fn(next).take(count.max(1)).collect()

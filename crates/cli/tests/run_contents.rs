@@ -64,7 +64,7 @@ fn what_was_written_is_verified() {
 
 #[test]
 fn faults_of_the_card_are_found() {
-    // The second half of the region overwrites the first: each of its blocks is that of another place.
+    // The second half of the region overwrites the first, whose blocks then hold the data of other addresses.
     let (code, document) = verified("fake", &["fake 512k wrap"]);
     assert_eq!(code, 1);
     let found = errors(&document).join(", ");
@@ -174,7 +174,7 @@ fn patterns_are_written_and_compared() {
     }
 }
 
-/// The card damages blocks from the 100th write on: the files have what it returned and what was written.
+/// The card damages blocks from the 100th write on: the files contain the data that it returned and the data written.
 #[test]
 fn contents_of_mismatches_are_written_to_files() {
     let folder = Folder::new("contents-dumps");

@@ -1,5 +1,5 @@
-//! `nandscope verify` on served cards, genuine and fake, as block devices: what it says, how much it
-//! writes, and how long it takes beside f3probe.
+//! `nandscope verify` on served cards, genuine and fake, as block devices: its verdicts, the amount that it writes, and its
+//! time compared with f3probe.
 
 #![cfg(target_os = "linux")]
 
@@ -194,7 +194,8 @@ fn a_card_that_gives_other_bytes_the_second_time_is_suspicious() {
     assert!(reasons.contains("when they were read again"), "{reasons}");
 }
 
-/// Verifies a served card of 2 GiB beside f3probe, both at `speed` times its own.
+/// Verifies a served card of 2 GiB with nandscope and with f3probe, both at `speed` times the card's speed, and prints the
+/// times.
 fn beside_f3probe(fault: &str, speed: &str, options: &[&str]) {
     let folder = Folder::new(&format!("verify-f3probe-{}-{speed}", fault.len()));
     let mut more = vec!["--speed", speed];
@@ -222,8 +223,8 @@ fn beside_f3probe(fault: &str, speed: &str, options: &[&str]) {
     assert_eq!(json["verdict"], right, "{json}");
 }
 
-/// At four times the speed of the card, or at `NANDSCOPE_VERIFY_SPEED`: at its own, f3probe takes two to six minutes
-/// each time. Prints both times; what the machine does besides has its share in them.
+/// At four times the speed of the card, or at `NANDSCOPE_VERIFY_SPEED`: at the card's own speed f3probe takes two to six
+/// minutes each time. Prints both times, which other load on the machine increases.
 #[test]
 #[ignore = "slow: some minutes of real time"]
 fn slow_verify_beside_f3probe() {

@@ -16,7 +16,7 @@ const DATA_UNIT: u64 = 512_000;
 /// Percent of spare below which a device warns.
 const SPARE_THRESHOLD: u8 = 10;
 
-/// Counted at the host's side, and errors on the way there.
+/// Counters of commands of the host, and of the errors of their reads.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct HostCounters {
     pub(crate) read_bytes: u64,
@@ -27,10 +27,10 @@ pub(crate) struct HostCounters {
     pub(crate) map_misses: u64,
     pub(crate) read_retries: u64,
     pub(crate) uncorrectable_reads: u64,
-    /// Times that the power came back, and after cuts without notice.
+    /// Number of power cycles; `unsafe_shutdowns` counts those after power cuts without notice.
     power_ups: u64,
     unsafe_shutdowns: u64,
-    /// Bytes read where nothing is mapped.
+    /// Bytes read from unmapped units.
     pub(crate) unmapped_bytes: u64,
 }
 

@@ -73,7 +73,7 @@ impl RetentionClock {
             self.changes.pop();
         }
         if self.changes.len() == MOST_CHANGES {
-            // The age at those that are left stays as it is.
+            // Every second change is dropped; the ages stored with the others stay valid.
             let mut keep = false;
             self.changes.retain(|_| {
                 keep = !keep;

@@ -119,7 +119,7 @@ fn drawn_step(draw: &mut Draw) -> Step {
     }
 }
 
-/// Cuts the power of a fresh copy of the device at so many moments.
+/// Cuts the power of a fresh copy of the device at a number of moments.
 fn survives_cuts(what: &str, device: &Device, says: Acknowledged, cuts: u64) {
     for cut in 0..cuts {
         let mut draw = Draw(cut);

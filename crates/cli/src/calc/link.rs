@@ -65,7 +65,7 @@ pub fn links(arguments: &Arguments) -> Result<Vec<Link>, Failure> {
     names.into_iter().map(link).collect()
 }
 
-/// A table of the links; of several that are named, the first is what the others are compared with.
+/// A table of the links. If several are named, the others are compared with the first.
 ///
 /// # Errors
 /// `Exit::Usage` if a link is unknown.

@@ -1,5 +1,5 @@
-//! `nandscope fs --cuts`: power cuts in virtual time at many moments of a program's life, for every file
-//! system on cards that keep their word about flushes and on one that does not; the table of what was lost.
+//! `nandscope fs --cuts`: power cuts in virtual time at many moments of a program's run, for every file system, on cards
+//! that perform flushes and on one that only acknowledges them. Makes the table of losses.
 
 use super::Subject;
 use super::cells::CellError;
@@ -26,7 +26,7 @@ pub struct Row {
     outcomes: Result<Vec<Outcome>, CellError>,
 }
 
-/// Cuts at `points` moments, each file system on each kind of card, on so many threads.
+/// Cuts the power at `points` moments for each file system on each kind of card.
 pub fn run(
     kernel: &Path,
     subject: &Subject,

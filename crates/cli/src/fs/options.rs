@@ -1,4 +1,4 @@
-//! The options of `nandscope fs` and what they ask for: which cells, and how each is run.
+//! The options of `nandscope fs`, and the cells and settings that they select.
 
 use super::Subject;
 use super::plan::{Plan, topology};
@@ -336,7 +336,7 @@ fn workload(name: &str) -> Result<Workload, Failure> {
     })
 }
 
-/// A variable of the workloads' scripts; only those that they have, so that none is misspelt.
+/// Parses a variable of the workloads' scripts. Unknown names are refused as misspelt.
 fn variable(text: &str) -> Result<(String, String), Failure> {
     let (name, value) = text
         .split_once('=')

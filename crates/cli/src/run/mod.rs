@@ -261,7 +261,7 @@ impl Arguments {
         }
     }
 
-    /// On what the result depends, besides the target.
+    /// Options on which the result depends, besides the target.
     fn asked(&self, jobs: &Jobs) -> Asked {
         Asked::new("run")
             .and("job file", jobs.file.to_fio())

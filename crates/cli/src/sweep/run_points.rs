@@ -91,7 +91,8 @@ pub fn run(
     })
 }
 
-/// Folder for tables and page in that of the sweep: those of all points are not replaced by those of a part.
+/// Folder for tables and page, inside the sweep's: a subfolder if only some points are done but complete tables exist,
+/// which are not replaced.
 pub fn table_folder(ran: &PoolRun, folder: &Path) -> PathBuf {
     let is_apart = done(ran) < ran.outcomes.len() && has_all_points(&folder.join("points.json"));
     PathBuf::from(if is_apart { output::INCOMPLETE } else { "" })

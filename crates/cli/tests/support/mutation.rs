@@ -77,7 +77,7 @@ fn files(folder: &str, ending: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The state of a small device that was written to.
+/// The saved state of a small device after random writes.
 fn snapshot() -> Vec<u8> {
     let text = include_str!("../data/tiny.toml");
     let profile = parse_profile("tiny", text).unwrap();
@@ -98,7 +98,7 @@ fn short_traces() -> Vec<Vec<u8>> {
     files("traces", ".nstrace").iter().map(shorten).collect()
 }
 
-/// The seeds of a body: files of the project, what `fuzz/seeds` holds, and what is made here.
+/// The seeds of a body: files of the project, files in `fuzz/seeds`, and seeds made here.
 pub fn seeds(body: &str) -> Vec<Vec<u8>> {
     let mut seeds = match body {
         "profile" => files("profiles", ".toml"),

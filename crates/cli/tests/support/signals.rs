@@ -110,9 +110,8 @@ impl<'a> OnTerminal<'a> {
             .chain(command.get_args())
             .map(|word| format!("'{}'", word.to_str().unwrap()))
             .collect();
-        // The first shell ends with its terminal, at which the system sends SIGHUP to all in the foreground.
-        // The second one says how the command ended: what it catches is neither caught nor ignored in what
-        // it starts.
+        // The first shell ends with its terminal; then the system sends SIGHUP to all processes in the foreground. The
+        // second shell traps SIGHUP and reports the exit code of the command, which does not inherit the trap.
         let line = format!(
             "(trap : HUP; {}; echo $? > code.part; mv code.part code); true",
             words.join(" ")

@@ -27,7 +27,7 @@ pub(crate) struct WearPerErase {
 }
 
 impl WearPerErase {
-    /// For blocks that are rated for so many cycles in either mode.
+    /// Wear for blocks that are rated for `native_cycles` and, used as SLC, `slc_cycles`.
     pub(crate) fn new(native_cycles: u32, slc_cycles: u32) -> Self {
         let slc = NATIVE_CYCLE * u64::from(native_cycles.max(1)) / u64::from(slc_cycles.max(1));
         WearPerErase { slc: slc.max(1) }
@@ -126,7 +126,7 @@ pub(crate) struct BlockReads {
 }
 
 impl BlockReads {
-    /// For so many superblocks (or AUs) of so many blocks each.
+    /// Read counts of `superblocks` superblocks (or AUs) with `per_superblock` blocks each.
     pub(crate) fn new(superblocks: u32, per_superblock: u32) -> Self {
         BlockReads {
             per_superblock,

@@ -85,7 +85,7 @@ fn a_page_of_several_program_units_is_programmed_and_filled_up_as_one() {
     // Four units, one after another on one die.
     let whole = link_us(4 * PAGE) + 4.0 * WRITE_PAGE_US + ERASE_US;
     exactly("a page", write_us(&mut d, 0, 4 * PAGE), whole);
-    // A quarter of the next: what is missing is read, and all of it programmed.
+    // A quarter of the next unit: the missing part is read, and the whole unit is programmed.
     let fill = 4.0 * READ_PAGE_US;
     let part = link_us(PAGE) + fill + 4.0 * WRITE_PAGE_US;
     exactly("a part", write_us(&mut d, 5 * PAGE, PAGE), part);
@@ -171,7 +171,7 @@ fn a_write_kept_open_costs_one_command_and_programs_behind_the_link() {
     for i in 1..4 {
         exactly("the next", write_us(&mut d, i * part, part), link_us(part));
     }
-    // Elsewhere the card first programs what came, then takes a command.
+    // After a write to another place, the card first programs the data it holds, then accepts the command.
     let mut waited = write_us(&mut d, 8 * AU, part);
     let expected = WRITE_PAGE_US + ERASE_US + 2000.0;
     near("elsewhere", waited, expected, 0.001);

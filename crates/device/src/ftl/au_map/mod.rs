@@ -61,9 +61,9 @@ pub(crate) struct AuMapDevice {
     attachment: Attachment,
     schedule: Schedule,
     commands: Commands<Request>,
-    /// Until then the controller is at work on earlier commands or in the background.
+    /// Time at which the controller finishes earlier commands and background work.
     controller_free: Nanos,
-    /// Until then the flash is at work on what the buffer took in.
+    /// Time at which the flash finishes the data that the buffer has accepted.
     flash_free: Nanos,
     map: Map,
     buffer: Buffer,

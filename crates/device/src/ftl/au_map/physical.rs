@@ -39,7 +39,7 @@ pub(super) struct Physical {
 }
 
 impl Physical {
-    /// Fresh ones, as many as the card has.
+    /// All AUs of a card, never used.
     pub(super) fn new(geometry: &CardGeometry, wear_per_erase: WearPerErase) -> Self {
         let (aus, needed) = (geometry.physical_aus, geometry.logical_aus);
         let fresh = Superblock::fresh();

@@ -1,5 +1,4 @@
-//! What a card tells of itself. SD cards have no health
-//! log; the one given here is what a card with NVMe would say.
+//! Identity, health and telemetry of a card. SD cards have no health log; the one given here is that of a card with NVMe.
 
 use super::AuMapDevice;
 use crate::command::{CommandKind, Payload};

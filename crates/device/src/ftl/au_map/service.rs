@@ -42,7 +42,7 @@ impl AuMapDevice {
         }
     }
 
-    /// The host's driver splits what is longer than it can transfer at once.
+    /// Splits a range as the host's driver does, into transfers of at most its maximum size.
     fn in_transfers(&self, first: u64, sectors: u32) -> impl Iterator<Item = (u64, u32)> + use<> {
         let most = self.attachment.chain.max_transfer.0 / nandscope_units::SECTOR_BYTES;
         let most = most.max(1).clamp_u32();
@@ -249,7 +249,7 @@ impl AuMapDevice {
         let mut ready = begin;
         if !(continues && open && self.writing.open) {
             if !self.buffer.write_back {
-                // The card is busy until what came with the write before is programmed.
+                // The card is busy until the data of the previous write is programmed.
                 ready = self.write_out_buffer(ready).max(self.flash_free);
             }
             ready += self.times.write_command;
@@ -311,7 +311,7 @@ impl AuMapDevice {
         (ready + link).max(self.flash_free.saturating_sub(slack))
     }
 
-    /// For power cuts: what was held back goes to the flash first, then of the write itself what does.
+    /// Records a write for power cuts: the evicted page is programmed first, then the part of the write in `now`.
     fn note_write(
         &mut self,
         index: u32,
@@ -334,8 +334,8 @@ impl AuMapDevice {
         }
     }
 
-    /// Writes what the buffer gives up; false where the card has no AU left, which makes it
-    /// read-only. Such a write counts no operations.
+    /// Writes sectors from the buffer. Returns false if the card has no AU left, which makes it read-only; such a write
+    /// counts no operations.
     fn write_to_map(&mut self, held: Held, ops: &mut OpCounts) -> bool {
         let mut context = MapContext {
             reliability: &self.errors.model,

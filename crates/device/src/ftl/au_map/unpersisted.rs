@@ -1,5 +1,5 @@
-//! What a card has of its latest writes on the medium, for power cuts: when each piece begins to be
-//! programmed and when it is done. Kept only where somebody asked ([`crate::powercut`]).
+//! Times at which each piece of the latest writes of a card begins and ends to be programmed, for power cuts. Recorded on
+//! request only ([`crate::powercut`]).
 
 use super::AuMapDevice;
 use super::buffer::Held;
@@ -7,10 +7,10 @@ use crate::command::{CommandKind, Status};
 use crate::powercut::{Cut, Damage, Numbers};
 use nandscope_units::Nanos;
 
-/// Programmed pieces that are remembered, because the next program may share their word line.
+/// Number of programmed pieces that are kept, since the next program may share their word line.
 const REMEMBERED: usize = 16;
 
-/// Pieces from which on those that are safe are looked for.
+/// Number of pieces above which persisted ones are removed.
 const MOST_PIECES: usize = 256;
 
 /// Location of a piece of a write.
@@ -31,13 +31,13 @@ struct Piece {
     place: Place,
 }
 
-/// See the module's text.
+/// Pieces of writes that a power cut may damage.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnpersistedWrites {
     pub(super) numbers: Numbers,
     /// In order of writing.
     pieces: Vec<Piece>,
-    /// Ends of flushes, some of them to come. What was programmed when one ended has a second copy.
+    /// Ends of flushes, past and future. Data programmed before the end of one has a second copy.
     flushes: Vec<Nanos>,
 }
 
@@ -82,13 +82,13 @@ impl UnpersistedWrites {
         self.flushes.push(end);
     }
 
-    /// Sectors were discarded: what was in RAM of them will never be written.
+    /// Removes discarded sectors in RAM, which will never be written.
     pub(super) fn forget(&mut self, from: u64, to: u64) {
         self.pieces
             .retain(|p| p.place != Place::Ram || p.to <= from || p.from >= to);
     }
 
-    /// Forgets what is safe: what the last flush covered, and all but the latest of the rest.
+    /// Removes persisted pieces: those that the last flush covered, and all but the latest of the other programmed ones.
     fn settle(&mut self, now: Nanos) {
         let over = self.flushes.iter().filter(|end| **end <= now);
         let flushed = over.max().copied().unwrap_or(Nanos::ZERO);

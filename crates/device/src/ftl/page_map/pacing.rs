@@ -15,14 +15,14 @@ pub(super) const CREDIT_PER_UNIT: u64 = 1 << 20;
 /// More than relocation ever grants.
 const MOST_CREDIT: u64 = (1 << 40) * CREDIT_PER_UNIT;
 
-/// Whether relocation sets the pace, and what the host may still write.
+/// Whether relocation sets the pace, and the credit of the host.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Pace {
     active: bool,
     credit: i64,
 }
 
-/// Credit for so many native units, of which a device has less than 2^32.
+/// Credit for a number of native units, of which a device has less than 2^32.
 const fn price(units: u64) -> i64 {
     debug_assert!(units < 1 << 40, "no device has so many units");
     (units * CREDIT_PER_UNIT).cast_signed()

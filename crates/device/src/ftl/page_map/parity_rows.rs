@@ -42,7 +42,7 @@ impl ParityRows {
         self.by_data_dies.quotient(program.0)
     }
 
-    /// Die of a program unit of data, where a word line takes so many passes.
+    /// Die of a program unit of data; `passes` is the number of programs of a word line.
     #[inline]
     pub(super) fn die_of(&self, program: ProgramId, passes: u32) -> Die {
         let place = self.by_data_dies.remainder(program.0);

@@ -108,7 +108,7 @@ impl PageMapDevice {
             }
         }
         let progress = self.progress_since(before, written);
-        // Counters tell of what hosts did; this was nobody's doing.
+        // Counters cover commands of hosts only, so writes of the precondition are not counted.
         self.log.restart_counters();
         match stops {
             true => Err(FillError::Stopped),
@@ -260,7 +260,7 @@ mod tests {
         ControlFlow::Continue(())
     }
 
-    /// A small drive whose map is in RAM, with a journal that writes a page for so many entries.
+    /// A small drive whose map is in RAM, with `journal_entries` entries per page of the journal.
     fn small_drive(journal_entries: u32) -> PageMapDevice {
         let size = Small {
             word_lines: 8,

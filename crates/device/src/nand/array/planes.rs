@@ -1,8 +1,8 @@
 //! Independent plane reads: each plane of a die reads a page of its own at its own time. Programs and erases still
 //! take the whole die, and begin when no plane reads.
 //!
-//! The order is that of a die without them: host reads before background work, of which one has its turn
-//! after so many.
+//! The order is that of a die without independent plane reads: host reads precede background work, of which one operation
+//! is started after at most `OVERTAKES_MAX` host reads.
 
 use super::{Array, Die, NONE, OVERTAKES_MAX};
 use crate::events::{Event, EventQueue};

@@ -73,7 +73,7 @@ impl Bench {
         ended
     }
 
-    /// The next event, if there is one, and what came of it.
+    /// Handles the next event; returns its outcome, or `None` if there is no event.
     fn step(&mut self) -> Option<Option<Progress>> {
         let (at, event) = self.events.pop_until(Nanos::MAX)?;
         self.now = at;

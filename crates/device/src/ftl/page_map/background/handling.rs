@@ -22,8 +22,7 @@ impl PageMapDevice {
         self.schedule.push(done, Event::Relocated(job));
     }
 
-    /// Books a core for as many units as the firmware handles until it has looked for commands so many
-    /// times; returns the end.
+    /// Books a core for the units that the firmware handles until it has polled for commands `looks` times; returns the end.
     fn book_some_units(&mut self, job: u32, (per_unit_ns, most): (f64, u32), looks: u32) -> Nanos {
         let unhandled = &mut self.background.jobs[job].unhandled;
         let units = most.min(*unhandled);
@@ -32,8 +31,7 @@ impl PageMapDevice {
         self.cores.book(self.schedule.now(), Nanos(time))
     }
 
-    /// Nanoseconds that firmware takes for a moved unit at the present clock, and how many it handles
-    /// before it looks for commands.
+    /// Firmware time of a moved unit at the present clock, ns, and the number of units handled before it polls for commands.
     fn units_between_polls(&self) -> (f64, u32) {
         let per_unit_ns = self.controller.relocate_unit_us * 1e3 / self.clock();
         (per_unit_ns, (POLL_NS / per_unit_ns).floor_u32().max(1))

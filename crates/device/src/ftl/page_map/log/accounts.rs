@@ -94,7 +94,7 @@ impl Accounts {
         }
     }
 
-    /// A superblock with so many `units`, full or padded, was erased.
+    /// Counts an erased superblock with `units` units of data or padding.
     pub(super) fn count_erased(&mut self, units: u32) {
         self.erased += u64::from(units);
     }

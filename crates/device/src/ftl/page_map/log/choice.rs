@@ -209,8 +209,8 @@ impl Log {
         })
     }
 
-    /// Native units that can be written without another relocation: free superblocks, what is left of open ones,
-    /// and what the present victim has given up already.
+    /// Native units that can be written without another relocation: free superblocks, the rest of open ones, and the part
+    /// of the present victim that relocation has already passed.
     pub(crate) fn free_room(&self) -> u64 {
         let native = u64::from(self.geometry.native.superblock_units);
         let free = self.blocks.free_count() + self.to_erase.len().narrow();

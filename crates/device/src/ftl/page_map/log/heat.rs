@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 /// Mapping units of a chunk.
 const CHUNK_UNITS: u32 = 16;
-/// A hot chunk is written more than so many times as often as the mean.
+/// Multiple of the mean write rate above which a chunk is hot.
 const HOT_RATE: u64 = 2;
 
 /// Which data shares superblocks. Without separation all of it is cold.

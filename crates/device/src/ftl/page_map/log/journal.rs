@@ -1,5 +1,5 @@
-//! The journal of the map: a page for every so many entries that change, and what must be read of it after a power cut.
-//! Without `ftl.journal_pages`, what a checkpoint of a map in DRAM writes is not modelled.
+//! The journal of the map: one page per `ftl.journal_entries` changed entries, and the pages that must be read after a
+//! power cut. Without `ftl.journal_pages`, the writes of a checkpoint of a map in DRAM are not modelled.
 
 use super::checkpoint::Checkpoint;
 use super::layout::JournalLayout;
@@ -24,7 +24,7 @@ impl Journal {
         self.entries_pending += entries;
     }
 
-    /// Takes the entries of a page out, if there are so many.
+    /// Takes `entries`, the entries of a page, out if that many are pending; returns whether it did.
     fn fills_page(&mut self, entries: u32) -> bool {
         let fills = self.entries_pending >= entries;
         if fills {
@@ -38,7 +38,7 @@ impl Journal {
         std::mem::take(&mut self.entries_pending) > 0
     }
 
-    /// Number of the page that is written next, of so many.
+    /// Number of the page that is written next, below `pages`; advances to the one after it.
     fn take_page(&mut self, pages: u32) -> u32 {
         let page = self.next;
         self.next = (page + 1) % pages;

@@ -42,7 +42,7 @@ pub(super) struct MapUpdates {
     lists: Vec<List>,
 }
 
-/// The list of pages with so many entries.
+/// Index of the list of pages with this number of entries.
 fn list_of(entries: u32) -> usize {
     (entries as usize).min(MANY)
 }

@@ -1,4 +1,5 @@
-//! Flush, FUA, and writes that are acknowledged when they are programmed: what they close, and what they wait for.
+//! Flush, FUA, and writes that are acknowledged when they are programmed: the program units that they close, and the
+//! programs that they wait for.
 
 use crate::ftl::page_map::PageMapDevice;
 
@@ -10,8 +11,8 @@ impl PageMapDevice {
         self.complete_when_persisted(index);
     }
 
-    /// Completes a flush or a forced write when what came before it is in the flash, with the journal that names it
-    /// where `ftl.journal_on_flush` says so.
+    /// Completes a flush or a forced write when all earlier data is in the flash, with its journal if
+    /// `ftl.journal_on_flush` is set.
     pub(super) fn complete_when_persisted(&mut self, index: u32) {
         let mut full = std::mem::take(&mut self.scratch.full);
         self.log.flush_journal(self.schedule.now(), &mut full);
@@ -26,7 +27,7 @@ impl PageMapDevice {
         self.complete_after_programs(index);
     }
 
-    /// Programs what is gathered.
+    /// Pads and programs the data gathered in open program units.
     pub(super) fn close_host_units(&mut self) {
         if self.log.is_gathering() {
             let mut full = std::mem::take(&mut self.scratch.full);
