@@ -46,12 +46,12 @@ pub const COUNTED: [(Question, Strength, u32, u32); 39] = [
     (Depth, Strong, 1116, 1116),
     (Dies, Strong, 711, 713),
     (Discard, Strong, 4806, 4806),
-    (DiscardSpeed, Strong, 57, 57),
-    (DiscardSpeed, Fair, 143, 145),
+    (DiscardSpeed, Strong, 55, 55),
+    (DiscardSpeed, Fair, 140, 142),
     (DiscardSpeed, Weak, 10, 10),
     (Fat, Strong, 470, 471),
-    (Fat, Fair, 47, 50),
-    (Fat, Weak, 1114, 1118),
+    (Fat, Fair, 48, 51),
+    (Fat, Weak, 1105, 1109),
     (MapSpan, Strong, 264, 264),
     (MapSpan, Fair, 15, 15),
     (Offset, Strong, 1415, 1417),
@@ -80,7 +80,7 @@ pub const COUNTED: [(Question, Strength, u32, u32); 39] = [
     (Unit, Strong, 1593, 1596),
     (Unit, Fair, 899, 907),
     (Unit, Weak, 22, 22),
-    (Worst, Strong, 652, 654),
+    (Worst, Strong, 651, 653),
 ];
 
 /// Reference by which answers were counted as right.
