@@ -154,14 +154,20 @@ pub struct Conclusion {
 pub const CANNOT_TELL: &str = "cannot tell";
 
 impl Conclusion {
-    /// A question without an answer, and why there is none.
-    pub fn unknown(id: &str, question: &str, why: impl Into<String>) -> Self {
+    /// An answer to a question; [`CANNOT_TELL`] means that there is none.
+    pub fn new(
+        id: &str,
+        question: &str,
+        answer: impl Into<String>,
+        evidence: impl Into<String>,
+    ) -> Self {
+        let answer = answer.into();
         Conclusion {
             id: id.to_string(),
             question: question.to_string(),
-            answer: CANNOT_TELL.to_string(),
-            unknown: true,
-            evidence: why.into(),
+            unknown: answer == CANNOT_TELL,
+            answer,
+            evidence: evidence.into(),
             ..Conclusion::default()
         }
     }

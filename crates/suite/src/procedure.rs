@@ -61,21 +61,6 @@ impl Procedure {
         }
     }
 
-    /// Its steps in a few words, for help texts.
-    pub const fn summary(self) -> &'static str {
-        match self {
-            Procedure::Card => "Full review of a card",
-            Procedure::Ssd => "Bursts, sustained access and traces on a drive",
-            Procedure::SsdPeers => "The same beside drives of its time, without traces",
-            Procedure::Iometer => "128 KiB sequential at QD32 on every port",
-            Procedure::Flashbench => "Allocation units of a card",
-            Procedure::FlashbenchWhole => "The same with every cell of its tables",
-            Procedure::SpeedClass => "Speed classes of SD cards",
-            Procedure::Fill => "Two fills of the whole device",
-            Procedure::Plain => "Access as dd and iozone do it",
-        }
-    }
-
     /// The procedure of that name.
     ///
     /// # Errors

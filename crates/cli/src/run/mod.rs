@@ -112,7 +112,7 @@ pub struct Arguments {
     /// Run the jobs of this section only; repeatable
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     section: Vec<String>,
-    /// Print the result so far in this interval [default: at the end only]
+    /// Print interim results at this interval [default: at the end only]
     #[arg(long, value_name = "TIME", value_parser = fio_options::interval, help_heading = heading::OUTPUT, hide_short_help = true)]
     status_interval: Option<Nanos>,
     /// What is to be printed in fio's formats, wherever that was said

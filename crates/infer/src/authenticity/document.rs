@@ -187,16 +187,6 @@ fn failing_operations(finding: &Finding) -> String {
     )
 }
 
-fn conclusion(id: &str, question: &str, answer: String, evidence: String) -> Conclusion {
-    Conclusion {
-        id: id.to_string(),
-        question: question.to_string(),
-        answer,
-        evidence,
-        ..Conclusion::default()
-    }
-}
-
 fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Genuine => "genuine",
@@ -208,7 +198,7 @@ fn word(verdict: Verdict) -> &'static str {
 
 /// The step of the result document for a verification.
 pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
-    let mut verdict = conclusion(
+    let mut verdict = Conclusion::new(
         "verify.verdict",
         "Is it what it claims to be?",
         word(summary.verdict).to_string(),
@@ -273,9 +263,9 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
         end_s: summary.elapsed_s,
         conclusions: vec![
             verdict,
-            conclusion("verify.capacity", "Real capacity", real, evidence),
-            conclusion("verify.detection", "What would be detected", noticed, detection),
-            conclusion("verify.data", "The data on the device", kept, data),
+            Conclusion::new("verify.capacity", "Real capacity", real, evidence),
+            Conclusion::new("verify.detection", "What would be detected", noticed, detection),
+            Conclusion::new("verify.data", "The data on the device", kept, data),
         ],
         tables: tables(finding, summary),
         curves: vec![map(finding)],
@@ -466,7 +456,7 @@ pub fn kept_summary(kept: &Kept, left_for_s: u64) -> KeptSummary {
 
 /// The step of the result document for a check after a power cycle.
 pub fn kept_step(kept: &Kept, summary: &KeptSummary, block_bytes: usize) -> StepResult {
-    let mut answer = conclusion(
+    let mut answer = Conclusion::new(
         "verify.kept.verdict",
         "Does it keep without power what it was given?",
         word(summary.verdict).to_string(),
@@ -496,7 +486,7 @@ pub fn full_step(full: &Full, elapsed_s: f64) -> StepResult {
     let block = full.block_bytes as u64;
     let real = full.real_blocks() * block;
     let verdict = full.verdict();
-    let mut answer = conclusion(
+    let mut answer = Conclusion::new(
         "verify.full.verdict",
         "Does every block keep what it is given?",
         word(verdict).to_string(),
@@ -530,7 +520,7 @@ pub fn full_step(full: &Full, elapsed_s: f64) -> StepResult {
         end_s: elapsed_s,
         conclusions: vec![
             answer,
-            conclusion(
+            Conclusion::new(
                 "verify.full.capacity",
                 "Real capacity",
                 format!("{} ({real} bytes)", Bytes(real)),

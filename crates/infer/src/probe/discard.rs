@@ -237,14 +237,14 @@ fn again<T: Target>(
 fn said<T: Target>(probing: &mut Probing<'_, T>, factors: &[f64], evidence: String) {
     let question = Question::DiscardSpeed;
     let all = |is: fn(f64) -> bool| factors.iter().all(|f| is(*f));
-    let (answer, strength) = match () {
-        () if all(|f| f >= RESTORED) => ("yes", Strength::Strong),
-        () if all(|f| f < NOT) => ("no", Strength::Fair),
+    let (restored, strength) = match () {
+        () if all(|f| f >= RESTORED) => (true, Strength::Strong),
+        () if all(|f| f < NOT) => (false, Strength::Fair),
         () => {
             probing.add(question.unknown(evidence));
             return;
         }
     };
-    let value = Value::Flag(answer == "yes");
-    probing.add(question.answer(value, answer.to_string(), strength, evidence));
+    let answer = if restored { "yes" } else { "no" }.to_string();
+    probing.add(question.answer(Value::Flag(restored), answer, strength, evidence));
 }

@@ -329,7 +329,12 @@ mod tests {
             told("probe.page", "16 KiB"),
             told("probe.unit", "4 MiB"),
             told("probe.open-linear", "6"),
-            nandscope_result::Conclusion::unknown("probe.buffer", "Write buffer", "no pause"),
+            nandscope_result::Conclusion::new(
+                "probe.buffer",
+                "Write buffer",
+                "cannot tell",
+                "no pause",
+            ),
         ];
         let first = &of(&document, &[]).paragraphs[0];
         assert_eq!(first.lead, "Inside");

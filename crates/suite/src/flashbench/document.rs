@@ -86,14 +86,7 @@ pub(super) fn boundary(id: &str, question: &str, step: Option<CardStep>) -> Conc
             "no boundaries to compare".to_string(),
         ),
     };
-    Conclusion {
-        id: id.to_string(),
-        question: question.to_string(),
-        unknown: answer == CANNOT_TELL,
-        answer,
-        evidence,
-        ..Conclusion::default()
-    }
+    Conclusion::new(id, question, answer, evidence)
 }
 
 /// Rates by number of units and length of pieces.
@@ -166,14 +159,12 @@ pub(super) fn open_units(order: Order, found: Option<OpenUnits>, alone: bool) ->
         }
         None => (CANNOT_TELL.to_string(), "nothing was measured".to_string()),
     };
-    Conclusion {
-        id: format!("open-au.{name}"),
-        question: format!("Open allocation units, {name} within the unit"),
-        unknown: answer == CANNOT_TELL,
+    Conclusion::new(
+        &format!("open-au.{name}"),
+        &format!("Open allocation units, {name} within the unit"),
         answer,
         evidence,
-        ..Conclusion::default()
-    }
+    )
 }
 
 pub(super) fn fat_table(order: Order, lengths: &[u64], rates: &[Vec<f64>]) -> DataTable {
@@ -221,14 +212,12 @@ pub(super) fn treated(order: Order, found: Option<&[Treatment]>) -> Conclusion {
             )
         }
     };
-    Conclusion {
-        id: format!("find-fat.{}", order.name()),
-        question: format!("Units treated otherwise, written {}", order.name()),
-        unknown: answer == CANNOT_TELL,
+    Conclusion::new(
+        &format!("find-fat.{}", order.name()),
+        &format!("Units treated otherwise, written {}", order.name()),
         answer,
         evidence,
-        ..Conclusion::default()
-    }
+    )
 }
 
 /// Rounds of several of the first units, by their numbers.
@@ -258,18 +247,16 @@ pub(super) fn pinned(open: u32, length: u64, units: &[(u64, FatRounds)]) -> Conc
             piece = size(r.piece),
         )
     });
-    Conclusion {
-        id: "find-fat.pinned".to_string(),
-        question: PINNED.to_string(),
-        unknown: answer == CANNOT_TELL,
+    Conclusion::new(
+        "find-fat.pinned",
+        PINNED,
         answer,
-        evidence: evidence.collect::<Vec<_>>().join(". "),
-        ..Conclusion::default()
-    }
+        evidence.collect::<Vec<_>>().join(". "),
+    )
 }
 
 const PINNED: &str = "First units kept open beside the others";
 
 pub(super) fn pinned_unknown(why: &str) -> Conclusion {
-    Conclusion::unknown("find-fat.pinned", PINNED, why)
+    Conclusion::new("find-fat.pinned", PINNED, CANNOT_TELL, why)
 }

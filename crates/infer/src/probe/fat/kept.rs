@@ -167,8 +167,7 @@ impl Rounds {
         (fast, slow): (f64, f64),
     ) -> Result<bool, ProbeError> {
         let (mut after_write, mut after_read) = (Vec::new(), Vec::new());
-        let elsewhere = Bytes(self.plan.place(u64::from(self.data) + 1));
-        let piece = Bytes(self.attempt.piece.min(self.plan.unit));
+        let (elsewhere, piece) = (Bytes(self.beside()), Bytes(self.piece()));
         for _ in 0..TURNS.1 {
             if probing.target.now() + self.slowest > self.end {
                 return Ok(false);
@@ -258,6 +257,16 @@ impl Rounds {
         Ok(true)
     }
 
+    /// Address of an AU that holds neither the data nor is one of the first, bytes.
+    fn beside(&self) -> u64 {
+        self.plan.place(u64::from(self.data) + 1)
+    }
+
+    /// Length of a small write, bytes.
+    fn piece(&self) -> u64 {
+        self.attempt.piece.min(self.plan.unit)
+    }
+
     fn small<T: Target>(
         &self,
         probing: &mut Probing<'_, T>,
@@ -265,19 +274,17 @@ impl Rounds {
     ) -> Result<(), ProbeError> {
         let at = match small {
             Small::First(number) => u64::from(number) * self.plan.unit,
-            Small::None | Small::Beside => self.plan.place(u64::from(self.data) + 1),
+            Small::None | Small::Beside => self.beside(),
         };
-        let piece = self.attempt.piece.min(self.plan.unit);
+        let piece = self.piece();
         // Rewrites the same eight pieces, as updates of a table do.
         let offset = Bytes(at + self.turn as u64 * piece % (8 * piece).min(self.plan.unit));
-        // In an AU of neither the data nor the first ones.
-        let elsewhere = Bytes(self.plan.place(u64::from(self.data) + 1));
         probing.timed(|p| {
             if small != Small::None {
                 p.write(offset, Bytes(piece))?;
             }
             match small == Small::None || self.ended_by_reads {
-                true => p.read(elsewhere, Bytes(piece)),
+                true => p.read(Bytes(self.beside()), Bytes(piece)),
                 false => Ok(Nanos::ZERO),
             }
         })?;
