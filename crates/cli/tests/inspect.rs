@@ -133,7 +133,7 @@ fn the_registers_of_simulated_cards() {
 
 #[test]
 fn recorded_registers_of_a_card_are_judged() {
-    let folder = Folder::new("inspect-registers");
+    let folder = Folder::new("inspect-recorded");
     let fields = "manfid 0x000000\noemid 0x0000\nname SD8G\nserial 0x12345678\ndate 11/2020\nsize 31116288\n";
     folder.file("card.txt", fields);
     let out = folder

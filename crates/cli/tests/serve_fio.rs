@@ -128,7 +128,7 @@ fn slow_fio_on_a_served_drive_sees_what_virtual_time_says() {
     if !have(&["fio"]) {
         return;
     }
-    let folder = Folder::new("serve-fio");
+    let folder = Folder::new("serve-fio-rates");
     let mut missed = Vec::new();
     for (way, access, block, depth) in JOBS {
         let name = format!("{}-{access}-{block}-{depth}", way.host);
