@@ -9,10 +9,11 @@
 use crate::command::{Command, Completion, SubmitError};
 use crate::error::{AttachError, DeviceError};
 use crate::fill::{Afterwards, Fill, FillError, FillProgress, FillStep};
-use crate::ftl::au_map::AuMapDevice;
-use crate::ftl::page_map::PageMapDevice;
 use crate::health::{HealthLog, Identity};
 use crate::invariant::InvalidState;
+use crate::mapping::au::AuMapDevice;
+use crate::mapping::page::PageMapDevice;
+use crate::policy::VictimPolicy;
 use crate::powercut::Cut;
 use crate::profile::host::HostProfile;
 use crate::profile::schema::Profile;
@@ -21,6 +22,7 @@ use crate::telemetry::{Counters, Telemetry};
 use nandscope_units::{Bytes, Lba, Nanos};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// A simulated flash device.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,9 +48,56 @@ impl Device {
     /// A device fresh from the factory, attached to a host.
     ///
     /// # Errors
-    /// [`DeviceError`] if host and device have no link in common, or if the profile describes no
-    /// translation layer.
+    /// [`DeviceError`] if host and device have no link in common, if the profile describes no
+    /// translation layer, or if it names a victim policy that the program has to supply.
     pub fn new(profile: &Profile, host: &HostProfile, seed: u64) -> Result<Self, DeviceError> {
+        let device = Self::unsupplied(profile, host, seed)?;
+        match device.missing_policy() {
+            Some(name) => Err(DeviceError::no_policy(name)),
+            None => Ok(device),
+        }
+    }
+
+    /// As [`Device::new`], with a victim policy that the program supplies. The profile names it:
+    /// `ftl.collection = "program:NAME"`.
+    ///
+    /// # Errors
+    /// As [`Device::new`], and [`DeviceError::OtherVictimPolicy`] if the profile does not name this policy.
+    pub fn with_victim_policy(
+        profile: &Profile,
+        host: &HostProfile,
+        seed: u64,
+        policy: &Arc<dyn VictimPolicy>,
+    ) -> Result<Self, DeviceError> {
+        let mut device = Self::unsupplied(profile, host, seed)?;
+        device.supply(policy)?;
+        Ok(device)
+    }
+
+    /// Uses a victim policy of the program, which the profile must name.
+    pub(crate) fn supply(&mut self, policy: &Arc<dyn VictimPolicy>) -> Result<(), DeviceError> {
+        let is_wanted = match &mut self.0 {
+            Ftl::PageMap(device) => device.supply(policy),
+            Ftl::AuMap(_) => false,
+        };
+        if is_wanted {
+            return Ok(());
+        }
+        Err(DeviceError::OtherVictimPolicy {
+            name: policy.name().to_string(),
+        })
+    }
+
+    /// Name of the victim policy that the program has yet to supply.
+    pub(crate) fn missing_policy(&self) -> Option<&str> {
+        match &self.0 {
+            Ftl::PageMap(device) => device.missing_policy(),
+            Ftl::AuMap(_) => None,
+        }
+    }
+
+    /// A device fresh from the factory, which may lack the victim policy that its profile names.
+    fn unsupplied(profile: &Profile, host: &HostProfile, seed: u64) -> Result<Self, DeviceError> {
         let ftl = match (&profile.ftl, &profile.controller, &profile.card) {
             (Some(ftl), Some(controller), None) => Ftl::PageMap(Box::new(PageMapDevice::new(
                 profile, ftl, controller, host, seed,

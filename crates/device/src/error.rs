@@ -42,4 +42,28 @@ pub enum DeviceError {
     /// The profile has no translation layer, or more than one.
     #[error("a profile has either the tables [ftl] and [controller], or the table [card]")]
     TranslationLayer,
+    /// The profile names a victim policy of a program, and none was given.
+    #[error(
+        "the profile chooses victims by `program:{name}`, a policy of a program that uses nandscope as a library; set ftl.collection to greedy, fifo or cost-benefit"
+    )]
+    NoVictimPolicy {
+        /// Name of the policy.
+        name: String,
+    },
+    /// The victim policy that was given is not the one that the profile names.
+    #[error(
+        "the profile does not choose victims by the given policy; set ftl.collection to `program:{name}`"
+    )]
+    OtherVictimPolicy {
+        /// Name of the given policy.
+        name: String,
+    },
+}
+
+impl DeviceError {
+    pub(crate) fn no_policy(name: &str) -> Self {
+        DeviceError::NoVictimPolicy {
+            name: name.to_string(),
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! The event queue. Events at one instant come out in the order of insertion.
 
 use crate::convert::Narrow;
+use crate::flash::Die;
 use crate::invariant::{Checked, check_near, ensure};
-use crate::nand::Die;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::cmp::{Ordering, Reverse};

@@ -1,9 +1,9 @@
 //! How much memory a simulated device takes, from its profile alone, before it is made.
 
 use crate::convert::Widen;
-use crate::ftl::au_map::CardGeometry;
-use crate::ftl::blocks::Superblock;
-use crate::ftl::page_map::geometry::Geometry;
+use crate::flash::blocks::Superblock;
+use crate::mapping::au::CardGeometry;
+use crate::mapping::page::geometry::Geometry;
 use crate::profile::schema::Profile;
 use nandscope_units::Bytes;
 

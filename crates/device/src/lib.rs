@@ -44,7 +44,6 @@
     )
 )]
 
-mod attachment;
 pub mod command;
 mod convert;
 mod device;
@@ -52,21 +51,19 @@ mod divisor;
 mod error;
 mod events;
 mod fill;
+mod flash;
 mod footprint;
-mod ftl;
 pub mod health;
 mod host;
-mod host_counters;
 mod invariant;
 pub mod link;
-mod nand;
+mod mapping;
+pub mod policy;
 mod power;
 pub mod powercut;
 pub mod profile;
 mod random;
 pub mod registers;
-mod reliability;
-mod retention;
 mod schedule;
 mod simulated;
 mod snapshot;

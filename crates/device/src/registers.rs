@@ -3,9 +3,9 @@
 //! 6.00 (section 5 and 4.10.2) and of JESD84-B51 (section 7). What the profile does not state is zero, as in
 //! a card whose maker left it out.
 
-use crate::attachment::Attachment;
 use crate::convert::Narrow;
 use crate::health::HealthLog;
+use crate::host::attachment::Attachment;
 use crate::link::{Protocol, link_mode};
 use crate::profile::registers::RegistersSection;
 use crate::profile::schema::{Acknowledge, InterfaceSection, Profile};

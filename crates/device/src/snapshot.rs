@@ -2,12 +2,15 @@
 //! device is, then a checksum.
 
 use crate::device::Device;
+use crate::error::DeviceError;
 use crate::invariant::InvalidState;
+use crate::policy::VictimPolicy;
+use std::sync::Arc;
 use thiserror::Error;
 
 const MAGIC: &[u8; 8] = b"NSDEVICE";
 /// Rises whenever the state of the device changes its form; older snapshots are refused by name.
-const VERSION: u32 = 21;
+const VERSION: u32 = 22;
 const HEADER: usize = 12;
 const CHECKSUM: usize = 8;
 
@@ -34,6 +37,9 @@ pub enum SnapshotError {
     /// The checksum matches, but no device can be in this state: the snapshot was forged.
     #[error("the snapshot describes a device that cannot be: {0}; make it again with --save")]
     Invalid(#[from] InvalidState),
+    /// The victim policy of the device is not there.
+    #[error(transparent)]
+    Policy(#[from] DeviceError),
 }
 
 impl Device {
@@ -65,9 +71,30 @@ impl Device {
     /// The device that [`Device::save`] wrote.
     ///
     /// # Errors
-    /// [`SnapshotError`] if the bytes are no snapshot, of another version, damaged, or describe a
-    /// state that no device can be in.
+    /// [`SnapshotError`] if the bytes are no snapshot, of another version, damaged, describe a
+    /// state that no device can be in, or name a victim policy that the program has to supply.
     pub fn load(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        let device = Self::read(bytes)?;
+        match device.missing_policy() {
+            Some(name) => Err(DeviceError::no_policy(name).into()),
+            None => Ok(device),
+        }
+    }
+
+    /// As [`Device::load`], of a device that was made by [`Device::with_victim_policy`].
+    ///
+    /// # Errors
+    /// As [`Device::load`], and [`DeviceError::OtherVictimPolicy`] if the device does not use this policy.
+    pub fn load_with_victim_policy(
+        bytes: &[u8],
+        policy: &Arc<dyn VictimPolicy>,
+    ) -> Result<Self, SnapshotError> {
+        let mut device = Self::read(bytes)?;
+        device.supply(policy)?;
+        Ok(device)
+    }
+
+    fn read(bytes: &[u8]) -> Result<Self, SnapshotError> {
         if bytes.len() < HEADER + CHECKSUM || &bytes[..8] != MAGIC {
             return Err(SnapshotError::NotASnapshot);
         }

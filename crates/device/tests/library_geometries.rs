@@ -5,7 +5,7 @@
 //! [`crate::write_amplification`].
 
 use crate::support::{device_on, near, sound};
-use nandscope_device::profile::schema::{MapLocation, VictimPolicy};
+use nandscope_device::profile::schema::{MapLocation, VictimPolicyName};
 use nandscope_device::profile::{Profile, check_profile, library};
 use nandscope_device::theory::{fifo, greedy};
 use nandscope_device::{Device, Fill};
@@ -95,16 +95,16 @@ fn write_amplification_of_every_library_geometry_is_that_of_theory() {
             continue;
         }
         for (policy, percent) in [
-            (VictimPolicy::Greedy, 7.0),
-            (VictimPolicy::Greedy, 28.0),
-            (VictimPolicy::Fifo, 15.0),
+            (VictimPolicyName::Greedy, 7.0),
+            (VictimPolicyName::Greedy, 28.0),
+            (VictimPolicyName::Fifo, 15.0),
         ] {
             let (mut p, units, alpha) = geometry_of(profile.clone(), percent);
-            p.ftl.as_mut().expect("page-mapped").collection = policy;
+            p.ftl.as_mut().expect("page-mapped").collection = policy.clone();
             let mut d = device_on(&p, &p.interface[0].link);
             let got = steady(&mut d, &p, units);
             let expected = match policy {
-                VictimPolicy::Fifo => fifo(alpha),
+                VictimPolicyName::Fifo => fifo(alpha),
                 _ => greedy(alpha, units),
             };
             near(

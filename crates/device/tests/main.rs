@@ -36,4 +36,5 @@ mod small_io;
 mod stated_speeds;
 mod stepwise;
 mod support;
+mod victim_policy;
 mod write_amplification;

@@ -15,7 +15,7 @@ use crate::support::plain::Flash;
 use crate::support::{Draw, closed_loop, device, discard, near, one, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::check_profile;
-use nandscope_device::profile::schema::{MapLocation, VictimPolicy};
+use nandscope_device::profile::schema::{MapLocation, VictimPolicyName};
 use nandscope_device::theory::{fifo, greedy, two_pools, two_temperatures};
 use nandscope_device::{Device, Fill};
 
@@ -90,7 +90,7 @@ fn greedy_collection_of_blocks_of_128_pages() {
 fn fifo_collection() {
     for percent in [7.0, 10.0, 15.0, 28.0] {
         let (mut p, alpha) = with_spare(2048, 64, percent);
-        p.ftl.as_mut().expect("page-mapped").collection = VictimPolicy::Fifo;
+        p.ftl.as_mut().expect("page-mapped").collection = VictimPolicyName::Fifo;
         near(
             &format!("FIFO, {percent} %"),
             untimed(&p, 64),
@@ -208,7 +208,7 @@ fn timed_random_writes_agree_with_the_formula() {
 #[test]
 fn hot_and_cold_data_that_are_not_separated() {
     let (mut p, alpha) = with_spare(2048, 64, 7.0);
-    p.ftl.as_mut().expect("page-mapped").collection = VictimPolicy::Fifo;
+    p.ftl.as_mut().expect("page-mapped").collection = VictimPolicyName::Fifo;
     let got = skewed(&p, 4);
     near("80/20", got, two_temperatures(alpha, 0.2, 0.8), 0.01);
 }
@@ -255,7 +255,7 @@ fn hot_and_cold(p: &Profile, hot_tenths: u64, warm_up: u64) -> f64 {
 fn hot_and_cold_data_in_pools_of_their_own() {
     for percent in [7.0, 28.0] {
         let (mut p, alpha) = separated(1024, 64, percent);
-        p.ftl.as_mut().expect("page-mapped").collection = VictimPolicy::CostBenefit;
+        p.ftl.as_mut().expect("page-mapped").collection = VictimPolicyName::CostBenefit;
         let apart = skewed(&p, 6);
         p.ftl.as_mut().expect("page-mapped").separate_by_heat = false;
         let together = skewed(&p, 6);
@@ -281,7 +281,7 @@ fn cost_benefit_halves_the_cost_of_greedy_collection() {
             p.ftl.as_mut().expect("page-mapped").collection = policy;
             hot_and_cold(&p, 1, 4)
         };
-        with(VictimPolicy::CostBenefit) / with(VictimPolicy::Greedy)
+        with(VictimPolicyName::CostBenefit) / with(VictimPolicyName::Greedy)
     };
     let ratios = [0.6, 0.75, 0.9].map(ratio);
     assert!(ratios.is_sorted_by(|a, b| a > b), "{ratios:?}");
@@ -336,7 +336,7 @@ fn cost_benefit_lies_between_greedy_and_random_choice_of_victims() {
     // Uniform writes leave age without meaning, so that greedy is the best there is; any choice
     // that looks at the valid data beats one that does not: α/(α − 1).
     let (mut p, alpha) = with_spare(1024, 64, 15.0);
-    p.ftl.as_mut().expect("page-mapped").collection = VictimPolicy::CostBenefit;
+    p.ftl.as_mut().expect("page-mapped").collection = VictimPolicyName::CostBenefit;
     let got = untimed(&p, 64);
     assert!(got >= 0.99 * greedy(alpha, 64), "{got}");
     assert!(got <= 1.02 * fifo(alpha), "{got}");

@@ -8,7 +8,7 @@ use crate::spec::{SimSpec, library_host};
 use crate::step_runner::{StepRunner, SuiteError};
 use nandscope_device::link::link_mode;
 use nandscope_device::profile::Profile;
-use nandscope_device::profile::schema::{Cell, InterfaceSection, VictimPolicy};
+use nandscope_device::profile::schema::{Cell, InterfaceSection, VictimPolicyName};
 use nandscope_device::theory::{fifo, greedy};
 use nandscope_device::{Device, Fill};
 use nandscope_measure::sim::SimTarget;
@@ -151,24 +151,24 @@ fn write_amplification() -> Result<Vec<ClosedForm>, SuiteError> {
     let mut rows = Vec::new();
     let (blocks, pages) = (4096, 64);
     for (policy, name) in [
-        (VictimPolicy::Greedy, "greedy"),
-        (VictimPolicy::Fifo, "FIFO"),
+        (VictimPolicyName::Greedy, "greedy"),
+        (VictimPolicyName::Fifo, "FIFO"),
     ] {
         for percent in [7.0, 10.0, 15.0, 28.0] {
             let (mut profile, alpha) = with_spare(blocks, pages, percent)?;
             let expected = match policy {
-                VictimPolicy::Greedy => greedy(alpha, pages),
+                VictimPolicyName::Greedy => greedy(alpha, pages),
                 _ => fifo(alpha),
             };
             if let Some(ftl) = profile.ftl.as_mut() {
-                ftl.collection = policy;
+                ftl.collection = policy.clone();
             }
             rows.push(ClosedForm {
                 what: format!(
                     "Write amplification, uniform random writes, {name}, {percent} % spare, {pages} pages a block"
                 ),
                 theory: match policy {
-                    VictimPolicy::Greedy => "H(b) − H(X₀) = α(1 − X₀/b), b/(b − X₀)".to_string(),
+                    VictimPolicyName::Greedy => "H(b) − H(X₀) = α(1 − X₀/b), b/(b − X₀)".to_string(),
                     _ => "1 − x = exp(−αx), 1/x".to_string(),
                 },
                 expected,

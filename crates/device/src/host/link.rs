@@ -1,6 +1,6 @@
 //! [`Link`], the transfers between host and device.
 
-use crate::attachment::RecentLinkTime;
+use crate::host::attachment::RecentLinkTime;
 use crate::profile::host::Chain;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};

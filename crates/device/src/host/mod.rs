@@ -1,7 +1,9 @@
-//! The host's side of a device, the same for every translation layer: [`commands`] keeps what the host has submitted,
-//! [`link`] books the transfers.
+//! The host's side of a device, the same for every translation layer: [`attachment`] is the link and the path in use,
+//! [`commands`] keeps what the host has submitted, [`link`] books the transfers, [`counters`] counts what was asked.
 
+pub(crate) mod attachment;
 pub(crate) mod commands;
+pub(crate) mod counters;
 pub(crate) mod link;
 
 pub(crate) use commands::{Commands, Request};

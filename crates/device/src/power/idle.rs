@@ -2,7 +2,7 @@
 //! 50 years. Once an idle device has reached its final temperature, an interval changes only the clock,
 //! the energy and a few counts; such intervals are added up here, bit for bit as if each were taken.
 
-use crate::attachment::Attachment;
+use crate::host::attachment::Attachment;
 use crate::power::meter::{FlashUse, Meter};
 use crate::power::thermal::{STEP, Thermal};
 use nandscope_units::Nanos;

@@ -1,8 +1,8 @@
 //! Power in steps of 100 ms: what was drawn in a step follows from how long the device was active
 //! in it, from what the flash drew and from the bytes moved. Heat follows in [`crate::power::thermal`].
 
-use crate::attachment::Attachment;
 use crate::convert::ToF64;
+use crate::host::attachment::Attachment;
 use crate::invariant::{Checked, check_number, check_sum, ensure};
 use crate::power::repeated_sum::add_repeatedly;
 use crate::power::thermal::STEP;

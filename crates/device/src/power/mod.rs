@@ -8,10 +8,10 @@ mod repeated_sum;
 pub(crate) mod states;
 pub(crate) mod thermal;
 
-use crate::attachment::Attachment;
+use crate::flash::reliability::Errors;
+use crate::host::attachment::Attachment;
 use crate::invariant::Checked;
 use crate::profile::schema::Profile;
-use crate::reliability::Errors;
 use meter::{FlashUse, Meter};
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};

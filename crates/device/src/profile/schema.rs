@@ -5,6 +5,7 @@ use super::card::CardSection;
 use super::power_state::PowerStateSection;
 use super::registers::RegistersSection;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A device profile as written in its file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -228,7 +229,7 @@ pub struct FtlSection {
     /// Grain of the logical-to-physical map, bytes.
     pub mapping_unit_bytes: u32,
     /// How garbage collection picks its victim.
-    pub collection: VictimPolicy,
+    pub collection: VictimPolicyName,
     /// Free superblocks at which garbage collection begins, at least: with the map in flash, there is always room for a copy of it.
     pub collection_start: u32,
     /// Free superblocks up to which garbage collection goes on in idle time, with superblocks of which at most half
@@ -264,16 +265,56 @@ pub struct FtlSection {
     pub slc_cache: Option<SlcCacheSection>,
 }
 
-/// How garbage collection picks its victim.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum VictimPolicy {
+/// How garbage collection picks its victim: `greedy`, `fifo`, `cost-benefit`, or `program:NAME`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum VictimPolicyName {
     /// The superblock with the least valid data.
     Greedy,
     /// The superblock written longest ago.
     Fifo,
     /// Most (1 − u)·age / 2u, u being the share of valid data (Rosenblum and Ousterhout 1992).
     CostBenefit,
+    /// A policy of this name that the program supplies ([`crate::policy::VictimPolicy`]).
+    Supplied(String),
+}
+
+/// Text before the name of a policy that the program supplies.
+const SUPPLIED: &str = "program:";
+
+impl TryFrom<String> for VictimPolicyName {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.as_str() {
+            "greedy" => Ok(VictimPolicyName::Greedy),
+            "fifo" => Ok(VictimPolicyName::Fifo),
+            "cost-benefit" => Ok(VictimPolicyName::CostBenefit),
+            other => match other.strip_prefix(SUPPLIED) {
+                Some(name) if !name.is_empty() => Ok(VictimPolicyName::Supplied(name.to_string())),
+                _ => Err(format!(
+                    "unknown policy `{text}`, expected `greedy`, `fifo`, `cost-benefit`, or `{SUPPLIED}NAME` for one that a program supplies"
+                )),
+            },
+        }
+    }
+}
+
+impl From<VictimPolicyName> for String {
+    fn from(name: VictimPolicyName) -> Self {
+        name.to_string()
+    }
+}
+
+impl fmt::Display for VictimPolicyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VictimPolicyName::Greedy => f.write_str("greedy"),
+            VictimPolicyName::Fifo => f.write_str("fifo"),
+            VictimPolicyName::CostBenefit => f.write_str("cost-benefit"),
+            VictimPolicyName::Supplied(name) => write!(f, "{SUPPLIED}{name}"),
+        }
+    }
 }
 
 /// Where the mapping table is.

@@ -2,7 +2,7 @@
 
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::{
-    Acknowledge, BufferRelease, Cell, MapLocation, SlcCacheSection, VictimPolicy,
+    Acknowledge, BufferRelease, Cell, MapLocation, SlcCacheSection, VictimPolicyName,
 };
 use nandscope_device::{Command, CommandKind};
 use nandscope_units::Lba;
@@ -93,10 +93,11 @@ pub fn build(k: &Knobs) -> (Profile, &'static str) {
     p.nand.cache_program = flag(2);
     p.nand.suspend = flag(3);
     p.ftl.as_mut().expect("page-mapped").collection = [
-        VictimPolicy::Greedy,
-        VictimPolicy::Fifo,
-        VictimPolicy::CostBenefit,
-    ][usize::from(k.policy)];
+        VictimPolicyName::Greedy,
+        VictimPolicyName::Fifo,
+        VictimPolicyName::CostBenefit,
+    ][usize::from(k.policy)]
+    .clone();
     p.ftl.as_mut().expect("page-mapped").collection_start = k.collection_start;
     p.ftl.as_mut().expect("page-mapped").relocation_units = k.relocation_units;
     p.ftl

@@ -1,7 +1,7 @@
 //! What must hold between the values of a card with allocation units.
 
 use super::Faults;
-use crate::ftl::au_map::CardGeometry;
+use crate::mapping::au::CardGeometry;
 use crate::profile::card::{CardSection, OutOfOrder};
 use crate::profile::schema::Profile;
 

@@ -7,8 +7,8 @@ mod ranges;
 use super::error::Located;
 use super::schema::{Cell, ControllerSection, FtlSection, MapLocation, Profile};
 use crate::convert::ToF64;
-use crate::ftl::page_map::geometry::Geometry;
 use crate::link::{Protocol, is_nvme, link_mode};
+use crate::mapping::page::geometry::Geometry;
 
 struct Faults(Vec<Located>);
 

@@ -1,0 +1,472 @@
+//! The invariants of a page-mapped device, checked from the ground up, for tests and snapshots: what
+//! every command and job waits for is counted in the queues, and compared. Slow: it looks at every
+//! unit of the flash.
+
+use super::background::{JobFlow, JobState};
+use super::{
+    Discarding, MapFetches, PageMapDevice, Pending, SegmentId, buffer_units, read_ahead_units,
+    unit_sectors,
+};
+use crate::command::{CommandKind, Status};
+use crate::events::Event;
+use crate::flash::blocks::State;
+use crate::flash::superblock_id::SuperblockId;
+use crate::flash::{ArrayTimes, FlashOp, OpClass, Owner};
+use crate::invariant::{Checked, InvalidState, check_near, check_sum, ensure};
+use crate::mapping::page::map_fetches::MapWaiter;
+use crate::mapping::page::program_id::ProgramId;
+use crate::profile;
+use std::collections::BTreeSet;
+
+/// Operations and events under way for one command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Waits {
+    firmware: u32,
+    completion: u32,
+    /// Parts of the map, from flash or host memory.
+    map: u32,
+    /// Data of a read, from flash or read-ahead.
+    data: u32,
+    /// Waits for room in the write buffer.
+    admission: u32,
+    /// Units on the link.
+    arriving: u32,
+    /// Waits for programs.
+    durable: u32,
+}
+
+/// Contents of the queues by owner.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Census {
+    waits: Vec<Waits>,
+    pub(super) transfers: Vec<u32>,
+    writes_in_firmware: u32,
+    /// Commands that arrive at the cores.
+    arriving: u32,
+    segments: BTreeSet<SegmentId>,
+    /// Programs of the host: sequence and superblock.
+    pub(super) programs: Vec<(u32, SuperblockId)>,
+    /// Places in the write buffer that these programs give back at their end.
+    programmed_units: u64,
+    parity_programs: u32,
+    /// Programs of map pages.
+    pub(super) map_programs: Vec<(SuperblockId, ProgramId)>,
+    jobs: JobFlow,
+    /// Fetches of pages of the map.
+    map_fetches: Vec<u32>,
+    discard_fetches: u32,
+    /// Programs that wait for these.
+    pub(super) map_waits: Vec<u32>,
+    /// Programs that wait for old data.
+    pub(super) merges: Vec<u32>,
+    /// Operations per superblock that keep it from being erased, or erase it.
+    programs_of: Vec<u32>,
+    erases_of: Vec<u32>,
+}
+
+impl Census {
+    fn of(&mut self, command: u32) -> Checked<&mut Waits> {
+        let known = self.waits.get_mut(command as usize);
+        known.ok_or_else(|| InvalidState(format!("command {command} does not exist")))
+    }
+}
+
+fn count(list: &mut [u32], superblock: SuperblockId) -> Checked {
+    let known = list.get_mut(superblock.index());
+    ensure!(known.is_some(), "superblock {superblock} does not exist");
+    if let Some(n) = known {
+        *n += 1;
+    }
+    Ok(())
+}
+
+impl PageMapDevice {
+    /// Checks the invariants of the state at any instant.
+    pub(crate) fn audit(&self) -> Checked {
+        profile::audit(&self.profile)?;
+        let (Some(ftl), Some(controller)) = (&self.profile.ftl, &self.profile.controller) else {
+            return Err(InvalidState("its profile has no translation layer".into()));
+        };
+        let now = self.schedule.now();
+        self.schedule.audit()?;
+        self.attachment.audit(&self.profile)?;
+        self.power.audit(&self.profile, self.flash_use(), now)?;
+        self.counters.audit()?;
+        self.log.audit(&self.profile, ftl, self.schedule.now())?;
+        let g = &self.log.geometry;
+        self.errors.audit(
+            &self.profile.nand.reliability,
+            g.native.cycles,
+            self.schedule.now(),
+        )?;
+        ensure!(
+            self.controller == *controller
+                && self.map_fetches.host_time() == MapFetches::new(ftl).host_time(),
+            "the controller is not that of the profile"
+        );
+        for at in self.link.ends().into_iter().chain([self.awake]) {
+            check_near("the end of work", at, self.schedule.now())?;
+        }
+        let times = ArrayTimes::new(&self.profile.nand);
+        let live = self.array.audit(
+            &times,
+            (g.channels, g.dies),
+            self.clock(),
+            self.schedule.now(),
+            self.schedule.events(),
+        )?;
+        let census = self.census(&live)?;
+        self.audit_commands(&census)?;
+        self.cores
+            .audit(controller, census.arriving, self.schedule.now())?;
+        self.decoders
+            .audit(controller.ecc_engines, self.schedule.now())?;
+        self.pace.audit()?;
+        ensure!(
+            census.parity_programs == self.parity.count(),
+            "{} programs of parity are under way, {} were counted",
+            census.parity_programs,
+            self.parity.count()
+        );
+        Discarding::audit(
+            self.discarding.as_ref(),
+            g.user_units,
+            census.discard_fetches,
+        )?;
+        ensure!(
+            census.writes_in_firmware == self.writes.in_firmware,
+            "{} writes are in firmware, {} were counted",
+            census.writes_in_firmware,
+            self.writes.in_firmware
+        );
+        self.writes.audit(
+            buffer_units(controller, g),
+            &census,
+            self.log.gathered_host_units() > 0,
+            self.log.blocks.len(),
+        )?;
+        let JobState {
+            emptied,
+            units,
+            sources,
+        } = self
+            .background
+            .audit(ftl, self.schedule.now(), &census.jobs)?;
+        self.log.audit_sources(&sources)?;
+        self.log.audit_emptied(&emptied)?;
+        for unit in &units {
+            ensure!(
+                unit.superblock.0 < self.log.blocks.len() && unit.die.0 < g.dies && !unit.slc,
+                "relocation programs {unit:?}"
+            );
+        }
+        for (unit, sources) in self.background.jobs.moves() {
+            self.log.audit_move(&unit, sources)?;
+        }
+        self.audit_blocks(&census, units.iter().map(|u| u.superblock))?;
+        self.audit_buffer(&census)
+    }
+
+    /// Counts the events and the flash operations by owner.
+    fn census(&self, live: &[FlashOp]) -> Checked<Census> {
+        let superblocks = self.log.blocks.len() as usize;
+        let mut census = Census {
+            waits: vec![Waits::default(); self.commands.table_len()],
+            programs_of: vec![0; superblocks],
+            erases_of: vec![0; superblocks],
+            ..Census::default()
+        };
+        for (_, event) in self.schedule.events().iter() {
+            match event {
+                Event::Firmware(index) | Event::Arrived(index) => {
+                    census.arriving += u32::from(matches!(event, Event::Arrived(_)));
+                    census.of(index)?.firmware += 1;
+                    let kind = self.commands[index].request.command.kind;
+                    census.writes_in_firmware += u32::from(kind.is_write());
+                }
+                Event::MapFetched(fetch) => census.map_fetches.push(fetch),
+                Event::RelocationDecoded(job) => census.jobs.reads.push(job),
+                Event::MergeDecoded(sequence) => census.merges.push(sequence),
+                Event::Complete(index) => census.of(index)?.completion += 1,
+                Event::DataIn(transfer) => {
+                    census.transfers.push(transfer);
+                    let Some(transfer) = self.writes.transfers.get(transfer) else {
+                        continue;
+                    };
+                    let waits = census.of(transfer.command)?;
+                    waits.arriving = waits.arriving.saturating_add(transfer.units);
+                }
+                Event::Relocated(job) => census.jobs.handled.push(job),
+                Event::Idle => census.jobs.idle_timers += 1,
+                Event::Array(_) | Event::PlaneRead(_) | Event::Bus(_) | Event::RefreshDue => {}
+            }
+        }
+        for op in live {
+            self.count_operation(op, &mut census)?;
+        }
+        for unit in self.writes.programs.staged() {
+            census.programmed_units += u64::from(unit.host_units);
+            count(&mut census.programs_of, unit.superblock)?;
+        }
+        self.count_map_waiters(&mut census)?;
+        self.packed.audit(self.attachment.packed_writes)?;
+        for index in self.packed.done() {
+            census.of(*index)?.completion += 1;
+        }
+        let (admission, durable) = self.writes.waiting();
+        for index in admission {
+            census.of(index)?.admission += 1;
+        }
+        for index in durable {
+            census.of(index)?.durable += 1;
+        }
+        let g = &self.log.geometry;
+        let ahead = read_ahead_units(&self.controller, g);
+        let waiters =
+            self.read_ahead
+                .audit(ahead, unit_sectors(g), g.user_units, &census.segments)?;
+        for index in waiters {
+            census.of(index)?.data += 1;
+        }
+        Ok(census)
+    }
+
+    fn count_map_waiters(&self, census: &mut Census) -> Checked {
+        let page_of = |fetch: u32| {
+            let under_way = census.map_fetches.contains(&fetch);
+            self.map_fetches.page_of(fetch).filter(|_| under_way)
+        };
+        let pages = self.log.audit_coming(page_of)?;
+        for waiter in self.map_fetches.audit(&census.map_fetches, pages)? {
+            match waiter {
+                MapWaiter::Command(index) => census.of(index)?.map += 1,
+                MapWaiter::Program(sequence) => census.map_waits.push(sequence),
+                MapWaiter::Job(job) => census.jobs.reads.push(job),
+                MapWaiter::Discard => census.discard_fetches += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn count_operation(&self, op: &FlashOp, census: &mut Census) -> Checked {
+        let class = match op.owner {
+            Owner::HostRead { command, bytes } => {
+                census.of(command)?.data += 1;
+                ensure!(bytes <= 1 << 24, "a page of {bytes} bytes");
+                OpClass::Read
+            }
+            Owner::MapRead { fetch } => {
+                census.map_fetches.push(fetch);
+                OpClass::Read
+            }
+            Owner::MergeRead { sequence } => {
+                census.merges.push(sequence);
+                OpClass::Read
+            }
+            Owner::ReadAhead { segment } => {
+                census.segments.insert(segment);
+                OpClass::Read
+            }
+            Owner::HostProgram {
+                sequence,
+                superblock,
+                host_units,
+            } => {
+                census.programs.push((sequence, superblock));
+                census.programmed_units += u64::from(host_units);
+                count(&mut census.programs_of, superblock)?;
+                OpClass::Program
+            }
+            Owner::MapProgram {
+                superblock,
+                program,
+            } => {
+                census.map_programs.push((superblock, program));
+                count(&mut census.programs_of, superblock)?;
+                OpClass::Program
+            }
+            Owner::RelocationRead { job } => {
+                census.jobs.reads.push(job);
+                OpClass::Read
+            }
+            Owner::RelocationProgram { job } => {
+                census.jobs.programs.push(job);
+                OpClass::Program
+            }
+            Owner::ParityProgram { superblock } => {
+                census.parity_programs += 1;
+                count(&mut census.programs_of, superblock)?;
+                OpClass::Program
+            }
+            Owner::Erase { superblock } => {
+                count(&mut census.erases_of, superblock)?;
+                OpClass::Erase
+            }
+        };
+        ensure!(op.class == class, "a {:?} is for {:?}", op.class, op.owner);
+        Ok(())
+    }
+
+    /// Every command is free, queued at the host, or waits for something that comes.
+    fn audit_commands(&self, census: &Census) -> Checked {
+        let depth = self.attachment.chain.queue_depth;
+        let started = self.commands.audit(depth, self.packed.beyond_depth())?;
+        let kinds = || self.commands.iter().map(|(_, p)| p.request.command.kind);
+        let changing = kinds().filter(|kind| kind.changes_data()).count();
+        ensure!(
+            changing == self.writes.outstanding as usize,
+            "{changing} writes and discards are outstanding, {} were counted",
+            self.writes.outstanding
+        );
+        for (index, pending) in self.commands.iter() {
+            self.audit_command(index, pending)?;
+        }
+        for (index, (started, waits)) in (0..).zip(started.iter().zip(&census.waits)) {
+            if *started {
+                self.audit_waits(index, waits)?;
+            } else {
+                ensure!(
+                    *waits == Waits::default(),
+                    "something is under way for command {index}, which has not started"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn audit_command(&self, index: u32, p: &Pending) -> Checked {
+        let in_range = p.request.command.is_within(self.capacity().0);
+        let (first, units) = self.units_of(&p.request.command);
+        // A discard waits with the units that it covers whole.
+        let within = p.first >= first && p.first + p.units <= first + units;
+        let is_discard = p.request.command.kind == CommandKind::Discard;
+        ensure!(
+            ((p.first, p.units) == (first, units) || (is_discard && within))
+                && (in_range || p.request.status == Status::LbaOutOfRange)
+                && (!in_range || p.request.status != Status::LbaOutOfRange)
+                && p.request.submitted <= self.schedule.now(),
+            "command {index} is not the one that was submitted"
+        );
+        check_near("the end of a transfer", p.link_done, self.schedule.now())
+    }
+
+    fn audit_waits(&self, index: u32, waits: &Waits) -> Checked {
+        let p = &self.commands[index];
+        let is_read = matches!(p.request.command.kind, CommandKind::Read);
+        let is_write = matches!(p.request.command.kind, CommandKind::Write { .. });
+        let is_discard = matches!(p.request.command.kind, CommandKind::Discard);
+        let flushes = matches!(p.request.command.kind, CommandKind::Flush);
+        let one = Waits {
+            firmware: 1,
+            ..Waits::default()
+        };
+        let sound = if *waits == one {
+            p.waits == 0
+        } else if waits.completion > 0 || waits.durable > 0 {
+            let done = Waits {
+                completion: waits.completion,
+                durable: waits.durable,
+                ..Waits::default()
+            };
+            *waits == done
+                && waits.completion + waits.durable == 1
+                && (waits.durable == 0 || is_write || flushes)
+        } else if is_read {
+            let of = Waits {
+                map: waits.map,
+                data: waits.data,
+                ..Waits::default()
+            };
+            *waits == of
+                && (waits.map == 0 || waits.data == 0)
+                && waits.map + waits.data == p.waits
+                && p.waits > 0
+        } else if is_discard {
+            let of = Waits {
+                admission: 1,
+                ..Waits::default()
+            };
+            *waits == of && p.to_admit == p.units && p.to_arrive == p.units && p.units > 0
+        } else {
+            let of = Waits {
+                admission: waits.admission,
+                arriving: waits.arriving,
+                ..Waits::default()
+            };
+            is_write
+                && *waits == of
+                && p.waits == 0
+                && waits.admission == u32::from(p.to_admit > 0)
+                && p.to_admit <= p.units
+                && waits.arriving.checked_add(p.to_admit) == Some(p.to_arrive)
+                && p.to_arrive > 0
+        };
+        ensure!(
+            sound,
+            "command {index} waits for what does not come: {p:?}, {waits:?}"
+        );
+        Ok(())
+    }
+
+    /// Programs and erases that are under way keep their superblocks from being reused.
+    fn audit_blocks(
+        &self,
+        census: &Census,
+        relocation: impl Iterator<Item = SuperblockId>,
+    ) -> Checked {
+        let mut programs_of = census.programs_of.clone();
+        for superblock in relocation {
+            count(&mut programs_of, superblock)?;
+        }
+        for (superblock, block) in self.log.blocks.iter() {
+            let (programs, erases) = (
+                programs_of[superblock.index()],
+                census.erases_of[superblock.index()],
+            );
+            ensure!(
+                block.programs_pending == programs + erases
+                    && (erases == 0 || (programs == 0 && block.state == State::Erasing)),
+                "superblock {superblock} waits for {} operations, and {programs} programs and {erases} erases are under way",
+                block.programs_pending
+            );
+            let listed = self.log.waits_for_erase(superblock);
+            ensure!(
+                listed == (block.state == State::Erasing && erases == 0),
+                "superblock {superblock} is never erased, or twice"
+            );
+        }
+        Ok(())
+    }
+
+    /// The places of the write buffer that are taken are those of what is in it.
+    fn audit_buffer(&self, census: &Census) -> Checked {
+        let g = &self.log.geometry;
+        let gathered = u64::from(self.log.gathered_host_units());
+        let jobs = u64::from(self.background.buffer_units(g.native.program_units));
+        let least = gathered
+            + u64::from(self.writes.buffer.in_transit())
+            + jobs
+            + self.writes.programs.held();
+        // A program under way may have given its places back after its transfer.
+        let most = least + census.programmed_units;
+        check_sum("units in the write buffer", most)?;
+        ensure!(
+            (least..=most).contains(&u64::from(self.writes.buffer.used())),
+            "{} places of the write buffer are taken, and {least} to {most} units are in it",
+            self.writes.buffer.used()
+        );
+        for index in &census.transfers {
+            let Some(transfer) = self.writes.transfers.get(*index) else {
+                continue;
+            };
+            let (command, first, units) = (transfer.command, transfer.first, transfer.units);
+            let p = &self.commands[command];
+            let end = first.checked_add(units);
+            ensure!(
+                first >= p.first && end.is_some_and(|end| end <= p.first + p.units),
+                "a transfer of command {command} reaches beyond it"
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,245 @@
+//! Relocation in time: collection, folding and refresh as jobs that read valid units and program them elsewhere.
+//! [`handling`] is what firmware does for moved units, [`erase`] what follows relocation, [`idle`] when it may go on without
+//! need.
+
+mod audit;
+mod erase;
+mod handling;
+mod idle;
+mod jobs;
+
+use super::PageMapDevice;
+use crate::events::Event;
+use crate::flash::Owner;
+use crate::mapping::page::log::{Pool, ProgramUnit};
+use crate::mapping::page::map_fetches::MapWaiter;
+use crate::mapping::page::scheduler::Wants;
+use crate::policy::pacing::CREDIT_PER_UNIT;
+use crate::profile::schema::FtlSection;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+pub(super) use audit::{JobFlow, JobState};
+use idle::IdleTimer;
+use jobs::Jobs;
+
+/// Background work: relocation jobs, their limits, and when it may begin.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Background {
+    pub(super) jobs: Jobs,
+    /// Most jobs at once.
+    most: u32,
+    /// Jobs take places of the write buffer.
+    shares_buffer: bool,
+    /// The host waits while jobs are under way.
+    takes_turns: bool,
+    idle: IdleTimer,
+    /// Reads of a block after which it is refreshed, 0 if never.
+    refresh_reads: u32,
+    /// Cycles by which the least worn superblock may lag the mean, 0 for any number.
+    wear_spread: u32,
+}
+
+impl Background {
+    pub(super) fn new(ftl: &FtlSection) -> Self {
+        let slc = ftl.slc_cache.as_ref();
+        let delay = Nanos::from_secs_f64(slc.map_or(1.0, |s| s.fold_after_ms / 1e3));
+        Background {
+            jobs: Jobs::new(ftl.relocation_units),
+            most: ftl.relocation_units,
+            shares_buffer: ftl.relocation_shares_buffer,
+            takes_turns: slc.is_some_and(|s| s.fold_blocks_host),
+            idle: IdleTimer::new(delay),
+            refresh_reads: ftl.refresh_reads,
+            wear_spread: ftl.wear_spread_cycles,
+        }
+    }
+
+    /// Places of the write buffer that jobs take.
+    pub(super) fn buffer_units(&self, program_units: u32) -> u32 {
+        self.buffer_units_of_job(program_units) * self.jobs.active()
+    }
+
+    fn buffer_units_of_job(&self, program_units: u32) -> u32 {
+        if self.shares_buffer { program_units } else { 0 }
+    }
+
+    /// Reads of a block after which it is refreshed, 0 if never.
+    pub(super) fn refresh_reads(&self) -> u32 {
+        self.refresh_reads
+    }
+
+    /// Whether folding begins within an idle time of `rest`.
+    pub(super) fn folds_within(&self, rest: Nanos) -> bool {
+        self.idle.delay <= rest
+    }
+
+    /// Whether jobs are under way.
+    pub(super) fn working(&self) -> bool {
+        self.jobs.active() > 0
+    }
+
+    /// The host waits while relocation is at work.
+    pub(super) fn keeps_host_waiting(&self) -> bool {
+        self.takes_turns && self.working()
+    }
+}
+
+impl PageMapDevice {
+    /// Moves units of the victim into the job that is being filled, until it is full. Returns false if nothing can be
+    /// moved.
+    pub(super) fn relocate_some(&mut self) -> bool {
+        let Some(victim) = self
+            .log
+            .current_victim(self.background.idle.is_idle(), self.schedule.now())
+        else {
+            return false;
+        };
+        let (superblock, pool) = (victim.superblock, victim.pool);
+        let (gain, held_nothing) = (victim.yield_per_move, victim.held_nothing());
+        if self.background.jobs.fills_other_pool(pool) {
+            self.finish_filling_job();
+            return true;
+        }
+        let job = self.filling_job(pool);
+        let mut sources = std::mem::take(&mut self.scratch.sources);
+        let mut written = std::mem::take(&mut self.scratch.written);
+        let mut full = None;
+        let log = &mut self.log;
+        let (moved, exhausted) =
+            log.relocate(self.schedule.now(), &mut sources, &mut written, &mut full);
+        let wanted = self.log.window.take_wanted();
+        self.background.jobs[job].grants += u64::from(moved) * gain;
+        let mut runs = std::mem::take(&mut self.scratch.runs);
+        self.log.join_reads(&sources, superblock, |run| {
+            self.resolve(run, &mut runs);
+        });
+        for run in runs.drain(..).filter_map(|(run, _)| run) {
+            self.background.jobs[job].reads += 1;
+            self.submit_read(run, false, Owner::RelocationRead { job }, None);
+        }
+        self.scratch.runs = runs;
+        self.background.jobs[job].sources.append(&mut sources);
+        self.scratch.sources = sources;
+        let fetches = self.fetch_map(wanted, MapWaiter::Job(job), false);
+        self.background.jobs[job].reads += fetches;
+        // After the fetches, which read the pages where they were.
+        self.log
+            .write_updated_pages(self.schedule.now(), &mut written);
+        // Relocation is at work already.
+        let _ = self.submit_host_programs(&mut written);
+        self.scratch.written = written;
+        if exhausted {
+            let j = &mut self.background.jobs[job];
+            j.emptied.push(superblock);
+            if held_nothing && moved == 0 {
+                // The victim held no valid data, so the host gets credit for all of its space.
+                j.grants += u64::from(self.log.geometry.native.superblock_units) * CREDIT_PER_UNIT;
+            }
+        }
+        match full {
+            Some(unit) => self.close_job(job, unit),
+            None if moved == 0 && !exhausted => return false,
+            None => {}
+        }
+        true
+    }
+
+    /// Whether relocation has a reason, a turn and a buffer. Most frequent refusals first.
+    pub(super) fn may_relocate(&self) -> bool {
+        let b = &self.background;
+        let filling = b.jobs.filling().is_some();
+        if !filling && b.jobs.active() >= b.most {
+            return false;
+        }
+        let wanted = self.log.makes_room()
+            || self.log.has_refresh()
+            || self.log.is_refreshing()
+            || (b.idle.is_idle()
+                && (self.log.has_slc_data()
+                    || self.log.relocating()
+                    || self.log.collects_in_idle_time()));
+        if !wanted || self.log.is_read_only() || self.log.gc_is_futile() {
+            return false;
+        }
+        let turn = b.idle.is_idle()
+            || !(b.takes_turns
+                && self.log.host_is_paced()
+                && self.pace.has_credit(self.log.cost_of_host_unit()));
+        let room = filling
+            || !b.shares_buffer
+            || self.writes.buffer.room() >= self.log.geometry.native.program_units;
+        (filling || turn) && room
+    }
+
+    fn filling_job(&mut self, pool: Pool) -> u32 {
+        if let Some(job) = self.background.jobs.filling() {
+            return job;
+        }
+        // A starting state may have left data in the program unit, which is at its new place already.
+        let gathered = self.log.gathered_by_relocation(pool);
+        let job = self.background.jobs.begin(pool, gathered);
+        let program_units = self.log.geometry.native.program_units;
+        let units = self.background.buffer_units_of_job(program_units);
+        self.writes.buffer.reserve(units);
+        self.note_busy();
+        job
+    }
+
+    fn close_job(&mut self, job: u32, unit: ProgramUnit) {
+        self.background.jobs.close(job, unit);
+        self.program_ready_jobs();
+    }
+
+    /// Pads and programs what was moved into the job that is being filled: nothing more is moved now.
+    pub(super) fn finish_filling_job(&mut self) {
+        let Some(job) = self.background.jobs.filling() else {
+            return;
+        };
+        let pool = self.background.jobs[job].pool;
+        match self.log.close_relocation_unit(pool) {
+            Some(unit) => self.close_job(job, unit),
+            None => {
+                self.background.jobs.give_up_filling();
+                self.end_job(job);
+            }
+        }
+    }
+
+    /// A read for a job is over.
+    pub(super) fn on_relocation_read(&mut self, job: u32) {
+        match self.background.jobs.end_read(job, self.schedule.now()) {
+            Some(decoded) => self.schedule.push(decoded, Event::RelocationDecoded(job)),
+            None => self.program_ready_jobs(),
+        }
+    }
+
+    fn program_ready_jobs(&mut self) {
+        while let Some(job) = self.background.jobs.take_ready() {
+            self.handle_moved_units(job);
+        }
+    }
+
+    pub(super) fn on_relocation_programmed(&mut self, job: u32) -> Wants {
+        if let Some(unit) = self.background.jobs[job].unit {
+            self.log.program_done(unit.superblock);
+        }
+        self.end_job(job);
+        Wants::Room
+    }
+
+    fn end_job(&mut self, job: u32) {
+        let ended = self.background.jobs.end(job);
+        let program_units = self.log.geometry.native.program_units;
+        let units = self.background.buffer_units_of_job(program_units);
+        self.writes.buffer.give_back(units);
+        let most = self.log.geometry.native.superblock_units;
+        self.pace
+            .grant(ended.grants, self.log.room_to_write(), most);
+        for superblock in ended.emptied {
+            self.log.finish_victim(superblock);
+        }
+        self.erase_invalid();
+        self.note_busy();
+    }
+}

@@ -1,0 +1,126 @@
+//! The invariants of relocation jobs, and what they hold.
+
+use super::Background;
+use crate::convert::Narrow;
+use crate::flash::superblock_id::SuperblockId;
+use crate::invariant::{Checked, check_near, ensure};
+use crate::mapping::page::log::ProgramUnit;
+use crate::mapping::page::ppn::Ppn;
+use crate::policy::pacing::CREDIT_PER_UNIT;
+use crate::profile::schema::FtlSection;
+use nandscope_units::Nanos;
+
+/// More than a job ever grants.
+const MOST_GRANTS: u64 = (1 << 36) * CREDIT_PER_UNIT;
+
+/// More units than a program unit ever holds.
+const MOST_UNHANDLED: u32 = 1 << 16;
+
+/// Relocation jobs by what is done for them now, and idle timers.
+#[derive(Clone, Debug, Default)]
+pub(in crate::mapping::page) struct JobFlow {
+    /// A job for each read.
+    pub(in crate::mapping::page) reads: Vec<u32>,
+    pub(in crate::mapping::page) handled: Vec<u32>,
+    pub(in crate::mapping::page) programs: Vec<u32>,
+    /// Idle timers that are pending.
+    pub(in crate::mapping::page) idle_timers: u32,
+}
+
+/// Superblocks, program units and sources of all jobs.
+#[derive(Clone, Debug, Default)]
+pub(in crate::mapping::page) struct JobState {
+    /// Superblocks that they have emptied.
+    pub(in crate::mapping::page) emptied: Vec<SuperblockId>,
+    /// Programs that they gather.
+    pub(in crate::mapping::page) units: Vec<ProgramUnit>,
+    /// Places of the data of these programs.
+    pub(in crate::mapping::page) sources: Vec<Ppn>,
+}
+
+impl Background {
+    /// Checks that every job is in exactly one place: it waits in order for its reads, or firmware is
+    /// at work on it (`handled`), or it is being programmed; `reads` names a job per read. Returns what
+    /// they hold.
+    pub(in crate::mapping::page) fn audit(
+        &self,
+        ftl: &FtlSection,
+        now: Nanos,
+        flow: &JobFlow,
+    ) -> Checked<JobState> {
+        ensure!(
+            flow.idle_timers == u32::from(self.idle.pending),
+            "{} idle timers are pending",
+            flow.idle_timers
+        );
+        let fresh = Background::new(ftl);
+        ensure!(
+            self.jobs.len() == fresh.jobs.len()
+                && (
+                    self.most,
+                    self.shares_buffer,
+                    self.takes_turns,
+                    self.idle.delay
+                ) == (
+                    fresh.most,
+                    fresh.shares_buffer,
+                    fresh.takes_turns,
+                    fresh.idle.delay
+                )
+                && (self.refresh_reads, self.wear_spread)
+                    == (fresh.refresh_reads, fresh.wear_spread)
+                && self.idle.since.is_none_or(|since| since <= now),
+            "the background work is not that of the profile"
+        );
+        let mut places = vec![0u32; self.jobs.len()];
+        let mut reads = vec![0u32; self.jobs.len()];
+        let named = self.jobs.order().chain(&flow.handled).chain(&flow.programs);
+        for (list, job) in named
+            .map(|j| (false, j))
+            .chain(flow.reads.iter().map(|j| (true, j)))
+        {
+            let counts = if list { &mut reads } else { &mut places };
+            let count = counts.get_mut(*job as usize);
+            ensure!(count.is_some(), "relocation job {job} does not exist");
+            if let Some(count) = count {
+                *count += 1;
+            }
+        }
+        let (mut emptied, mut units, mut sources) = (Vec::new(), Vec::new(), Vec::new());
+        let mut active = 0;
+        for (number, job) in self.jobs.iter().enumerate() {
+            check_near("the end of decoding", job.decoded, now)?;
+            active += u32::from(job.active);
+            ensure!(
+                places[number] == u32::from(job.active)
+                    && reads[number] == job.reads
+                    && job.unit.is_some() == job.active
+                    && (job.active || (job.emptied.is_empty() && job.grants == 0))
+                    && job.sources.is_empty() != job.active
+                    && job.grants <= MOST_GRANTS
+                    && job.unhandled <= MOST_UNHANDLED
+                    && (job.unhandled == 0 || flow.handled.contains(&number.narrow())),
+                "relocation job {number} is lost: {job:?}"
+            );
+            emptied.extend(&job.emptied);
+            units.extend(job.unit);
+            sources.extend(&job.sources);
+        }
+        let waits = |job: &u32| self.jobs[*job].reads > 0;
+        let mut later = flow.handled.iter().chain(&flow.programs);
+        ensure!(
+            active == self.jobs.active()
+                && active <= self.most
+                && self.jobs.filling().is_none()
+                && self.jobs.order().next().is_none_or(waits)
+                && !later.any(waits),
+            "{active} relocation jobs are under way, {} were counted",
+            self.jobs.active()
+        );
+        Ok(JobState {
+            emptied,
+            units,
+            sources,
+        })
+    }
+}

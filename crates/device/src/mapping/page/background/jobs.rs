@@ -1,0 +1,200 @@
+//! [`Jobs`], program units of moved data on their way from their old places to the new one.
+
+use crate::convert::Narrow;
+use crate::flash::superblock_id::SuperblockId;
+use crate::mapping::page::log::{Pool, ProgramUnit};
+use crate::mapping::page::ppn::Ppn;
+use crate::mapping::page::program_id::ProgramId;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
+
+/// One program unit of moved data.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(in crate::mapping::page) struct Job {
+    pub(super) active: bool,
+    /// Pool that its data goes to.
+    pub(super) pool: Pool,
+    /// Reads of data and of the map that it waits for.
+    pub(super) reads: u32,
+    /// When the pages read so far are decoded.
+    pub(super) decoded: Nanos,
+    /// Set when the unit is full.
+    pub(super) unit: Option<ProgramUnit>,
+    /// Places of its units until it is programmed, in order. Keeps its memory from job to job.
+    pub(super) sources: Vec<Ppn>,
+    /// Superblocks whose last valid data is in this job.
+    pub(super) emptied: Vec<SuperblockId>,
+    /// Credit that the host gets when it is done.
+    pub(super) grants: u64,
+    /// Moved units whose map entries the firmware has not updated yet, while it is at work on the job.
+    pub(super) unhandled: u32,
+}
+
+/// All jobs. At most one is being filled.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(in crate::mapping::page) struct Jobs {
+    table: Vec<Job>,
+    /// Job that is being filled.
+    filling: Option<u32>,
+    /// Jobs in the order in which their program units must be programmed.
+    order: VecDeque<u32>,
+    active: u32,
+}
+
+impl Index<u32> for Jobs {
+    type Output = Job;
+
+    fn index(&self, job: u32) -> &Job {
+        &self.table[job as usize]
+    }
+}
+
+impl IndexMut<u32> for Jobs {
+    fn index_mut(&mut self, job: u32) -> &mut Job {
+        &mut self.table[job as usize]
+    }
+}
+
+impl Jobs {
+    /// Room for `most` jobs and one that is being filled.
+    pub(super) fn new(most: u32) -> Self {
+        Jobs {
+            table: vec![Job::default(); most as usize + 1],
+            filling: None,
+            order: VecDeque::new(),
+            active: 0,
+        }
+    }
+
+    /// Jobs under way, with the one that is being filled.
+    #[inline]
+    pub(in crate::mapping::page) fn active(&self) -> u32 {
+        self.active
+    }
+
+    /// Most jobs at once, with the one that is being filled.
+    pub(in crate::mapping::page) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// The job that is being filled.
+    #[inline]
+    pub(in crate::mapping::page) fn filling(&self) -> Option<u32> {
+        self.filling
+    }
+
+    /// Jobs that wait for their reads or are ready, in the order of their programs.
+    pub(super) fn order(&self) -> impl Iterator<Item = &u32> {
+        self.order.iter()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Job> {
+        self.table.iter()
+    }
+
+    /// Begins to fill a job with data for a pool, of which `gathered` is in its program unit already; returns its number.
+    pub(super) fn begin(&mut self, pool: Pool, gathered: impl Iterator<Item = Ppn>) -> u32 {
+        // There is a place more than jobs may be active, so one is free.
+        let free = self.table.iter().position(|job| !job.active);
+        let number = free.unwrap_or(0).narrow();
+        let job = &mut self[number];
+        job.active = true;
+        job.pool = pool;
+        job.sources.extend(gathered);
+        self.active += 1;
+        self.filling = Some(number);
+        number
+    }
+
+    /// The job that is being filled is full, or nothing more is moved into it.
+    pub(super) fn close(&mut self, job: u32, unit: ProgramUnit) {
+        self[job].unit = Some(unit);
+        self.order.push_back(job);
+        self.filling = None;
+    }
+
+    /// The job that is being filled is given up: nothing was moved into it.
+    pub(super) fn give_up_filling(&mut self) {
+        self.filling = None;
+    }
+
+    /// A page for a job is decoded at `ready`.
+    pub(in crate::mapping::page) fn note_decoded(&mut self, job: u32, ready: Nanos) {
+        let decoded = &mut self[job].decoded;
+        *decoded = ready.max(*decoded);
+    }
+
+    /// A read for a job is over. The last one is over when all pages are decoded: returns that time if it is to come.
+    pub(super) fn end_read(&mut self, job: u32, now: Nanos) -> Option<Nanos> {
+        let job = &mut self[job];
+        if job.reads == 1 && job.decoded > now {
+            return Some(job.decoded);
+        }
+        job.reads -= 1;
+        None
+    }
+
+    /// Takes the next job in order out if it waits for no read.
+    pub(super) fn take_ready(&mut self) -> Option<u32> {
+        let number = *self.order.front()?;
+        let job = &self[number];
+        let is_ready = job.unit.is_some() && job.reads == 0;
+        if is_ready {
+            self.order.pop_front();
+        }
+        is_ready.then_some(number)
+    }
+
+    /// Ends a job; returns it without its sources.
+    pub(super) fn end(&mut self, job: u32) -> Job {
+        let mut ended = std::mem::take(&mut self[job]);
+        debug_assert!(
+            ended.active && ended.reads == 0,
+            "a job ends that is not under way or waits"
+        );
+        ended.sources.clear();
+        self[job].sources = std::mem::take(&mut ended.sources);
+        self.active -= 1;
+        ended
+    }
+
+    /// The program units of jobs, each with the places of its units in order.
+    pub(in crate::mapping::page) fn moves(&self) -> impl Iterator<Item = (ProgramUnit, &[Ppn])> {
+        self.table
+            .iter()
+            .filter_map(|job| Some((job.unit?, &job.sources[..])))
+    }
+
+    /// Places of the units of a program unit that a job has not programmed yet, in order.
+    pub(in crate::mapping::page) fn sources(
+        &self,
+        superblock: SuperblockId,
+        program: ProgramId,
+    ) -> Option<&[Ppn]> {
+        let mut moves = self.table.iter().filter(|job| job.active);
+        let job = moves.find(|job| {
+            job.unit
+                .is_some_and(|u| u.superblock == superblock && u.program == program)
+        })?;
+        Some(&job.sources)
+    }
+
+    /// Places of the units of the job that is being filled, in order.
+    pub(in crate::mapping::page) fn filling_sources(&self) -> Option<&[Ppn]> {
+        Some(&self[self.filling?].sources)
+    }
+
+    /// Whether a job has data from one of the `units` places from `first` that it has not programmed.
+    pub(super) fn moves_from(&self, first: Ppn, units: u32) -> bool {
+        let mut sources = self.table.iter().flat_map(|job| &job.sources);
+        sources.any(|source| source.0.wrapping_sub(first.0) < units)
+    }
+
+    /// The job that is being filled takes data for another pool.
+    pub(super) fn fills_other_pool(&self, pool: Pool) -> bool {
+        let job = self.filling.map(|job| &self[job]);
+        job.is_some_and(|job| job.pool != pool)
+    }
+}

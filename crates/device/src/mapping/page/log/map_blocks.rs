@@ -1,0 +1,95 @@
+//! Superblocks of map pages. Where only a part of the map is loaded, its pages are in superblocks of their own, the
+//! translation blocks of DFTL (Gupta, Kim and Urgaonkar, "DFTL: A Flash Translation Layer Employing Demand-based Selective
+//! Caching of Page-level Address Mappings", ASPLOS 2009): they are rewritten far more often than data, and among data each
+//! rewritten page would leave a hole that only the collection of the data around it fills.
+//!
+//! There is room for about twice as many pages as are valid ([`Geometry::map_superblocks`]), which data never gets. Beyond
+//! it the emptiest superblock of map pages is collected. That changes no map entry: where each page is, is kept in RAM.
+//!
+//! [`Geometry::map_superblocks`]: crate::mapping::page::geometry::Geometry::map_superblocks
+
+use super::{Cause, Log, Pool, ProgramUnit};
+use crate::flash::superblock_id::SuperblockId;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Streams of map pages: new ones, and those that collection moves.
+const MAP_STREAMS: u32 = 2;
+
+/// Closed superblocks of map pages, which are not among the victims.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct MapBlocks {
+    closed: Vec<SuperblockId>,
+}
+
+impl MapBlocks {
+    /// A superblock of map pages was closed.
+    pub(super) fn closed(&mut self, superblock: SuperblockId) {
+        self.closed.push(superblock);
+    }
+
+    /// Takes a superblock out, if it is there.
+    pub(super) fn remove(&mut self, superblock: SuperblockId) {
+        self.closed.retain(|s| *s != superblock);
+    }
+
+    /// Closed superblocks, in order of closing.
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = SuperblockId> {
+        self.closed.iter().copied()
+    }
+}
+
+impl Log {
+    /// Streams of map pages, each of which may open a superblock before it gives one back.
+    #[inline]
+    pub(super) fn map_streams(&self) -> u32 {
+        if self.window.is_whole_map() {
+            0
+        } else {
+            MAP_STREAMS
+        }
+    }
+
+    /// Whether the valid units of a superblock are pages of the map, which no other data is among.
+    pub(super) fn holds_map_pages(&self, superblock: SuperblockId) -> bool {
+        if self.window.is_whole_map() {
+            return false;
+        }
+        let start = self.geometry.ppn(superblock, 0);
+        let end = start + self.geometry.native.superblock_units;
+        let first = self.map.next_valid(start, end);
+        first.is_some_and(|ppn| {
+            let owner = self.map.owner(ppn);
+            (self.layout.map.base..self.layout.journal.base).contains(&owner)
+        })
+    }
+
+    /// Room must be made for the host or for the map.
+    pub(crate) fn makes_room(&self) -> bool {
+        self.needs_relocation() || self.collects_map()
+    }
+
+    /// A superblock of map pages is being collected, or must be.
+    fn collects_map(&self) -> bool {
+        let begun = |v: &super::Victim| v.pool == Pool::Map && v.cause == Cause::Collect;
+        self.map_is_full() || self.moving.victim.as_ref().is_some_and(begun)
+    }
+
+    #[inline]
+    fn map_is_full(&self) -> bool {
+        self.map_blocks.iter().len() > self.layout.map.superblocks as usize
+    }
+
+    /// The superblock of map pages that is collected next, where they take more room than they get.
+    pub(super) fn map_victim(&self) -> Option<SuperblockId> {
+        let valid = |superblock: &SuperblockId| self.blocks.get(*superblock).valid;
+        let emptiest = self.map_blocks.iter().min_by_key(valid);
+        emptiest.filter(|_| self.map_is_full())
+    }
+
+    /// Writes a page of the map to its superblocks.
+    pub(super) fn write_map_page(&mut self, page: u32, now: Nanos, full: &mut Vec<ProgramUnit>) {
+        let unit = self.layout.map.base + page;
+        self.write_metadata((Pool::Map, unit), now, full);
+    }
+}

@@ -1,0 +1,160 @@
+//! Writes of less than a mapping unit. What comes for a unit that is still gathered for its program is
+//! merged there; what is missing of it when it must be programmed is read from its old place.
+
+use super::{Log, PageRun, ProgramUnit};
+use crate::flash::superblock_id::SuperblockId;
+use crate::invariant::{Checked, ensure};
+use crate::mapping::page::lpn::Lpn;
+use crate::mapping::page::ppn::Ppn;
+use serde::{Deserialize, Serialize};
+
+/// A unit of the write buffer of which only a part has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Partial {
+    logical: Lpn,
+    /// Place where it will be programmed.
+    ppn: Ppn,
+    /// Place of its old data; `None` if the unit was never written or the buffer has its data.
+    old: Option<Ppn>,
+    /// Sectors of the unit that have come: one range, which grows at its ends.
+    from: u32,
+    to: u32,
+    /// The old data has been read.
+    read: bool,
+}
+
+/// The units of the write buffer of which only a part has come.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Partials {
+    units: Vec<Partial>,
+}
+
+impl Log {
+    /// Whether a part of a logical unit can join it in the buffer: the unit is gathered for the next
+    /// program of the host's stream, or its own rest is waited for.
+    pub(crate) fn takes_parts(&self, logical: Lpn) -> bool {
+        let ppn = self.map.lookup(logical);
+        if ppn == Ppn::UNMAPPED {
+            return false;
+        }
+        let gathered = self.streams.of_host().any(|stream| {
+            let end = self.geometry.ppn(stream.superblock, stream.next);
+            ppn < end && end - ppn <= stream.filling
+        });
+        gathered || self.partials.units.iter().any(|p| p.ppn == ppn && !p.read)
+    }
+
+    /// Sectors `from..to` of a unit have come, which was appended just now, as a part of it: the rest
+    /// is at `old`.
+    pub(crate) fn note_partial(&mut self, logical: Lpn, old: Option<Ppn>, from: u32, to: u32) {
+        self.partials.units.push(Partial {
+            logical,
+            ppn: self.map.lookup(logical),
+            old,
+            from,
+            to,
+            read: false,
+        });
+    }
+
+    /// Sectors `from..to` of a gathered unit have come as well.
+    pub(crate) fn merge_partial(&mut self, logical: Lpn, from: u32, to: u32) {
+        let sectors = self.geometry.unit_bytes / 512;
+        let ppn = self.map.lookup(logical);
+        let Some(index) = self.partials.units.iter().position(|p| p.ppn == ppn) else {
+            return;
+        };
+        let partial = &mut self.partials.units[index];
+        if from <= partial.to && to >= partial.from {
+            partial.from = partial.from.min(from);
+            partial.to = partial.to.max(to);
+        }
+        if (partial.from, partial.to) == (0, sectors) {
+            self.partials.units.swap_remove(index);
+        }
+    }
+
+    /// Whether the rest of the last unit of a full program unit may come next: its beginning has.
+    pub(crate) fn awaits_rest(&self, unit: &ProgramUnit) -> bool {
+        let units = self.geometry.mode(unit.slc).program_units;
+        let last = self
+            .geometry
+            .ppn(unit.superblock, unit.program.0 * units + units - 1);
+        let rest = |p: &Partial| p.ppn == last && p.from == 0 && !p.read;
+        self.partials.units.iter().any(rest)
+    }
+
+    /// A program unit is full: gives the reads of old data that it must wait for, and forgets what
+    /// came in parts for it.
+    pub(crate) fn take_merges(&mut self, unit: &ProgramUnit, reads: &mut Vec<PageRun>) {
+        let units = self.geometry.mode(unit.slc).program_units;
+        let start = self.geometry.ppn(unit.superblock, unit.program.0 * units);
+        let mut index = 0;
+        while index < self.partials.units.len() {
+            let partial = self.partials.units[index];
+            if partial.ppn < start || partial.ppn - start >= units {
+                index += 1;
+                continue;
+            }
+            self.partials.units.swap_remove(index);
+            // A unit that was overwritten or discarded since then is not merged.
+            if let Some(old) = partial.old
+                && !partial.read
+                && self.map.lookup(partial.logical) == partial.ppn
+            {
+                reads.push(self.run_at(old));
+            }
+        }
+    }
+
+    /// A superblock is going to be erased: gives the reads of old data in it that parts of units need.
+    pub(crate) fn merges_before_erase(
+        &mut self,
+        superblock: SuperblockId,
+        reads: &mut Vec<PageRun>,
+    ) {
+        for index in 0..self.partials.units.len() {
+            let partial = self.partials.units[index];
+            if let Some(old) = partial.old
+                && !partial.read
+                && self.geometry.superblock_of(old) == superblock
+            {
+                self.partials.units[index].read = true;
+                reads.push(self.run_at(old));
+            }
+        }
+    }
+
+    /// Units of which only a part has come are programmed as they are: for starting states.
+    pub(crate) fn forget_partials(&mut self) {
+        self.partials.units.clear();
+    }
+
+    fn run_at(&self, ppn: Ppn) -> PageRun {
+        self.unit_run(ppn)
+    }
+
+    /// Checks that parts are of units that exist, and no more than three program units hold.
+    pub(super) fn audit_partials(&self) -> Checked {
+        let sectors = self.geometry.unit_bytes / 512;
+        let physical = self.blocks.len() * self.geometry.native.superblock_units;
+        for partial in &self.partials.units {
+            ensure!(
+                partial.ppn.0 < physical
+                    && partial.old.is_none_or(|old| old.0 < physical)
+                    && partial.logical.0 < self.geometry.user_units
+                    && partial.from < partial.to
+                    && partial.to <= sectors,
+                "a part of a unit waits for the rest: {partial:?}"
+            );
+        }
+        let units = self.geometry.native.program_units;
+        let most = units.max(self.geometry.slc.program_units) as usize;
+        ensure!(
+            self.partials.units.len() <= 3 * most,
+            "{} units came in parts",
+            self.partials.units.len()
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,42 @@
+//! The short way of a small read into a plan that is followed: what [`PageMapDevice::submit`] does for any command, without
+//! what such a read cannot need.
+
+use super::MOST;
+use crate::command::{Command, CommandKind};
+use crate::mapping::page::PageMapDevice;
+use nandscope_units::Nanos;
+
+impl PageMapDevice {
+    /// Takes a command at the present if it is a small read that can be planned with those under way. Returns false,
+    /// with nothing changed, if it is not.
+    #[inline]
+    pub(in crate::mapping::page) fn submit_planned(&mut self, command: &Command) -> bool {
+        // A read out of range touches no units, so `units` is not 1.
+        let (first, units) = self.units_of(command);
+        let chain = &self.attachment.chain;
+        let may = command.kind == CommandKind::Read
+            && units == 1
+            && self.commands.outstanding() < chain.queue_depth
+            && self.plan.active < MOST
+            && command.bytes().0 <= chain.max_transfer.0;
+        // Reads are under way, so that no power state is left.
+        let arrival = (self.schedule.now() + chain.command).max(self.awake);
+        if !may
+            || !self
+                .cores
+                .may_book(self.schedule.now(), arrival, Nanos::ZERO)
+        {
+            return false;
+        }
+        let time = self.firmware_time(CommandKind::Read, 1);
+        let firmware = self.cores.end_of(arrival, time);
+        if firmware <= self.schedule.now() || firmware < self.plan.last_firmware {
+            return false;
+        }
+        self.cores.book(arrival, time);
+        let index = self.add_command(*command, (first, units));
+        self.commands.start();
+        self.plan.add(index, self.schedule.now(), firmware);
+        true
+    }
+}

@@ -1,0 +1,105 @@
+//! Energy and data of planned reads. They are counted when a read completes; before that, whoever looks adds what
+//! has happened so far.
+
+use super::{PlannedRead, Stage};
+use crate::convert::Narrow;
+use crate::flash::Owner;
+use crate::mapping::page::PageMapDevice;
+use nandscope_units::Nanos;
+
+/// Use of arrays, channels and link by reads under way that is not counted yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::mapping::page) struct Uncounted {
+    pub(in crate::mapping::page) page_reads: u64,
+    pub(in crate::mapping::page) arrays_pj: u64,
+    pub(in crate::mapping::page) bus_bytes: u64,
+    pub(in crate::mapping::page) link_bytes: u64,
+}
+
+impl PlannedRead {
+    /// How far it has come before a time, of what counts: the start of the array, of the transfer over the
+    /// channel and of that over the link.
+    pub(super) fn reached(&self, before: Nanos) -> Stage {
+        let steps = [
+            (Stage::Link, self.transfer.end),
+            (Stage::Transfer, self.array.end),
+            (Stage::Array, self.array.start),
+        ];
+        let reached = |(stage, at): &(Stage, Nanos)| self.stage >= *stage && *at < before;
+        steps.into_iter().find(reached).map_or(Stage::None, |s| s.0)
+    }
+
+    /// Bytes for the host.
+    fn bytes(&self) -> u64 {
+        match self.op.owner {
+            Owner::HostRead { bytes, .. } => u64::from(bytes),
+            _ => 0,
+        }
+    }
+}
+
+impl PageMapDevice {
+    /// Counts what a read uses up to a stage.
+    #[inline]
+    pub(super) fn count_planned(&mut self, command: u32, up_to: Stage) {
+        let read = &mut self.plan.reads[command as usize];
+        if read.counted == Stage::None && up_to == Stage::Link {
+            read.counted = up_to;
+            self.array.count_array_read(&read.op);
+            self.array.count_transfer(&read.op);
+            return self.power.meter.count_link(read.bytes());
+        }
+        let read = *read;
+        self.plan.reads[command as usize].counted = up_to.max(read.counted);
+        self.count_read(&read, up_to);
+    }
+
+    /// Counts what a read uses up to a stage and was not counted before.
+    #[inline]
+    pub(super) fn count_read(&mut self, read: &PlannedRead, up_to: Stage) {
+        let is_new = |stage: Stage| read.counted < stage && stage <= up_to;
+        if is_new(Stage::Array) {
+            self.array.count_array_read(&read.op);
+        }
+        if is_new(Stage::Transfer) {
+            self.array.count_transfer(&read.op);
+        }
+        if is_new(Stage::Link) {
+            self.power.meter.count_link(read.bytes());
+        }
+    }
+
+    /// Counts what all planned reads have used before a time.
+    pub(in crate::mapping::page) fn count_plan(&mut self, before: Nanos) {
+        if !self.plan.is_active() {
+            return;
+        }
+        for command in 0..self.plan.reads.len().narrow() {
+            let reached = self.plan.reads[command as usize].reached(before);
+            self.count_planned(command, reached);
+        }
+    }
+
+    /// Use by planned reads up to the present that is not counted yet.
+    pub(in crate::mapping::page) fn uncounted(&self) -> Uncounted {
+        let mut sum = Uncounted::default();
+        if !self.plan.is_active() {
+            return sum;
+        }
+        for (_, read) in self.plan.under_way() {
+            let reached = read.reached(self.schedule.now() + Nanos(1));
+            let is_new = |stage: Stage| read.counted < stage && stage <= reached;
+            if is_new(Stage::Array) {
+                sum.page_reads += 1;
+                sum.arrays_pj += self.array.read_energy_pj(&read.op);
+            }
+            if is_new(Stage::Transfer) {
+                sum.bus_bytes += read.op.bytes_on_bus();
+            }
+            if is_new(Stage::Link) {
+                sum.link_bytes += read.bytes();
+            }
+        }
+        sum
+    }
+}
