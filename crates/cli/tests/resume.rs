@@ -3,7 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
-use crate::support::loops::Loop;
+use crate::support::loops::{Loop, skipped, tool};
 use crate::support::{Folder, Ran, tiny};
 use nandscope_measure::steps;
 use nandscope_result::json;
@@ -545,6 +545,80 @@ fn another_file_of_the_same_size_is_not_taken_for_the_first() {
     let resume = [&run[..], &["--resume"]].concat();
     let ran = run_when_free(&folder, &resume);
     ran.fails(2, &["belongs to another measurement", "file: was `inode"]);
+}
+
+/// A review of the folder `card`, killed after its first step.
+fn killed_in_the_folder(folder: &Folder) -> Vec<&'static str> {
+    let review = vec!["review", "./card", "--quick", "-o", "out"];
+    killed_after(folder, &review, "out/result.steps", 1);
+    [&review[..], &["--resume"]].concat()
+}
+
+/// The file system of another card that is mounted at the same place has another root, which was created at another time.
+#[test]
+#[ignore = "slow: steps of a review in real time"]
+fn slow_another_folder_of_the_same_name_is_not_taken_for_the_first() {
+    let folder = Folder::new("resume-another-folder");
+    std::fs::create_dir(folder.0.join("card")).unwrap();
+    let resume = killed_in_the_folder(&folder);
+    let journal = std::fs::read(folder.0.join("out/result.steps")).unwrap();
+    std::fs::rename(folder.0.join("card"), folder.0.join("first")).unwrap();
+    std::fs::create_dir(folder.0.join("card")).unwrap();
+    let ran = folder.run(&resume);
+    ran.fails(2, &["belongs to another measurement", "folder created at"]);
+    assert!(std::fs::read(folder.0.join("out/result.steps")).unwrap() == journal);
+    assert_eq!(
+        std::fs::read_dir(folder.0.join("card")).unwrap().count(),
+        0,
+        "something was written"
+    );
+    // The first folder again.
+    std::fs::remove_dir(folder.0.join("card")).unwrap();
+    std::fs::rename(folder.0.join("first"), folder.0.join("card")).unwrap();
+    let mut child = start(&folder, &resume);
+    wait_for(&mut child, &folder.0.join("out/result.steps"), 2);
+    interrupt(&child);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert!(!ran.err.contains("it cannot be seen"), "{ran:?}");
+}
+
+/// Unmounts on drop.
+struct Unmount<'a>(&'a str);
+
+impl Drop for Unmount<'_> {
+    fn drop(&mut self) {
+        tool("umount", &["-l", self.0]);
+    }
+}
+
+/// A file system with inodes of 128 bytes, like FAT, stores no time of creation for its root.
+#[test]
+#[ignore = "slow: steps of a review in real time"]
+fn slow_a_folder_without_a_time_of_creation_is_resumed_with_a_warning() {
+    let folder = Folder::new("resume-no-birth");
+    let Some(device) = Loop::new(&folder, 256) else {
+        return;
+    };
+    let mount = folder.0.join("card");
+    std::fs::create_dir(&mount).unwrap();
+    let mount = mount.to_str().unwrap();
+    let made = tool("mkfs.ext4", &["-q", "-F", "-I", "128", &device.device]);
+    if made
+        .and_then(|_| tool("mount", &[&device.device, mount]))
+        .is_none()
+    {
+        skipped("an ext4 file system cannot be made and mounted here");
+        return;
+    }
+    let _mounted = Unmount(mount);
+    let resume = killed_in_the_folder(&folder);
+    let mut child = start(&folder, &resume);
+    wait_for(&mut child, &folder.0.join("out/result.steps"), 2);
+    interrupt(&child);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert!(ran.err.contains("it cannot be seen whether"), "{ran:?}");
+    let told = |n: &nandscope_result::Notice| n.text.contains("does not say when it was created");
+    assert!(read(&folder, "out/result.json").notices.iter().any(told));
 }
 
 /// A complete result is replaced by a complete one only: an interrupted run of the same name goes beside it.

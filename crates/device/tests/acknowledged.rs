@@ -4,7 +4,7 @@
 use crate::power_cut::{Acknowledged, Step, survives};
 use crate::support::any_card::cards;
 use crate::support::any_paged::{build, knobs};
-use crate::support::{Draw, device, device_on, one, plain, write};
+use crate::support::{Draw, device, device_on, one, plain, sound, write};
 use nandscope_device::profile::schema::Acknowledge;
 use nandscope_device::profile::{HostProfile, Profile, check_profile, library};
 use nandscope_device::{Device, Fill};
@@ -119,6 +119,10 @@ fn drawn_step(draw: &mut Draw) -> Step {
     }
 }
 
+/// One in so many cuts is followed by an audit of the whole device: it looks at every unit of the map, which takes longer
+/// than the commands and the cut.
+const CUTS_PER_AUDIT: u64 = 4;
+
 /// Cuts the power of a fresh copy of the device at a number of moments.
 fn survives_cuts(what: &str, device: &Device, says: Acknowledged, cuts: u64) {
     for cut in 0..cuts {
@@ -126,7 +130,13 @@ fn survives_cuts(what: &str, device: &Device, says: Acknowledged, cuts: u64) {
         let count = 1 + draw.below(40);
         let mut steps: Vec<Step> = (0..count).map(|_| drawn_step(&mut draw)).collect();
         steps.push(Step::Pass(draw.below(3_000_000)));
-        let failed = std::panic::catch_unwind(|| survives(device.clone(), says, &steps)).is_err();
+        let cut_off = || {
+            let after = survives(device.clone(), says, &steps);
+            if cut.is_multiple_of(CUTS_PER_AUDIT) {
+                sound(&after);
+            }
+        };
+        let failed = std::panic::catch_unwind(cut_off).is_err();
         assert!(!failed, "{what} ({says:?}), cut {cut}: {steps:?}");
     }
 }

@@ -232,11 +232,16 @@ impl Host {
 }
 
 fn holds(profile: &Profile, steps: &[Step]) {
-    survives(device(profile, "direct"), Acknowledged::Buffered, steps);
+    sound(&survives(
+        device(profile, "direct"),
+        Acknowledged::Buffered,
+        steps,
+    ));
 }
 
-/// Cuts the power after `steps` and checks that the guaranteed data is there.
-pub fn survives(mut device: Device, acknowledged: Acknowledged, steps: &[Step]) {
+/// Cuts the power after `steps` and checks that the guaranteed data is there. Returns the device, which has
+/// gone on and been cut off again.
+pub fn survives(mut device: Device, acknowledged: Acknowledged, steps: &[Step]) -> Device {
     device.track_writes();
     let mut host = Host::new(device, acknowledged);
     let mut durable = 0;
@@ -251,12 +256,12 @@ pub fn survives(mut device: Device, acknowledged: Acknowledged, steps: &[Step]) 
     host.check(&cut, durable);
     assert!(cut.ready > before && host.device.now() == cut.ready);
     // It continues, and everything before is settled.
-    sound(&host.device);
     assert_eq!(host.device.durable_writes(), host.writes.len() as u64);
     assert_eq!(host.device.cut_power().damage, []);
     one(&mut host.device, write(9, 0, 4096));
     one(&mut host.device, bare(9, CommandKind::Flush));
     assert_eq!(host.device.cut_power().damage, []);
+    host.device
 }
 
 proptest! {
