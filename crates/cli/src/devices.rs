@@ -18,7 +18,7 @@ use serde::Serialize;
 /// Arguments of `nandscope devices`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  nandscope devices\n  nandscope devices show sm2708-250gb\n  nandscope devices show ./my-card.toml"
+    after_help = "Examples:\n  nandscope devices\n  nandscope devices show sm2708-250gb\n  nandscope devices show ./my-card.toml\n  nandscope devices show --toml kingston-8gb > my-card.toml"
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -35,6 +35,9 @@ enum Action {
         /// Name in the library, or a profile
         #[arg(value_name = "NAME|FILE")]
         profile: String,
+        /// Print the profile as TOML, to begin a profile of your own with
+        #[arg(long, conflicts_with = "json")]
+        toml: bool,
     },
     /// List the hosts of the library
     Hosts,
@@ -44,8 +47,9 @@ impl Action {
     /// A device may be named as a target is: `sim:NAME`.
     fn without_prefix(self) -> Action {
         match self {
-            Action::Show { profile } => Action::Show {
+            Action::Show { profile, toml } => Action::Show {
                 profile: profile.strip_prefix("sim:").unwrap_or(&profile).to_string(),
+                toml,
             },
             Action::Hosts => Action::Hosts,
         }
@@ -68,7 +72,14 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let text = match action {
         None => list(console)?,
         Some(Action::Hosts) => hosts(console)?,
-        Some(Action::Show { profile }) => show(&profile, console)?,
+        Some(Action::Show {
+            profile,
+            toml: true,
+        }) => {
+            console.print_data(&text_of(&profile, console)?)?;
+            return Ok(Exit::Done);
+        }
+        Some(Action::Show { profile, .. }) => show(&profile, console)?,
     };
     console.print(&text)?;
     Ok(Exit::Done)
@@ -138,17 +149,15 @@ fn as_json(action: Option<&Action>, console: &Console) -> Result<Exit, Failure> 
             });
             serde_json::to_string_pretty(&entries.collect::<Result<Vec<_>, Failure>>()?)
         }
-        Some(Action::Show { profile }) => {
-            let text = match is_host(profile) {
-                true => target::host_source(profile, console)?.text,
-                false => target::device_source(profile, console)?.text,
-            };
-            let keys = explain(&text).into_iter().map(|row| Key {
-                table: row.table,
-                key: row.key,
-                value: row.value,
-                reason: row.remark,
-            });
+        Some(Action::Show { profile, .. }) => {
+            let keys = explain(&text_of(profile, console)?)
+                .into_iter()
+                .map(|row| Key {
+                    table: row.table,
+                    key: row.key,
+                    value: row.value,
+                    reason: row.remark,
+                });
             serde_json::to_string_pretty(&keys.collect::<Vec<_>>())
         }
     };
@@ -203,6 +212,14 @@ fn hosts(console: &Console) -> Result<String, Failure> {
 
 fn is_host(name: &str) -> bool {
     library::device(name).is_none() && library::host(name).is_some()
+}
+
+/// The profile of a host where the name is one of a host's, of a device otherwise.
+fn text_of(name: &str, console: &Console) -> Result<String, Failure> {
+    match is_host(name) {
+        true => Ok(target::host_source(name, console)?.text.to_string()),
+        false => Ok(target::device_source(name, console)?.text.to_string()),
+    }
 }
 
 /// A host where the name is one of a host's, a device otherwise.

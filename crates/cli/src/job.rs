@@ -5,12 +5,12 @@ mod json;
 mod steps;
 
 use crate::confine::Confine;
-use crate::console::Console;
+use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use crate::{fault, input, output};
 use clap::{Args, Subcommand};
 use nandscope_experiment::FACTS;
-use nandscope_experiment::jobs::{Jobs, JobsError, notices};
+use nandscope_experiment::jobs::{Jobs, JobsError, library, notices};
 use nandscope_workload::job::{Job, JobFile, Override};
 use std::path::{Path, PathBuf};
 
@@ -32,11 +32,20 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
+    /// List the job files of the library, which need no file
+    List {
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
+    },
     /// Show the jobs of a file as understood, group by group
     Show {
-        /// Job file
-        #[arg(value_name = "JOB.fio")]
+        /// Job file, or a name in the library
+        #[arg(value_name = "JOB.fio|NAME")]
         file: PathBuf,
+        /// Print the text of the file
+        #[arg(long, conflicts_with = "json")]
+        text: bool,
         /// Print JSON instead of text
         #[arg(long)]
         json: bool,
@@ -60,6 +69,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let confine = Confine::default();
     match &arguments.action {
         Action::Check { files, .. } => confine.reading(files).reading(around(files)),
+        Action::List { .. } => confine,
         Action::Show { file, .. } | Action::EmitFio { file, .. } => {
             confine.reading([file]).reading(around([file]))
         }
@@ -68,8 +78,15 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     match arguments.action {
         Action::Check { files, json: false } => check(&files, console),
         Action::Check { files, json: true } => json::check(&files, console),
-        Action::Show { file, json: false } => console.print(&show(&read(&file, console)?.file)),
-        Action::Show { file, json: true } => {
+        Action::List { json: false } => console.print(&list(console)),
+        Action::List { json: true } => output::print_json(&json::list(), console),
+        Action::Show {
+            file, text: true, ..
+        } => console.print_data(&read(&file, console)?.text),
+        Action::Show {
+            file, json: false, ..
+        } => console.print(&show(&read(&file, console)?.file)),
+        Action::Show { file, .. } => {
             output::print_json(&json::show(&read(&file, console)?.file), console)
         }
         Action::EmitFio { file, step } => {
@@ -172,6 +189,18 @@ fn check(files: &[PathBuf], console: &Console) -> Result<(), Failure> {
         }
     }
     worst.map_or(Ok(()), Err)
+}
+
+/// The job files of the library.
+fn list(console: &Console) -> String {
+    let mut table = console.table(&["NAME", "WHAT IT DOES"]);
+    for job in library::JOBS {
+        table.add_row([job.name.to_string(), job.about()]);
+    }
+    format!(
+        "{}\n`nandscope run NAME TARGET` runs one, `nandscope job show --text NAME` prints it.\n",
+        lines_of(&table)
+    )
 }
 
 fn count(n: usize, what: &str) -> String {

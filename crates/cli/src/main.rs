@@ -57,7 +57,7 @@ Examples:
   nandscope review sim:sm2708-250gb            full review; a page as report
   nandscope devices            simulated devices, and the disks of this machine
   nandscope devices show sm2708-250gb          every number, with its reason
-  nandscope run jobs/rand-read.fio sim:sm2708-250gb         a fio job file
+  nandscope run rand-read sim:sm2708-250gb                  a job of the library
   nandscope run job.fio sim:./my.toml --result r.json       on your own device
   nandscope report result.json -o report/      one page of HTML, plots, tables
   nandscope compare a.json b.json              figures side by side

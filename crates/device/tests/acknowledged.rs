@@ -20,7 +20,7 @@ const WORD_LINES: u32 = 8;
 
 /// A drive of the library with fewer and shorter blocks, so that it fills and collects within a test. A card
 /// with allocation units is small enough.
-fn made_small(mut p: Profile) -> Profile {
+pub fn made_small(mut p: Profile) -> Profile {
     let Some(ftl) = p.ftl.as_mut() else {
         return p;
     };

@@ -242,7 +242,7 @@ const BROKEN: &[Broken] = &[
         "collection = \"greedy\"",
         "collection = \"gredy\"",
         "",
-        "unknown variant `gredy`",
+        "unknown policy `gredy`",
     ),
     (
         "collection_start = 6",

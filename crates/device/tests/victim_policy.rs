@@ -1,5 +1,6 @@
 //! Victim policies that a program supplies: they decide, have a name in the profile, and outlast a snapshot.
 
+use crate::acknowledged::made_small;
 use crate::support::{closed_loop, profile, write};
 use nandscope_device::policy::{Candidate, Closed, Random, VictimPolicy};
 use nandscope_device::profile::library;
@@ -56,10 +57,7 @@ impl VictimPolicy for AtRandom {
 }
 
 fn with(collection: VictimPolicyName) -> (Profile, HostProfile) {
-    let mut p = profile("reference-nvme-64gb");
-    p.nand.blocks_per_plane = 80;
-    p.nand.word_lines = 8;
-    p.device.capacity_bytes = 300 << 20;
+    let mut p = made_small(profile("reference-nvme-64gb"));
     p.ftl.as_mut().expect("page-mapped").collection = collection;
     let host = library::host("direct").expect("is there");
     (p, host.host_profile().expect("valid"))
@@ -81,7 +79,7 @@ type Times = (Nanos, Nanos, Nanos);
 /// Fills the device, overwrites it at random, and measures writes; returns their times and the erases.
 fn worn(d: &mut Device) -> (Times, u64) {
     d.precondition(1.0, Fill::Random { seed: 1 });
-    d.overwrite_randomly(100_000, 2);
+    d.overwrite_randomly(2_000_000, 2);
     let times = written(d);
     (times, d.counters().erases)
 }

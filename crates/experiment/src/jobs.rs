@@ -1,5 +1,7 @@
 //! Job files, with their text for messages and with what they refer to on this machine.
 
+pub mod library;
+
 use crate::error::ErrorClass;
 use crate::input::{self, InputError};
 use crate::machine::ThisMachine;
@@ -47,7 +49,8 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Reads a job file, with `overrides` set on every job.
+    /// Reads a job file, with `overrides` set on every job. A file of the library ([`library::find`]) need not be there;
+    /// one that is there goes first.
     ///
     /// # Errors
     /// Returns [`JobsError`] if the file cannot be read, or with all faults of its text.
@@ -70,10 +73,7 @@ impl Jobs {
                 let text = input::text(Path::new("/dev/stdin"), what)?;
                 ("standard input".to_string(), text)
             }
-            false => {
-                let text = input::text(path, "the job file")?;
-                (path.display().to_string(), text)
-            }
+            false => (path.display().to_string(), text_of(path)?),
         };
         let machine = ThisMachine {
             overrides: overrides.to_vec(),
@@ -122,6 +122,14 @@ impl Jobs {
             Ok(file) => Ok(Jobs { file, text }),
             Err(error) => Err(JobsError::Invalid { text, error }),
         }
+    }
+}
+
+/// The text of a file, or of the job of the library that has this name.
+fn text_of(path: &Path) -> Result<String, InputError> {
+    match library::find(path).filter(|_| !path.exists()) {
+        Some(job) => Ok(job.text.to_string()),
+        None => input::text(path, "the job file"),
     }
 }
 

@@ -4,6 +4,7 @@ use super::read;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::output;
+use nandscope_experiment::jobs::library::{JOBS, LibraryJob};
 use nandscope_experiment::jobs::notices;
 use nandscope_workload::job::{Job, JobFile};
 use serde_json::{Value, json};
@@ -41,6 +42,12 @@ pub fn check(files: &[PathBuf], console: &Console) -> Result<(), Failure> {
     }
     output::print_json(&answers, console)?;
     worst.map_or(Ok(()), Err)
+}
+
+/// The job files of the library.
+pub fn list() -> Value {
+    let entry = |job: &LibraryJob| json!({ "name": job.name, "about": job.about() });
+    JOBS.iter().map(entry).collect()
 }
 
 /// The jobs of a file as they were understood.

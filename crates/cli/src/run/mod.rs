@@ -36,14 +36,14 @@ use thiserror::Error;
 
 const EXAMPLES: &str = "\
 Examples:
-  nandscope run jobs/rand-read.fio sim:sm2708-250gb
+  nandscope run rand-read sim:sm2708-250gb
   nandscope run job.fio sim:./my.toml --host rtl9211ds --precondition random:80
-  nandscope run jobs/rand-read.fio sim:sm2708-250gb --job iodepth=64
+  nandscope run rand-read sim:sm2708-250gb --job iodepth=64
   nandscope run sim:sm2708-250gb -- --rw=randread --bs=4k --size=1g --direct=1
   nandscope run verify.fio sim:kingston-8gb --contents --fault 'fake 4g wrap'
   nandscope run fill.fio sim:sm2708-250gb --save used.dev
   nandscope run read.fio sim:saved:used.dev --result result.json
-  nandscope run jobs/rand-read.fio /dev/nvme0n1
+  nandscope run rand-read /dev/nvme0n1
   nandscope run job.fio ./test.img --size 8g        on a new file of 8 GiB
 
 Ctrl-C ends the run: operations in flight are waited for, what was measured is printed and kept, and the \

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 
 const EXAMPLES: &str = "\
 Examples:
-  nandscope sweep jobs/rand-write.fio sim:reference-nvme-64gb \\
+  nandscope sweep rand-write sim:reference-nvme-64gb \\
     --param ftl.over_provisioning=0.14,0.28 --param controller.cores=1..4 \\
     --precondition random --seeds 5 --metric waf,p99 -o out/
   nandscope sweep job.fio sim:sm2708-250gb --job iodepth=1,4,16,64 -o out/

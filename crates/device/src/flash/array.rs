@@ -20,6 +20,7 @@ use crate::convert::{ToF64, Whole};
 use crate::divisor::Divisor;
 use crate::events::{Event, EventQueue};
 use crate::profile::schema::NandSection;
+pub(crate) use audit::Live;
 use nandscope_units::Nanos;
 use planes::PlaneState;
 pub(crate) use planned::Transfer;

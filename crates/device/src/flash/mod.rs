@@ -17,7 +17,7 @@ pub(crate) mod reliability;
 pub(crate) mod retention;
 pub(crate) mod superblock_id;
 
-pub(crate) use array::{Array, ArrayTimes, Transfer};
+pub(crate) use array::{Array, ArrayTimes, Live, Transfer};
 pub use die::Die;
 pub(crate) use op::{FlashOp, OpClass, Owner, PagesRead, Progress};
 pub use plane::Plane;

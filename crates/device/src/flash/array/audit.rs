@@ -30,6 +30,14 @@ enum Place {
     Leaving,
 }
 
+/// An operation that is under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Live {
+    pub(crate) op: FlashOp,
+    /// The die has all data of it.
+    pub(crate) is_in_die: bool,
+}
+
 /// Places of the operations, as they are found.
 struct Places<'a> {
     array: &'a Array,
@@ -88,7 +96,7 @@ impl Array {
         clock: f64,
         now: Nanos,
         events: &EventQueue,
-    ) -> Checked<Vec<FlashOp>> {
+    ) -> Checked<Vec<Live>> {
         ensure!(
             self.times == *times
                 && self.dies.len() == dies as usize
@@ -121,7 +129,10 @@ impl Array {
                 slot.op.bus_bytes,
                 slot.op.transfers
             );
-            live.push(slot.op);
+            live.push(Live {
+                op: slot.op,
+                is_in_die: matches!(place, Place::InArray | Place::Staged | Place::Suspended),
+            });
         }
         ensure!(
             live.len() == self.outstanding as usize,

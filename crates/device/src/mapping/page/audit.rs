@@ -11,11 +11,12 @@ use crate::command::{CommandKind, Status};
 use crate::events::Event;
 use crate::flash::blocks::State;
 use crate::flash::superblock_id::SuperblockId;
-use crate::flash::{ArrayTimes, FlashOp, OpClass, Owner};
+use crate::flash::{ArrayTimes, FlashOp, Live, OpClass, Owner};
 use crate::invariant::{Checked, InvalidState, check_near, check_sum, ensure};
 use crate::mapping::page::map_fetches::MapWaiter;
 use crate::mapping::page::program_id::ProgramId;
 use crate::profile;
+use crate::profile::schema::BufferRelease;
 use std::collections::BTreeSet;
 
 /// Operations and events under way for one command.
@@ -46,8 +47,8 @@ pub(super) struct Census {
     segments: BTreeSet<SegmentId>,
     /// Programs of the host: sequence and superblock.
     pub(super) programs: Vec<(u32, SuperblockId)>,
-    /// Places in the write buffer that these programs give back at their end.
-    programmed_units: u64,
+    /// Units of the host's programs that have their places in the write buffer still.
+    buffered_units: u64,
     parity_programs: u32,
     /// Programs of map pages.
     pub(super) map_programs: Vec<(SuperblockId, ProgramId)>,
@@ -168,7 +169,7 @@ impl PageMapDevice {
     }
 
     /// Counts the events and the flash operations by owner.
-    fn census(&self, live: &[FlashOp]) -> Checked<Census> {
+    fn census(&self, live: &[Live]) -> Checked<Census> {
         let superblocks = self.log.blocks.len() as usize;
         let mut census = Census {
             waits: vec![Waits::default(); self.commands.table_len()],
@@ -201,11 +202,11 @@ impl PageMapDevice {
                 Event::Array(_) | Event::PlaneRead(_) | Event::Bus(_) | Event::RefreshDue => {}
             }
         }
-        for op in live {
-            self.count_operation(op, &mut census)?;
+        for Live { op, is_in_die } in live {
+            self.count_operation(op, *is_in_die, &mut census)?;
         }
         for unit in self.writes.programs.staged() {
-            census.programmed_units += u64::from(unit.host_units);
+            census.buffered_units += u64::from(unit.host_units);
             count(&mut census.programs_of, unit.superblock)?;
         }
         self.count_map_waiters(&mut census)?;
@@ -248,7 +249,7 @@ impl PageMapDevice {
         Ok(())
     }
 
-    fn count_operation(&self, op: &FlashOp, census: &mut Census) -> Checked {
+    fn count_operation(&self, op: &FlashOp, is_in_die: bool, census: &mut Census) -> Checked {
         let class = match op.owner {
             Owner::HostRead { command, bytes } => {
                 census.of(command)?.data += 1;
@@ -273,7 +274,9 @@ impl PageMapDevice {
                 host_units,
             } => {
                 census.programs.push((sequence, superblock));
-                census.programmed_units += u64::from(host_units);
+                if !(is_in_die && self.controller.buffer_release == BufferRelease::Transferred) {
+                    census.buffered_units += u64::from(host_units);
+                }
                 count(&mut census.programs_of, superblock)?;
                 OpClass::Program
             }
@@ -443,16 +446,15 @@ impl PageMapDevice {
         let g = &self.log.geometry;
         let gathered = u64::from(self.log.gathered_host_units());
         let jobs = u64::from(self.background.buffer_units(g.native.program_units));
-        let least = gathered
+        let rest = gathered
             + u64::from(self.writes.buffer.in_transit())
             + jobs
             + self.writes.programs.held();
-        // A program under way may have given its places back after its transfer.
-        let most = least + census.programmed_units;
-        check_sum("units in the write buffer", most)?;
+        let units = rest + census.buffered_units;
+        check_sum("units in the write buffer", units)?;
         ensure!(
-            (least..=most).contains(&u64::from(self.writes.buffer.used())),
-            "{} places of the write buffer are taken, and {least} to {most} units are in it",
+            units == u64::from(self.writes.buffer.used()),
+            "{} places of the write buffer are taken, and {units} units are in it",
             self.writes.buffer.used()
         );
         for index in &census.transfers {
