@@ -18,7 +18,7 @@ const LARGE: u32 = 256;
 const AHEAD: u64 = 4;
 const WRITE: CommandKind = CommandKind::Write { fua: false };
 
-/// A measurement; it prints its own figures under the name that it is given.
+/// A measurement; takes the name under which it prints its results.
 type Case = fn(&str);
 
 fn main() {
@@ -64,7 +64,8 @@ fn random_writes(name: &str) {
     steady_writes(name, device_of(&named("reference-nvme-64gb")));
 }
 
-/// The same with the spare area of an enterprise drive: 220 blocks a plane are 28.9 % more than the capacity.
+/// 4 KiB writes at the steady state with the spare area of an enterprise drive: 220 blocks a plane are 28.9 % more than
+/// the capacity.
 fn random_writes_enterprise(name: &str) {
     let mut profile = named("reference-nvme-64gb");
     profile.nand.blocks_per_plane = 220;
@@ -110,8 +111,8 @@ fn sequential(name: &str) {
     }
 }
 
-/// 4 KiB writes one after another over cards with allocation units, around and around: with linear,
-/// logged and page-mapped open units.
+/// 4 KiB writes in order over a whole card with allocation units, again and again: with linear, logged and page-mapped
+/// open AUs.
 fn cards(name: &str) {
     for profile in [
         "recorded-sandisk-sl08g",
@@ -133,7 +134,7 @@ fn cards(name: &str) {
     }
 }
 
-/// 64 GiB filled at once.
+/// Fills a 64 GiB device without timing.
 fn fills(name: &str) {
     let profile = named("reference-nvme-64gb");
     for (fill, what) in [
@@ -258,7 +259,7 @@ fn filled(name: &str) -> Device {
     device
 }
 
-/// Bytes of this process that are in memory, where the system is Linux.
+/// Resident memory of this process, bytes; `None` on systems other than Linux.
 fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|l| l.starts_with("VmRSS:"))?;

@@ -26,7 +26,7 @@ pub enum CommandKind {
 }
 
 impl CommandKind {
-    /// Whether it brings data.
+    /// Whether the command is a write.
     pub(crate) const fn is_write(self) -> bool {
         matches!(self, CommandKind::Write { .. })
     }
@@ -40,7 +40,7 @@ impl CommandKind {
 /// One command as the host's driver sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Command {
-    /// The caller's own number; it comes back in the completion and means nothing to the device.
+    /// Number chosen by the caller and returned in the completion; the device does not interpret it.
     pub tag: u64,
     /// Operation.
     pub kind: CommandKind,
@@ -87,19 +87,19 @@ pub enum SubmitError {
     /// Before the device's present time.
     #[error("the command is for {at}, and the device is at {now} already")]
     InThePast {
-        /// Time asked for.
+        /// Time at which the command was submitted.
         at: Nanos,
         /// Present time of the device.
         now: Nanos,
     },
-    /// Something happens in the device before that time: advance it first.
+    /// An event of the device comes before that time: advance the device first.
     #[error(
         "the command is for {at}, and the device has an event at {event} before it: advance it first"
     )]
     EventBefore {
-        /// Time asked for.
+        /// Time at which the command was submitted.
         at: Nanos,
-        /// Time of the event.
+        /// Time of the device's next event.
         event: Nanos,
     },
 }
@@ -125,11 +125,11 @@ pub struct Completion {
     pub tag: u64,
     /// Status of the command.
     pub status: Status,
-    /// When the host submitted it.
+    /// Time at which the host submitted the command.
     pub submitted: Nanos,
-    /// When the host saw the completion.
+    /// Time at which the host saw the completion.
     pub completed: Nanos,
-    /// Answer of identify and health; `None` for the others.
+    /// Answer to identify and health commands; `None` for other commands.
     pub payload: Option<Box<Payload>>,
 }
 
@@ -140,7 +140,7 @@ impl Completion {
     }
 }
 
-/// Appends the completions `done` to those of the caller; exchanges the lists if the caller's is empty.
+/// Appends the completions `done` to `completions`; swaps the lists if `completions` is empty, which copies nothing.
 #[inline]
 pub(crate) fn hand_over(done: &mut Vec<Completion>, completions: &mut Vec<Completion>) {
     if completions.is_empty() {

@@ -68,16 +68,16 @@ impl ToF64 for usize {
     }
 }
 
-/// Results of the model's arithmetic as whole numbers. A number below zero gives zero, as does what is not a number;
-/// one beyond the range gives the greatest of the range.
+/// Floating-point results as whole numbers, saturating: negative numbers and NaN give 0, numbers beyond the range its
+/// maximum.
 pub(crate) trait Whole: Copy {
-    /// Without its fraction.
+    /// Rounded down.
     fn floor_u64(self) -> u64;
-    /// Without its fraction.
+    /// Rounded down.
     fn floor_u32(self) -> u32;
-    /// The nearest whole number; a half counts as one.
+    /// Rounded to the nearest whole number, halves up.
     fn round_u64(self) -> u64;
-    /// The nearest whole number; a half counts as one.
+    /// Rounded to the nearest whole number, halves up.
     fn round_u32(self) -> u32;
 }
 

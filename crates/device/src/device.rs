@@ -34,7 +34,7 @@ enum Ftl {
     AuMap(Box<AuMapDevice>),
 }
 
-/// Calls the same method of either translation layer.
+/// Calls a method on whichever translation layer the device has.
 macro_rules! dispatch {
     ($device:expr, $inner:ident => $call:expr) => {
         match $device {
@@ -152,8 +152,8 @@ impl Device {
         dispatch!(&mut self.0, d => d.submit(command, at))
     }
 
-    /// Begins to fetch from memory what a command at `lba` will need. Call it as early as the place is
-    /// known; it changes nothing, and a wrong guess costs little.
+    /// Prefetches the memory that a command at `lba` will need. Call it as soon as the address is known; it changes no
+    /// state, and a wrong guess costs little.
     #[inline]
     pub fn prefetch(&self, lba: Lba) {
         if let Ftl::PageMap(d) = &self.0 {
@@ -206,18 +206,19 @@ impl Device {
         dispatch!(&mut self.0, d => d.overwrite_randomly(count, seed, afterwards, step))
     }
 
-    /// As [`Device::fill`], to the end. Returns false if commands are outstanding.
+    /// As [`Device::fill`], in one step that cannot be stopped. Returns false if commands are outstanding.
     pub fn precondition(&mut self, share: f64, fill: Fill) -> bool {
         self.fill(share, fill, &mut to_the_end).is_ok()
     }
 
-    /// As [`Device::overwrite`], to the end and with a long idle time afterwards. Returns false if commands are outstanding.
+    /// As [`Device::overwrite`], in one step that cannot be stopped and with a long idle time afterwards. Returns false
+    /// if commands are outstanding.
     pub fn overwrite_randomly(&mut self, count: u64, seed: u64) -> bool {
         self.overwrite(count, seed, Afterwards::Idle, &mut to_the_end)
             .is_ok()
     }
 
-    /// Size of what [`Device::overwrite`] counts: a mapping unit, or a page of a card.
+    /// Size of one of the `count` overwrites of [`Device::overwrite`]: a mapping unit, or a page of a card.
     pub fn overwrite_unit(&self) -> Bytes {
         match &self.0 {
             Ftl::PageMap(d) => Bytes(d.unit_bytes()),
@@ -240,7 +241,7 @@ impl Device {
         dispatch!(&mut self.0, d => d.track_writes());
     }
 
-    /// All writes of lower numbers are persistent.
+    /// Number of the first write that may not be persistent yet; all earlier writes are.
     pub fn durable_writes(&mut self) -> u64 {
         dispatch!(&mut self.0, d => d.durable_writes())
     }
@@ -278,7 +279,7 @@ impl Device {
         dispatch!(&self.0, d => d.counters())
     }
 
-    /// A copy of the device without reads that are planned ahead; `None` if it has none.
+    /// A copy of the device without its read plan; `None` if it has no plan.
     pub(crate) fn without_plan(&self) -> Option<Self> {
         match &self.0 {
             Ftl::PageMap(d) => d.without_plan().map(|d| Device(Ftl::PageMap(Box::new(d)))),

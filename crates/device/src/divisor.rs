@@ -1,4 +1,4 @@
-//! [`Divisor`], a number by which many others are divided.
+//! [`Divisor`], a number with a precomputed reciprocal.
 
 use serde::{Deserialize, Serialize};
 

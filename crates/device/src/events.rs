@@ -41,12 +41,12 @@ pub(crate) enum Event {
 
 /// Nanoseconds of a slot, as a power of two: about one event falls into a slot of a busy drive.
 const SLOT_SHIFT: u32 = 10;
-/// Slots of the ring: 2 ms, so that all but the longest programs, erases and timers fall into it.
+/// Marks the end of a list of nodes.
 const SLOTS: usize = 2048;
 const WORDS: usize = SLOTS / 64;
 /// No node.
 const NONE: u32 = u32::MAX;
-/// Later than every event.
+/// A time later than every event, ns.
 const NEVER: u64 = u64::MAX;
 
 /// Events in order of time; events at one instant in the order of insertion.
@@ -62,20 +62,21 @@ const NEVER: u64 = u64::MAX;
 #[serde(from = "Vec<(Nanos, Event)>", into = "Vec<(Nanos, Event)>")]
 pub(crate) struct EventQueue {
     nodes: Vec<Node>,
-    /// First unused node.
+    /// First node of the list of unused nodes.
     free: u32,
     slots: Box<[Slot; SLOTS]>,
-    /// A bit for each slot that has events, and one for each word that has bits.
+    /// One bit per slot, set if the slot has events; then one bit per word of these, set if the word is not zero.
     occupied: [u64; WORDS],
     occupied_words: u32,
     /// Number of the first slot of the ring, counted from time zero.
     start: u64,
-    /// Events beyond the ring.
+    /// Events later than the ring covers.
     beyond: BinaryHeap<Reverse<Beyond>>,
     sequence: u64,
-    /// Time of the first event of the ring and beyond.
+    /// Time of the first event of the ring and of `beyond`.
     next: u64,
-    /// An event that is kept aside because it is the earliest, and its time; the time is [`NEVER`] without such an event.
+    /// The earliest event, if it was inserted before all others and is outside the ring, and its time; [`NEVER`] if
+    /// there is none.
     first: Event,
     first_at: u64,
 }
@@ -100,7 +101,7 @@ const EMPTY: Slot = Slot {
     tail: NONE,
 };
 
-/// An event beyond the ring.
+/// An event later than the ring covers.
 #[derive(Clone, Copy, Debug)]
 struct Beyond {
     at: u64,
@@ -195,12 +196,12 @@ impl EventQueue {
         }
     }
 
-    /// Inserts the event that was kept aside before all others.
+    /// Inserts the event of `first` into the ring, before all others.
     fn put_back_first(&mut self) {
         let (at, event) = (self.first_at, self.first);
         self.next = at;
         if !self.is_in_ring(at) {
-            // No other event of its time was inserted before it.
+            // Sequence number 0: no other event of this time was inserted earlier.
             return self.push_beyond(at, 0, event);
         }
         let index = slot_of(at);
@@ -248,7 +249,7 @@ impl EventQueue {
         }
     }
 
-    /// Inserts into a list whose last event is later.
+    /// Inserts an event into a list whose last event is later.
     fn insert_before_later(&mut self, slot: usize, node: u32, at: u64) {
         let mut before = NONE;
         let mut after = self.slots[slot].head;
@@ -290,7 +291,7 @@ impl EventQueue {
         (next != NEVER).then_some(Nanos(next))
     }
 
-    /// The first event, where it comes no later than `limit`.
+    /// Removes and returns the first event if it comes no later than `limit`.
     #[inline]
     pub(crate) fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Event)> {
         let at = self.first_at;
@@ -305,7 +306,7 @@ impl EventQueue {
         Some((Nanos(at), self.first))
     }
 
-    /// Lets the ring begin with the slot of a time before which nothing is left.
+    /// Moves the start of the ring to the slot of a time; no event may be earlier.
     #[inline]
     fn advance_to(&mut self, at: u64) {
         if at >> SLOT_SHIFT != self.start {
@@ -340,7 +341,7 @@ impl EventQueue {
         Some((Nanos(at), event))
     }
 
-    /// Moves to the ring what it has reached.
+    /// Moves the events of `beyond` that the ring now covers into the ring.
     #[inline]
     fn fetch_from_beyond(&mut self) {
         while let Some(Reverse(first)) = self.beyond.peek()
@@ -360,8 +361,7 @@ impl EventQueue {
         let bits = if here != 0 {
             Some((word, here))
         } else if self.occupied_words != 0 {
-            // The words after this one, around the ring, this one last: its bits before `from` are
-            // the end of the ring.
+            // The following words around the ring, then this word again: its bits below `from` are the end of the ring.
             let later = self.occupied_words.rotate_right(word.narrow() + 1);
             let word = (word + 1 + later.trailing_zeros() as usize) % WORDS;
             Some((word, self.occupied[word]))
@@ -377,7 +377,7 @@ impl EventQueue {
         }
     }
 
-    /// All events to come, in no order.
+    /// All pending events, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Nanos, Event)> + '_ {
         let beyond = self.beyond.iter().map(|Reverse(e)| (Nanos(e.at), e.event));
         let lists = self.slots.iter().flat_map(|slot| self.list(*slot));
@@ -457,7 +457,7 @@ mod tests {
         assert_eq!(queue.pop_until(Nanos::MAX), None);
     }
 
-    /// Times within a slot, over the ring and far beyond it, with the clock going on.
+    /// Times within a slot, over the ring and far beyond it, while the clock advances.
     #[test]
     fn the_order_is_that_of_a_sorted_list() {
         for range in [40, 5_000, 3_000_000, 60_000_000, 10_000_000_000] {

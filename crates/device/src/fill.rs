@@ -4,8 +4,8 @@ use crate::convert::ToF64;
 use std::ops::ControlFlow;
 use thiserror::Error;
 
-/// Units of a page-mapped device, or pages of a card, that are written between two calls of a [`FillStep`]. They take
-/// milliseconds even if each moves hundreds of other units.
+/// Mapping units (or pages of a card) written between two calls of a [`FillStep`]. Writing them takes milliseconds,
+/// even if each moves hundreds of other units.
 pub(crate) const STEP: u64 = 1024;
 
 /// Order of the writes that fill a range.
@@ -25,14 +25,14 @@ pub enum Fill {
 pub enum Afterwards {
     /// A long idle time, in which folding and collection finish.
     Idle,
-    /// More writes at once: the free space is that at which collection sets the pace of the host.
+    /// The writes continue: free space is at the level at which garbage collection paces the host.
     Load,
 }
 
 /// Work done so far for a starting state, in units of [`Device::overwrite_unit`](crate::Device::overwrite_unit).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FillProgress {
-    /// Units written in place of a host.
+    /// Units written for the starting state.
     pub written: u64,
     /// Units programmed: those written, those moved, metadata, padding and parity.
     pub programmed: u64,
@@ -48,8 +48,8 @@ impl FillProgress {
     }
 }
 
-/// Called between the steps of a fill, each of which takes milliseconds; a break ends the fill. The device is then filled
-/// in part, and can be used.
+/// Called between the steps of a fill, each of which takes milliseconds. `Break` ends the fill; the device is then
+/// partly filled and usable.
 pub type FillStep<'a> = dyn FnMut(FillProgress) -> ControlFlow<()> + 'a;
 
 /// Answer of a [`FillStep`]: ends the fill if `stop` is true.
@@ -60,13 +60,13 @@ pub fn break_if(stop: bool) -> ControlFlow<()> {
     }
 }
 
-/// Why a device is not brought into a starting state.
+/// Why a starting state was not reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FillError {
     /// Commands are outstanding.
     #[error("the device has commands outstanding and cannot be filled")]
     Busy,
-    /// The caller ended it between two steps.
+    /// The caller stopped the fill between two steps.
     #[error("interrupted")]
     Stopped,
 }

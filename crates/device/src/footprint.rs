@@ -7,11 +7,11 @@ use crate::mapping::page::geometry::Geometry;
 use crate::profile::schema::Profile;
 use nandscope_units::Bytes;
 
-/// The state of an allocation unit and its entry in the map, bytes, rounded up.
+/// Memory for the state of an allocation unit and its map entry, bytes, rounded up.
 const PER_AU: u64 = 128;
-/// A superblock in the lists of free and of full ones, bytes, rounded up.
+/// Memory for a superblock in the lists of free and full superblocks, bytes, rounded up.
 const PER_SUPERBLOCK_IN_LISTS: u64 = 64;
-/// Queues, buffers and tables whose size hardly depends on the profile.
+/// Memory for queues, buffers and tables that hardly depend on the profile, bytes.
 const FIXED: u64 = 8 << 20;
 
 /// Memory of a device of this profile once all of it was written to. A fresh device reserves as much
@@ -23,10 +23,10 @@ pub fn memory_estimate(profile: &Profile) -> Bytes {
             let bad = profile.nand.factory_bad_percent;
             let superblocks = u64::from(geometry.expected_good_superblocks(bad));
             let physical = superblocks.saturating_mul(geometry.native.superblock_units.into());
-            // The map has four bytes for each logical unit, and four and a bit for each physical one.
+            // The map takes 4 bytes per logical unit, and 4 bytes and a bit per physical unit.
             let map = u64::from(geometry.user_units) * 4;
             let inverse = physical.saturating_mul(4).saturating_add(physical / 8);
-            // Four bytes for each block count its reads.
+            // Each block has a read counter of 4 bytes.
             let reads = u64::from(geometry.blocks_per_superblock()) * 4;
             let lists =
                 superblocks * (size_of::<Superblock>().widen() + PER_SUPERBLOCK_IN_LISTS + reads);
@@ -36,7 +36,7 @@ pub fn memory_estimate(profile: &Profile) -> Bytes {
             let geometry = CardGeometry::new(profile, card);
             let aus = u64::from(geometry.logical_aus) + u64::from(geometry.physical_aus);
             let sharers = card.shared_log.as_ref().map_or(0, |log| log.aus);
-            // The place in the shared log of each page of an AU that has data in it.
+            // Each AU in the shared log has the log position of each of its pages, 4 bytes each.
             let places = u64::from(sharers) * u64::from(geometry.au_pages) * 4;
             aus * PER_AU
                 + u64::from(geometry.physical_aus) * u64::from(geometry.au_rows()) * 4

@@ -30,7 +30,7 @@ pub struct Identity {
 pub struct PowerState {
     /// Greatest power, in units of 0.1 mW (MP with MXPS set).
     pub max_power: u32,
-    /// Commands are executed in it.
+    /// Whether commands are executed in this state.
     pub operational: bool,
     /// Entry latency, µs.
     pub entry_us: u32,
@@ -93,13 +93,13 @@ pub struct HealthLog {
     pub host_write_commands: u64,
     /// Minutes in which commands were outstanding.
     pub controller_busy_minutes: u64,
-    /// Times that power was applied, the first one included.
+    /// Number of times power was applied, including the first.
     pub power_cycles: u64,
-    /// Whole hours with power, idle ones included.
+    /// Whole hours with power, including idle hours.
     pub power_on_hours: u64,
-    /// Power losses without notice.
+    /// Number of power losses without notice (NVMe: unsafe shutdowns).
     pub unsafe_shutdowns: u64,
-    /// Reads that could not be corrected.
+    /// Number of uncorrectable reads.
     pub media_errors: u64,
     /// Minutes above the warning temperature.
     pub warning_temperature_minutes: u64,

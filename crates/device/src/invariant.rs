@@ -1,10 +1,10 @@
-//! Invariants of a device's state: how a check of them fails, and the bounds that several of them
-//! share. Tests check them at any instant; a snapshot is refused where one does not hold.
+//! Checks of a device's state, and the bounds that several of them share. Tests run them at any time; loading a
+//! snapshot that fails one is refused.
 
 use nandscope_units::Nanos;
 use thiserror::Error;
 
-/// The first invariant of a device's state that does not hold.
+/// Message of the first violated invariant of a device's state.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct InvalidState(pub(crate) String);
@@ -23,33 +23,33 @@ macro_rules! ensure {
 }
 pub(crate) use ensure;
 
-/// The longest that anything in a device takes: a week. Time passes in steps of 100 ms, so that an
-/// event that is further away would take long to reach.
+/// Longest time from now to any planned event: one week. Time advances in steps of 100 ms, so later events would take
+/// long to reach.
 const HORIZON: Nanos = Nanos::from_secs(7 * 86_400);
-/// The oldest a device gets: 100 years.
+/// Highest device time: 100 years.
 const OLDEST: Nanos = Nanos::from_secs(100 * 365 * 86_400);
-/// Sums over the life of a device stay below; twice as much can still be added up.
+/// Upper bound of sums over a device's life; two such sums can be added without overflow.
 const MOST: u64 = 1 << 62;
 
-/// The clock leaves room for all that is to come.
+/// Checks that the clock is below its limit, with room for every planned event.
 pub(crate) fn check_clock(now: Nanos) -> Checked {
     ensure!(now <= OLDEST, "the clock is at {now}, beyond {OLDEST}");
     Ok(())
 }
 
-/// `at` is not further ahead than anything takes.
+/// Checks that `at` is at most the horizon of one week after `now`.
 pub(crate) fn check_near(what: &str, at: Nanos, now: Nanos) -> Checked {
     ensure!(at <= now + HORIZON, "{what} is at {at}, and now is {now}");
     Ok(())
 }
 
-/// A sum over the life of a device can grow further.
+/// Checks that a sum over the device's life is far from overflow.
 pub(crate) fn check_sum(what: &str, sum: u64) -> Checked {
     ensure!(sum <= MOST, "{what} sum up to {sum}");
     Ok(())
 }
 
-/// A number is finite and within a range.
+/// Checks that a number is finite and within `least..=most`.
 pub(crate) fn check_number(what: &str, value: f64, least: f64, most: f64) -> Checked {
     ensure!(
         (least..=most).contains(&value),
@@ -58,7 +58,7 @@ pub(crate) fn check_number(what: &str, value: f64, least: f64, most: f64) -> Che
     Ok(())
 }
 
-/// Which places of a list of `length` are in use, where `free` names the others.
+/// Marks the used entries of a list of `length`; `free` names the unused ones.
 pub(crate) fn places_in_use(what: &str, length: usize, free: &[u32]) -> Checked<Vec<bool>> {
     let mut used = vec![true; length];
     for index in free {

@@ -34,7 +34,7 @@ impl Protocol {
         }
     }
 
-    /// Its name in host profiles, such as `ahci`.
+    /// Name in host profiles, such as `ahci`.
     pub const fn name(self) -> &'static str {
         match self {
             Protocol::Nvme => "nvme",
@@ -47,10 +47,10 @@ impl Protocol {
     }
 }
 
-/// A link mode that is known by name.
+/// A named link mode.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkMode {
-    /// Its name in profiles.
+    /// Name in profiles.
     pub name: String,
     /// Protocol family.
     pub protocol: Protocol,
@@ -78,7 +78,7 @@ impl LinkMode {
 pub struct UnknownLink {
     /// Requested name.
     pub name: String,
-    /// The known families.
+    /// Names of the known link families.
     pub known: &'static str,
 }
 
@@ -101,16 +101,16 @@ pub fn names() -> Vec<String> {
     names
 }
 
-/// Rates on the wire.
+/// Data rates of a link mode on the wire.
 #[derive(Clone, Copy)]
 struct Wire {
     signalling_mbit_per_s: f64,
-    /// Share that line coding leaves.
+    /// Share of the signalling rate left after line coding.
     coding: f64,
     mb_per_s: f64,
 }
 
-/// Whether the link of that name speaks NVMe.
+/// Whether the link of that name uses the NVMe protocol.
 pub(crate) fn is_nvme(name: &str) -> bool {
     link_mode(name).is_ok_and(|link| link.protocol == Protocol::Nvme)
 }
@@ -153,9 +153,9 @@ pub fn link_mode(name: &str) -> Result<LinkMode, UnknownLink> {
 /// 4 and 1 bytes, 4 more with 64-bit addresses, and 2 of padding and skip symbols (PCIe base
 /// specification 3.0 §2.2, §3.6 and §4.2).
 const PCIE_PACKET_BYTES: f64 = 26.0;
-/// An acknowledgement or a credit update (a data-link-layer packet; §3.4 there).
+/// Size of an acknowledgement or a credit update, bytes: a data-link-layer packet (PCIe base specification 3.0 §3.4).
 const PCIE_CREDIT_BYTES: f64 = 8.0;
-/// Refresh of credits and acknowledgements where they are gathered.
+/// Share of the rate left by gathered credit updates and acknowledgements.
 const PCIE_GATHERED: f64 = 0.997;
 
 /// PCIe: signalling rate × lanes × line coding (8b/10b up to 2.0, 128b/130b after) × share of

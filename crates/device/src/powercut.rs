@@ -27,7 +27,7 @@ pub struct Cut {
     /// Damaged parts of writes, in order of the writes. All other sectors are persisted, even those of
     /// unfinished commands.
     pub damage: Vec<Damage>,
-    /// When the device answers again, power having come back at once.
+    /// Time at which the device answers again, if power returns at once.
     pub ready: Nanos,
 }
 
@@ -38,15 +38,15 @@ pub struct Damage {
     pub write: u64,
     /// First sector.
     pub first: Lba,
-    /// Number of sectors from there on.
+    /// Number of sectors.
     pub sectors: u32,
-    /// The page was being programmed, or shares its word line with one that was: what it holds is
-    /// neither the old nor the new. Otherwise it holds the old.
+    /// The page was being programmed, or shares its word line with such a page: its contents are neither old nor new.
+    /// If false, the old contents remain.
     pub torn: bool,
 }
 
 impl Damage {
-    /// From sectors `from..to`; a write is shorter than 2³² sectors.
+    /// Damage of sectors `from..to`; a write is shorter than 2³² sectors.
     pub(crate) fn new(write: u64, from: u64, to: u64, torn: bool) -> Self {
         Damage {
             write,
@@ -57,7 +57,7 @@ impl Damage {
     }
 }
 
-/// Numbers of the writes that are under way, by their place in the list of pending commands.
+/// Numbers of the pending writes, by index of the pending command.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Numbers {
     next: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// A write was submitted.
+    /// Numbers a submitted command, if it is a write.
     pub(crate) fn submitted(&mut self, index: u32) {
         let index = index as usize;
         if self.pending.len() <= index {
@@ -80,20 +80,20 @@ impl Numbers {
         self.pending.get(index as usize).copied().flatten()
     }
 
-    /// A command was completed.
+    /// Forgets the number of a completed command.
     pub(crate) fn completed(&mut self, index: u32) {
         if let Some(number) = self.pending.get_mut(index as usize) {
             *number = None;
         }
     }
 
-    /// The pending writes: place and number.
+    /// Index and number of each pending write.
     pub(crate) fn pending(&self) -> impl Iterator<Item = (u32, u64)> {
         let places = (0..).zip(&self.pending);
         places.filter_map(|(index, number)| number.map(|n| (index, n)))
     }
 
-    /// The first number of a write that may be incomplete.
+    /// Number of the first write that may be incomplete.
     pub(crate) fn first_incomplete(&self) -> u64 {
         self.pending().map(|(_, n)| n).min().unwrap_or(self.next)
     }

@@ -14,7 +14,7 @@ impl Random {
         Random(Xoshiro256::new(&mut SplitMix64::new(seed)))
     }
 
-    /// Checks that the generator is not in the one state that it never leaves.
+    /// Checks that the generator is not in the all-zero state, which it would never leave.
     pub(crate) fn audit(&self) -> Checked {
         ensure!(!self.0.is_stuck(), "the random numbers are all zero");
         Ok(())

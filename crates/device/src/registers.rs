@@ -37,7 +37,7 @@ pub enum CardRegisters {
     },
 }
 
-/// Codes of `AU_SIZE` in the SD status, from 1 on, KiB.
+/// Values of the `AU_SIZE` codes of the SD status, KiB, from code 1 on.
 const AU_KIB: [u32; 15] = [
     16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 12_288, 16_384, 24_576, 32_768, 65_536,
 ];
@@ -88,13 +88,13 @@ fn interface<'a>(profile: &'a Profile, attachment: &Attachment) -> Option<&'a In
     profile.interface.iter().find(|i| i.link == *name)
 }
 
-/// Depth of the command queue of the interface in use, less one; 0 without.
+/// Queue depth of the interface in use, minus one; 0 without a command queue.
 fn queue_code(profile: &Profile, attachment: &Attachment) -> u8 {
     let depth = interface(profile, attachment).and_then(|i| i.command_queue);
     depth.map_or(0, |depth| depth.saturating_sub(1).min(31) as u8)
 }
 
-/// The last 32 bits of the serial number, whose last digits are hexadecimal.
+/// The last 32 bits of the serial number, read from its last hexadecimal digits.
 fn serial_number(serial: &str) -> u32 {
     let digits = serial.len().saturating_sub(8);
     let last = serial.get(digits..).unwrap_or_default();
@@ -110,7 +110,7 @@ fn put(register: &mut [u8], low: usize, bits: usize, value: u64) {
     }
 }
 
-/// Characters at bits `low` and up, the first one highest; spaces fill the rest.
+/// Writes characters at bits `low` and up, the first one highest, padded with spaces.
 fn put_text(register: &mut [u8], low: usize, text: &str, most: usize) {
     let padded = text.bytes().chain(std::iter::repeat(b' ')).take(most);
     for (place, byte) in padded.enumerate() {
@@ -118,7 +118,7 @@ fn put_text(register: &mut [u8], low: usize, text: &str, most: usize) {
     }
 }
 
-/// Closes a CID or CSD with its checksum: CRC7 of the 15 bytes before, and a one.
+/// Sets the last byte of a CID or CSD: the CRC7 of the 15 bytes before, and a 1 bit.
 fn seal(mut register: [u8; 16]) -> [u8; 16] {
     register[15] = crc7(&register[..15]) << 1 | 1;
     register
@@ -139,20 +139,20 @@ fn sd_cid(stated: &RegistersSection, serial: u32) -> [u8; 16] {
 fn mmc_cid(stated: &RegistersSection, serial: u32) -> [u8; 16] {
     let mut r = [0; 16];
     put(&mut r, 120, 8, stated.manufacturer.into());
-    // Soldered to a board (BGA).
+    // CBX: the device is soldered to a board (BGA).
     put(&mut r, 112, 2, 1);
     put(&mut r, 104, 8, u64::from(stated.oem & 0xff));
     put_text(&mut r, 56, &stated.product, 6);
     put(&mut r, 48, 8, stated.revision.into());
     put(&mut r, 16, 32, serial.into());
     put(&mut r, 12, 4, stated.month.into());
-    // Years from 2013 on count from there, in a register of EXT_CSD revision 5 and later.
+    // From EXT_CSD revision 5 on, the year counts from 2013.
     put(&mut r, 8, 4, u64::from(stated.year.saturating_sub(2013)));
     seal(r)
 }
 
-/// Bits that CSDs of both families have at the same places: 25 or 26 MHz after power-up, command classes, blocks of
-/// 512 bytes.
+/// Bits at the same positions in the CSDs of SD and eMMC: 25 or 26 MHz after power-up, command classes, blocks of 512
+/// bytes.
 fn csd_of_both(register: &mut [u8; 16], classes: u64, health: &HealthLog) {
     put(register, 96, 8, 0x32);
     put(register, 84, 12, classes);
@@ -178,7 +178,7 @@ fn sd_csd(profile: &Profile, health: &HealthLog) -> [u8; 16] {
     seal(r)
 }
 
-/// The capacity is in EXT_CSD.
+/// An eMMC's CSD, whose capacity field says that EXT_CSD has the capacity.
 fn mmc_csd(health: &HealthLog) -> [u8; 16] {
     let mut r = [0; 16];
     put(&mut r, 126, 2, 3);
@@ -207,7 +207,7 @@ fn ssr(profile: &Profile, stated: &RegistersSection, attachment: &Attachment) ->
     };
     put(&mut r, 440, 8, class.into());
     if let Some(card) = &profile.card {
-        // The unit that is promised is the next larger one that has a code.
+        // The card states the next larger AU size that has a code.
         let code = AU_KIB.iter().position(|kib| *kib >= card.au_kib);
         let code = code.map_or(0, |place| place.narrow() + 1);
         put(&mut r, 428, 4, code.into());
@@ -226,7 +226,7 @@ fn ssr(profile: &Profile, stated: &RegistersSection, attachment: &Attachment) ->
     r
 }
 
-/// Whether the interface has a volatile cache, which the host may have left off.
+/// Whether the interface has a volatile cache and the host has turned it on.
 fn has_cache(profile: &Profile, attachment: &Attachment) -> bool {
     interface(profile, attachment).is_some_and(|i| i.acknowledge == Acknowledge::Buffered)
 }
@@ -249,7 +249,7 @@ fn ext_csd(profile: &Profile, attachment: &Attachment, health: &HealthLog) -> [u
     if let Some(controller) = &profile.controller
         && has_cache(profile, attachment)
     {
-        // In kilobits. While it is on, an acknowledged write may be in it.
+        // CACHE_SIZE in kilobits; then CACHE_CTRL, on if writes are acknowledged from the cache.
         b[249..253].copy_from_slice(&(controller.write_buffer_kib * 8).to_le_bytes());
         b[33] = u8::from(attachment.acknowledge == Acknowledge::Buffered);
     }
@@ -263,7 +263,7 @@ fn ext_csd(profile: &Profile, attachment: &Attachment, health: &HealthLog) -> [u
     b[224] = 1;
     let firmware = profile.device.firmware.bytes().take(8).enumerate();
     firmware.for_each(|(place, byte)| b[254 + place] = byte);
-    // Steps of 10 % of the rated life, from 1; 0x0b is beyond it.
+    // Steps of 10 % of the rated life, from 1; 0x0b means that it is exceeded.
     let life = 1 + health.percentage_used.min(100) / 10;
     b[268] = life;
     b[269] = life;

@@ -39,7 +39,7 @@ impl Schedule {
         self.events.next_time()
     }
 
-    /// The next event, if it is not later than `limit`. The present time stays.
+    /// Removes and returns the next event if it is not later than `limit`. The present time does not change.
     #[inline]
     pub(crate) fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Event)> {
         self.events.pop_until(limit)
@@ -54,7 +54,7 @@ impl Schedule {
         SubmitError::check(self.now, self.events.next_time(), at)
     }
 
-    /// The present time and the queue, for a part that plans events of its own.
+    /// The present time and the event queue, for a part that plans its own events.
     #[inline(always)]
     pub(crate) fn parts(&mut self) -> (Nanos, &mut EventQueue) {
         (self.now, &mut self.events)

@@ -129,7 +129,7 @@ pub struct FixedLatencyDevice {
     now: Nanos,
     capacity: Bytes,
     latency: Nanos,
-    /// In order of completion, since all commands take the same time.
+    /// Pending completions, in the order of submission, which is that of completion.
     pending: VecDeque<Completion>,
 }
 

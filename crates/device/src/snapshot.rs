@@ -20,7 +20,7 @@ pub enum SnapshotError {
     /// The bytes do not begin with the magic number of a snapshot.
     #[error("this is not a device snapshot")]
     NotASnapshot,
-    /// Another version wrote it.
+    /// The snapshot has another version.
     #[error(
         "the snapshot has version {found}; this build reads version {VERSION}: create it again"
     )]
@@ -108,7 +108,7 @@ impl Device {
         if checksum(content).to_le_bytes() != sum {
             return Err(SnapshotError::Damaged);
         }
-        // Lists grow with the bytes that are there, whatever length they claim.
+        // Lists are allocated by the bytes present, not by their stated length.
         let (device, rest) = postcard::take_from_bytes::<Device>(&content[HEADER..])
             .map_err(|e| SnapshotError::Content(e.to_string()))?;
         if !rest.is_empty() {

@@ -15,16 +15,16 @@ use memory::{Memory, Number};
 use std::fmt;
 use std::sync::Arc;
 
-/// A list of numbers of fixed length, at first all zero. What has never been written to takes no memory.
+/// A list of numbers of fixed length, initially zero. Pages that were never written take no memory.
 #[derive(Clone)]
 pub(crate) enum Table<N: Number> {
-    /// Nobody else has it: a copy is a whole one.
+    /// Memory that no other table shares: copying it copies everything.
     Own(Memory<N>),
-    /// Copies share the memory, and then the pages that were written to since.
+    /// Memory shared with copies, and the pages written since.
     Shared(Shared<N>),
 }
 
-/// Pages that were written to since the memory is shared, in place of those of the memory.
+/// Shared base memory, and the pages written since, which replace its pages.
 #[derive(Clone)]
 pub(crate) struct Shared<N: Number> {
     base: Arc<Memory<N>>,
@@ -33,7 +33,7 @@ pub(crate) struct Shared<N: Number> {
 
 #[derive(Clone)]
 enum Page<N: Number> {
-    /// The page of the shared base memory.
+    /// A page of the shared base memory that was not written since.
     Base,
     Own(Memory<N>),
     Shared(Arc<Memory<N>>),
@@ -47,8 +47,8 @@ impl<N: Number> Table<N> {
         Table::Own(Memory::zeroed(len))
     }
 
-    /// Makes copies cheap: they and this table share their memory from now on, and each has a page of its own where
-    /// it writes. Access takes a little longer then.
+    /// Makes copies cheap: they share the memory with this table, and each gets its own page where it writes. Access
+    /// takes a few nanoseconds longer then.
     pub(crate) fn share(&mut self) {
         match self {
             Table::Own(memory) => {
@@ -60,7 +60,7 @@ impl<N: Number> Table<N> {
         }
     }
 
-    /// Number of numbers.
+    /// Length of the table.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -81,7 +81,7 @@ impl<N: Number> Table<N> {
         }
     }
 
-    /// The place of the number at `index`, to write to.
+    /// The number at `index`, writable.
     #[inline(always)]
     pub(crate) fn slot(&mut self, index: usize) -> &mut N {
         match self {
@@ -90,7 +90,7 @@ impl<N: Number> Table<N> {
         }
     }
 
-    /// The places of at most `most` numbers from `index` on, to write to: fewer where a page ends, at least one.
+    /// At most `most` numbers from `index` on, writable: fewer at the end of a page, at least one.
     #[inline(always)]
     pub(crate) fn slots(&mut self, index: usize, most: usize) -> &mut [N] {
         match self {
@@ -99,7 +99,7 @@ impl<N: Number> Table<N> {
         }
     }
 
-    /// Writes numbers to places one after the other; `old` hears what was there.
+    /// Writes numbers from `index` on, and calls `old` with the numbers replaced.
     #[inline(always)]
     pub(crate) fn replace(
         &mut self,
@@ -197,7 +197,7 @@ impl<N: Number> Shared<N> {
         &mut self.own_page(index / Self::PER_PAGE)[place..end]
     }
 
-    /// A page that only this table has.
+    /// A page of this table alone, copied from the shared memory if necessary.
     #[inline(always)]
     fn own_page(&mut self, number: usize) -> &mut [N] {
         if !matches!(self.pages[number], Page::Own(_)) {
@@ -259,7 +259,7 @@ mod tests {
                     *table.slot(at) = step;
                     list[at] = step;
                     assert_eq!(table.get(at), step);
-                    // Numbers one after the other, over the ends of pages, and some anywhere.
+                    // Numbers in order over page boundaries, and some anywhere.
                     let mut from = at;
                     while from < len.min(at + 600_000) {
                         let slots = table.slots(from, len.min(at + 600_000) - from);

@@ -49,7 +49,7 @@ pub struct Counters {
     pub host_written: Bytes,
     /// Ranges of completed discards.
     pub host_discarded: Bytes,
-    /// Programmed into flash, all causes.
+    /// Data programmed into flash, for all causes.
     pub flash_programmed: Bytes,
     /// Part of `flash_programmed`: GC writes.
     pub gc_writes: Bytes,
@@ -67,9 +67,9 @@ pub struct Counters {
     pub erases: u64,
     /// Page reads from the array.
     pub page_reads: u64,
-    /// Reads of a page repeated at other read voltages.
+    /// Page reads repeated at other read voltages.
     pub read_retries: u64,
-    /// Reads that stayed uncorrectable.
+    /// Uncorrectable page reads, after all retries.
     pub uncorrectable_reads: u64,
     /// Bytes that the host read where nothing is mapped: no flash was read for them. Counted by
     /// page-mapped devices only: an AU map reads flash there as well.
@@ -85,7 +85,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Flash programs per host write, both in bytes, since the start; 1 where nothing was written.
+    /// Bytes programmed per byte written by the host, since the start; 1 if nothing was written.
     pub fn write_amplification(&self) -> f64 {
         if self.host_written == Bytes::ZERO {
             1.0

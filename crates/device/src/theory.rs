@@ -100,7 +100,7 @@ mod tests {
                 near(&format!("greedy {b}"), greedy(alpha, b), expected, 3e-4);
             }
         }
-        // Pools that are written alike need no division.
+        // Pools with the same write rate need no separation.
         near(
             "50/50",
             two_pools(1.15, 0.5, 0.5, 64),

@@ -48,7 +48,7 @@ pub fn made_small(mut p: Profile) -> Profile {
     p
 }
 
-/// Guarantee that the acknowledgement of a write gives on the interface `link`.
+/// Guarantee given by the acknowledgement of a write on the interface `link`.
 fn statement(p: &Profile, link: &str, keeps_writes_open: bool) -> Acknowledged {
     let interface = p
         .interface
@@ -63,7 +63,7 @@ fn statement(p: &Profile, link: &str, keeps_writes_open: bool) -> Acknowledged {
     }
 }
 
-/// Every way in which the library's hosts can be attached to the device, and every interface by itself.
+/// Every attachment of the device to a library host, and every interface alone.
 fn attachments(p: &Profile) -> Vec<(String, Device, Acknowledged)> {
     let mut all = Vec::new();
     for interface in &p.interface {
@@ -141,7 +141,7 @@ fn survives_cuts(what: &str, device: &Device, says: Acknowledged, cuts: u64) {
     }
 }
 
-/// Each device and host of the library, the devices on as many threads as there are processors.
+/// Tests each library device on each host; devices in parallel on all processors.
 fn library_survives(cuts: u64) {
     let next = AtomicUsize::new(0);
     let entries = || library::DEVICES.get(next.fetch_add(1, Ordering::Relaxed));
@@ -174,7 +174,7 @@ fn what_the_library_states_of_acknowledgement_holds() {
     library_survives(3);
 }
 
-/// Power cuts of each slow test on one device; `NANDSCOPE_CUTS` asks for another number.
+/// Number of power cuts of each slow test per device; `NANDSCOPE_CUTS` sets another number.
 fn many_cuts() -> u64 {
     let asked = std::env::var("NANDSCOPE_CUTS").ok();
     asked.map_or(1000, |n| n.parse().expect("a number of cuts"))
@@ -245,8 +245,8 @@ proptest! {
     }
 }
 
-/// The reference card in UHS-I mode is busy until the data is in the flash: nothing that it has
-/// acknowledged is lost, also of a program unit that is filled in part.
+/// The reference card in UHS-I mode is busy until the data is in the flash: no acknowledged data is lost, even in a
+/// partly filled program unit.
 #[test]
 fn a_card_without_cache_loses_nothing_that_it_has_acknowledged() {
     let p = made_small(crate::support::profile("sm2708-250gb"));
@@ -260,7 +260,7 @@ fn a_card_without_cache_loses_nothing_that_it_has_acknowledged() {
     assert_eq!(d.cut_power().damage, []);
 }
 
-/// Writes that are under way at the same time share program units.
+/// Simultaneous writes share program units.
 #[test]
 fn writes_that_arrive_together_are_programmed_together() {
     let padding = |depth: u32| {
@@ -276,14 +276,14 @@ fn writes_that_arrive_together_are_programmed_together() {
     assert!(padding(32) < 64, "{}", padding(32));
 }
 
-/// The device with a queue, on which writes are acknowledged when they are programmed.
+/// A device with a command queue that acknowledges writes after their program.
 fn with_programmed_link(mut p: Profile) -> Profile {
     plain::attach(&mut p, plain::FAST_LINK);
     p.interface[0].acknowledge = Acknowledge::Programmed;
     p
 }
 
-/// Time in which nothing is promised: the acknowledgement of a buffered write comes before its program.
+/// A buffered write is acknowledged before its program: in between, nothing is guaranteed.
 #[test]
 fn a_buffered_write_is_acknowledged_before_it_is_programmed() {
     let mut p = with_programmed_link(made_small(crate::support::profile("sm2708-250gb")));

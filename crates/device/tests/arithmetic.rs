@@ -1,5 +1,5 @@
-//! Time against closed forms: what a die, a channel, the link and their number must give, and the
-//! reference point of a closed queueing network.
+//! Times compared with closed forms: throughput of dies, channels and link, and the reference point of a closed
+//! queueing network.
 
 use crate::support;
 use crate::support::plain::{EIGHT_DIES, FAST_LINK, Flash, attach, link_ns, with_map_blocks};
@@ -65,9 +65,9 @@ fn one_read_takes_array_bus_and_link_to_the_nanosecond() {
 
 #[test]
 fn the_reference_point_at_depth() {
-    // Figures of independent simulations of the same network: a closed loop over 64 stations of
-    // 50 µs and 8 of 5.12 µs, deterministic service, first come first served. With cache reads a
-    // die continues while its page is on the bus; without, it waits for the end of the transfer.
+    // Results of independent simulations of the same network: a closed loop over 64 servers of 50 µs and 8 of 5.12 µs,
+    // deterministic service, first come first served. With cache reads a die continues while its page is on the bus;
+    // without, it waits for the end of the transfer.
     let cases = [
         (true, 32, 460_000.0, 69.5),
         (true, 256, 1_120_000.0, 229.0),
@@ -82,7 +82,7 @@ fn the_reference_point_at_depth() {
         let run = random_reads(&mut d, depth, 150_000);
         let without_link_us = run.mean_latency_us() - link_us;
         near("latency", without_link_us, latency_us, 0.02);
-        // The loop without the link's time would turn faster by the same share.
+        // Rate of the loop without the link's time, in proportion to the latency.
         let without_link_iops = run.iops() * run.mean_latency_us() / without_link_us;
         near("IOPS", without_link_iops, iops, 0.02);
         let in_flight = run.iops() * run.mean_latency_us() / 1e6;
@@ -92,9 +92,8 @@ fn the_reference_point_at_depth() {
 
 #[test]
 fn dies_alone_stay_between_the_balanced_network_and_the_bounds() {
-    // With a channel per die and a bus of 10 GT/s the dies are the only stations. Deterministic service does
-    // no worse than the exponential service of the balanced network, X = Q/(Q+D−1)·D/S, and no
-    // better than min(Q/S, D/S).
+    // With a channel per die and a bus of 10 GT/s, the dies are the only servers. Deterministic service is at least as
+    // fast as the exponential service of the balanced network, X = Q/(Q+D−1)·D/S, and at most min(Q/S, D/S).
     let flash = Flash {
         channels: 16,
         dies_per_channel: 1,
@@ -116,8 +115,8 @@ fn dies_alone_stay_between_the_balanced_network_and_the_bounds() {
 
 #[test]
 fn read_speed_grows_with_the_number_of_dies_and_planes() {
-    // A page of 16 KiB every 115 µs is 142 MB/s; with cache reads the array time hides the bus time.
-    // The parallel speed-up is the number of dies: none of them stays idle. Two planes double it.
+    // A page of 16 KiB every 115 µs is 142 MB/s; with cache reads the array time hides the bus time. The parallel
+    // speed-up is the number of dies, all of which stay busy. Two planes double it.
     for (channels, per_channel, planes) in [(1, 1, 1), (1, 2, 1), (4, 1, 1), (4, 4, 1), (1, 1, 2)] {
         let flash = Flash {
             channels,
@@ -145,11 +144,11 @@ fn read_speed_grows_with_the_number_of_dies_and_planes() {
     }
 }
 
-/// Devices by the part that limits them: name, flash, link, and the MB/s of reads and of writes.
+/// Devices by the part that limits them: name, flash, link, and the rates of reads and of writes, MB/s.
 fn bounds() -> Vec<(&'static str, Flash, &'static str, f64, f64)> {
     let base = EIGHT_DIES;
     let page = 16_384.0;
-    // Taken from the link table, which has its own tests.
+    // The rate is taken from the link table, which has its own tests.
     let slow_link = nandscope_device::link::link_mode("pcie-1.0-x1")
         .expect("known")
         .rate
@@ -157,7 +156,7 @@ fn bounds() -> Vec<(&'static str, Flash, &'static str, f64, f64)> {
     let bus_us = |mt: f64| page / mt;
     vec![
         (
-            // Nothing overlaps within a die: the array, then the bus.
+            // Within a die nothing overlaps: array time, then bus time.
             "dies",
             base,
             FAST_LINK,
@@ -243,7 +242,7 @@ fn a_buffered_write_takes_firmware_and_link_alone() {
     p.controller.as_mut().expect("page-mapped").per_unit_ns = 100;
     let mut d = device(&p, "direct");
     let c = one(&mut d, write(1, 0, 16_384));
-    // Data comes in parts of a page (4 KiB), each rounded to a nanosecond.
+    // Data arrives in parts of a page (4 KiB), the time of each rounded to a nanosecond.
     let expected = 7_000 + 3 * 100 + 4 * link_ns(FAST_LINK, 4096);
     assert_eq!(c.latency(), Nanos(expected));
 }
@@ -254,7 +253,7 @@ fn firmware_cores_bound_the_rate_of_commands() {
         let mut p = reference_point().profile(6);
         p.controller.as_mut().expect("page-mapped").cores = cores;
         p.controller.as_mut().expect("page-mapped").read_us = 10.0;
-        // Reads of what was never written need no flash.
+        // Reads of unmapped data need no flash.
         let mut d = device(&p, "direct");
         let run = random_reads(&mut d, 64, 20_000);
         near("IOPS", run.iops(), f64::from(cores) * 1e5, 0.01);
@@ -264,7 +263,8 @@ fn firmware_cores_bound_the_rate_of_commands() {
 #[test]
 fn engines_of_the_ecc_bound_the_rate_of_pages() {
     let alone = 50_000 + 5_120 + 20_000 + link_ns(FAST_LINK, 4096);
-    // Without a bound, 20 µs more for each of 256 commands: as at a depth of 236 without decoding.
+    // Without a limit, decoding adds 20 µs to each of 256 commands: the rate is that of a depth of 236 without
+    // decoding.
     let mut undecoded = filled(&reference_point().profile(6), Fill::Random { seed: 3 });
     let unbounded = random_reads(&mut undecoded, 236, 50_000).iops();
     for (engines, iops) in [(Some(1), 50_000.0), (Some(4), 200_000.0), (None, unbounded)] {
@@ -280,7 +280,7 @@ fn engines_of_the_ecc_bound_the_rate_of_pages() {
     }
 }
 
-/// A page of data is read when its page of the map is decoded.
+/// A data page is read only when its map page is decoded.
 #[test]
 fn the_firmwares_own_reads_take_engines_of_the_ecc() {
     for (engines, expected) in [
@@ -296,7 +296,7 @@ fn the_firmwares_own_reads_take_engines_of_the_ecc() {
         controller.decode_us = 200.0;
         controller.ecc_engines = engines;
         let mut d = filled(&p, Fill::Sequential);
-        // Every read misses: the window of two map pages has evicted the page that it needs.
+        // Every read misses: the page that it needs was evicted from the window of two map pages.
         for i in 0..8 {
             let misses = d.counters().map_misses;
             let c = one(&mut d, read(i, i * 5 * (4 << 20), 4096));
@@ -322,10 +322,10 @@ const SLOW_PROGRAMS: Flash = Flash {
 
 #[test]
 fn a_read_waits_for_a_program_unless_it_may_suspend_it() {
-    // One die: a program of 1 ms is under way when a read comes 100 µs into it.
+    // One die: a read arrives 100 µs after the start of a program of 1 ms.
     let tail = 4_096 + link_ns(FAST_LINK, 4096);
     for (suspend, expected) in [
-        // The rest of the program (its transfer and link time before it), then the read.
+        // The rest of the program (without its transfer and link time), then the read.
         (false, 1_000_000 - 100_000 + 50_000 + tail),
         (true, 20_000 + 50_000 + tail),
     ] {
@@ -339,7 +339,7 @@ fn a_read_waits_for_a_program_unless_it_may_suspend_it() {
         support::rest(&mut d, Nanos(4_096 + 100_000));
         let c = one(&mut d, read(2, 0, 4096));
         assert_eq!(c.latency(), Nanos(expected), "suspend {suspend}");
-        // The rest of the program is done after the read: suspension does not change its total time on the array.
+        // The program continues after the read: suspension does not change its total array time.
         let flush = support::bare(3, nandscope_device::CommandKind::Flush);
         let end = one(&mut d, flush).completed;
         if suspend {
@@ -353,7 +353,7 @@ fn a_read_waits_for_a_program_unless_it_may_suspend_it() {
 #[test]
 fn what_ends_within_the_threshold_is_not_suspended() {
     let read_ns = 50_000 + 4_096 + link_ns(FAST_LINK, 4096);
-    // The read comes 600 µs into a program of 1 ms.
+    // The read arrives 600 µs after the start of a program of 1 ms.
     for (threshold_us, expected) in [
         (None, 20_000 + read_ns),
         (Some(400.0), 20_000 + read_ns),
@@ -386,8 +386,7 @@ fn a_core_serves_the_command_that_arrives_first() {
     let mut p = reference_point().profile(6);
     p.controller.as_mut().expect("page-mapped").read_us = 10.0;
     let mut d = Device::new(&p, &slow_host(100.0, Some(4)), 1).expect("attaches");
-    // The driver sends the first read in 16 parts, the second at once; nothing was written, so no flash is
-    // read.
+    // The driver sends the first read in 16 parts, the second as a whole; nothing was written, so no flash is read.
     for command in [read(0, 0, 65_536), read(1, 1 << 20, 4096)] {
         d.submit(command, Nanos::ZERO).expect("in order");
         sound(&d);
@@ -404,7 +403,7 @@ fn a_core_serves_the_command_that_arrives_first() {
 
 #[test]
 fn relocation_uses_the_core_while_commands_are_on_their_way() {
-    // At this depth the time that a command takes to arrive is hidden: the core works without a pause.
+    // At this depth the path time of a command is hidden: the core is always busy.
     let rate = |command_us: f64| {
         let mut p = reference_point().profile(6);
         let controller = p.controller.as_mut().expect("page-mapped");

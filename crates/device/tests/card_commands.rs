@@ -8,7 +8,7 @@ use nandscope_device::{CardRegisters, Command, CommandKind, Device, Fill};
 use nandscope_units::Nanos;
 
 const LINK: &str = "emmc-hs400";
-/// Array, channel and link of the plain device, for 4 KiB.
+/// Time of array read and channel of the plain device, for 4 KiB, ns.
 const FLASH_NS: u64 = 50_000 + 4_096;
 
 fn plain(depth: Option<u32>) -> Profile {
@@ -29,7 +29,7 @@ fn plain(depth: Option<u32>) -> Profile {
     p
 }
 
-/// 30 µs before and 20 µs after each command.
+/// A host with 30 µs before and 20 µs after each command.
 fn board(queues: bool) -> HostProfile {
     let mut host = host("direct");
     host.host.links = vec![LINK.to_string()];
@@ -58,7 +58,7 @@ fn random_reads(d: &mut Device, depth: u32, count: u64) -> f64 {
 fn a_queue_hides_what_the_host_does_for_each_command() {
     let link = link_ns(LINK, 4096);
     let alone_ns = 30_000 + FLASH_NS + link + 20_000;
-    // Without a queue at either end, commands follow one another.
+    // Unless both ends have a queue, commands are executed one after another.
     for (depth, queues) in [(None, true), (Some(32), false), (None, false)] {
         let mut d = filled(&plain(depth), &board(queues));
         near(
@@ -90,7 +90,7 @@ fn a_queue_hides_what_the_host_does_for_each_command() {
         0.03,
     );
     sound(&d);
-    // A queue of four is one of four, however many commands wait.
+    // A device queue of four takes four commands, however many wait at the host.
     let mut d = filled(&plain(Some(4)), &board(true));
     let four = random_reads(&mut d, 4, 20_000);
     near("queue of 4", random_reads(&mut d, 16, 20_000), four, 0.01);
@@ -101,7 +101,7 @@ fn a_stop_command_follows_where_the_length_is_not_stated_before() {
     for (set_block_count, queue, stop_us) in [
         (true, None, 0),
         (false, None, 40),
-        // Queued commands state it.
+        // Queued commands state their length.
         (false, Some(32), 0),
     ] {
         let mut p = plain(queue);
@@ -124,7 +124,7 @@ fn a_stop_command_follows_where_the_length_is_not_stated_before() {
     }
 }
 
-/// The same commands on a card with allocation units.
+/// Stop commands of a card with allocation units.
 #[test]
 fn a_stop_command_of_a_card() {
     let latency = |set_block_count, stop_us| {
@@ -143,7 +143,7 @@ fn a_stop_command_of_a_card() {
     assert_eq!(latency(false, Some(25.0)), base + Nanos::from_micros(25));
 }
 
-/// The rates that the class states, with the queue and the cache that it asks for.
+/// An A2 card reaches the rates of its class, with the queue and the cache that the class requires.
 #[test]
 fn an_a2_card_reaches_its_class() {
     let rates = |on: &str| {
@@ -167,7 +167,7 @@ fn an_a2_card_reaches_its_class() {
         reads >= 4_000.0 && writes >= 2_000.0 && long >= 30.0,
         "{reads} {writes} {long}"
     );
-    // On a board without a queue, it is that of one command at a time.
+    // Without a queue on the host, the rate is that of one command at a time.
     let (one_by_one, ..) = rates("odroid-xu3");
     assert!(one_by_one < 0.6 * reads, "{one_by_one} {reads}");
 }
@@ -193,7 +193,7 @@ fn registers_state_queue_and_cache() {
     }
 }
 
-/// A host that leaves the cache off gets each write acknowledged when it is programmed.
+/// A host that leaves the cache off gets each write acknowledged after its program.
 #[test]
 fn the_host_decides_about_the_cache() {
     for (name, on) in [
@@ -236,7 +236,7 @@ fn packing() -> (Profile, HostProfile) {
     (p, host)
 }
 
-/// When each of these commands, submitted together, was over, in the order of their tags.
+/// Completion times of commands submitted together, in the order of their tags.
 fn ends(d: &mut Device, commands: &[Command]) -> Vec<Nanos> {
     let begin = d.now();
     for command in commands {
@@ -263,7 +263,7 @@ fn packed_writes_pay_for_one_command_and_end_together() {
     let data = link_ns(LINK, 4096);
     let pack = |writes: u64| path + link_ns(LINK, 512) + writes * data;
     let over = ends(&mut d, &writes(14, 4096));
-    // The first finds an idle device, eight wait, then five.
+    // The first write finds an idle device; then eight wait, then five.
     let first = path + data;
     let second = first + pack(8);
     let third = second + pack(5);
@@ -302,7 +302,7 @@ fn a_pack_holds_plain_writes_that_one_transfer_carries() {
     commands[5].kind = CommandKind::Write { fua: true };
     commands[8].kind = CommandKind::Flush;
     let over = ends(&mut d, &commands);
-    // 1 alone before the read, 3 and 4 together before the forced write, then 6 and 7.
+    // Expected packs: 1 alone before the read, 3 and 4 together before the forced write, then 6 and 7.
     let together: Vec<bool> = over.windows(2).map(|w| w[0] == w[1]).collect();
     assert_eq!(
         together,

@@ -1,5 +1,5 @@
-//! Random commands on random small cards: the bookkeeping stays sound, every command completes
-//! exactly once and never before it was submitted, and the same commands take the same times.
+//! Random commands on random small cards: the invariants hold, every command completes exactly once and not before it
+//! was submitted, and equal commands take equal times.
 
 use crate::support;
 use crate::support::any_card::{Step, cards, command, steps};

@@ -13,9 +13,9 @@ use std::collections::HashMap;
 struct Host {
     open: HashMap<u64, Command>,
     done: Vec<Completion>,
-    /// The part wears out so fast that the device may end its life here.
+    /// The part wears out so fast that the device may reach its end of life.
     may_retire: bool,
-    /// Mapping units that its writes touched, counted once per write.
+    /// Mapping units touched by writes, counted once per write.
     units: u64,
 }
 
@@ -61,7 +61,7 @@ fn settle(d: &mut Device, host: &mut Host) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Returns the number of mapping units that were written.
+/// Returns the number of mapping units written.
 fn drive(d: &mut Device, steps: &[Step], may_retire: bool) -> Result<u64, TestCaseError> {
     let sectors = d.capacity().0 / 512;
     let mut host = Host {
@@ -124,7 +124,7 @@ proptest! {
         prop_assert_eq!(flushed.status, Status::Ok);
         rest(&mut d, Nanos::from_secs(3));
         prop_assert_eq!(d.audit(), Ok(()));
-        // Bytes without another cause were programmed for the host: at most one unit for each unit written.
+        // Bytes without another cause were programmed for the host: at most one unit per unit written.
         prop_assert!(by_host(&d) - before <= units * 4096, "{:?}", d.counters());
         prop_assert_eq!(d.counters().free.0 % 4096, 0);
     }
@@ -132,7 +132,7 @@ proptest! {
 
 #[test]
 fn whole_units_are_programmed_once_per_write() {
-    // With whole units the host's share is exactly what it wrote.
+    // With whole units, the host's share is exactly the data it wrote.
     let p = profile("reference-nvme-64gb");
     let mut d = device(&p, "direct");
     let mut draw = support::Draw(1);

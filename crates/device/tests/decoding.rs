@@ -1,4 +1,4 @@
-//! Engines of the ECC: reads that firmware needs itself take them, delay those of the host, and wait for them.
+//! ECC engines: reads that the firmware needs itself use them, delay reads of the host, and wait for them.
 
 use crate::support::plain::{FAST_LINK, FOUR_DIES, Flash, link_ns};
 use crate::support::{Draw, bare, closed_loop, device, near, one, read, sound, write};
@@ -8,7 +8,7 @@ use nandscope_device::{CommandKind, Device, Fill};
 use nandscope_units::Nanos;
 
 const DECODE_NS: u64 = 1_000_000;
-/// An array read, the transfer of a page, and its transfer to the host.
+/// Time of an array read and the transfer of a page to the controller, ns.
 const READ_NS: u64 = 50_000 + 4_096;
 
 /// 8 dies with pages of one mapping unit, each of which takes 1 ms to decode.
@@ -37,7 +37,7 @@ fn aged(p: &Profile) -> Device {
     d
 }
 
-/// Units that collection moves per second beside random writes.
+/// Units moved per second by collection during random writes.
 fn moved_per_s(p: &Profile) -> f64 {
     let mut d = aged(p);
     let units = d.capacity().0 / 4096;
@@ -58,7 +58,7 @@ fn collection_is_bounded_by_the_engines() {
     for engines in [1, 2] {
         let mut p = slow_decoding(Some(engines));
         p.ftl.as_mut().expect("page-mapped").relocation_units = 16;
-        // No page is decoded while the host fills the space that the last victim freed.
+        // No page is decoded while the host fills the space freed by the last victim.
         let most = f64::from(engines) * 1e9 / DECODE_NS as f64;
         let rate = moved_per_s(&p);
         assert!(rate <= 1.001 * most, "{engines} engines: {rate} pages/s");
@@ -69,11 +69,11 @@ fn collection_is_bounded_by_the_engines() {
 #[test]
 fn a_read_waits_for_the_page_that_collection_decodes() {
     let alone = READ_NS + DECODE_NS + link_ns(FAST_LINK, 4096);
-    // An erase and a program of its die hold a read up as well.
+    // An erase and a program of its die delay a read too.
     let die = 100_000 + 100_000 + 4_096;
     for (engines, most_waits) in [(1, DECODE_NS), (2, 0)] {
         let mut p = slow_decoding(Some(engines));
-        // One page is on the move at a time.
+        // Only one page is relocated at a time.
         p.ftl.as_mut().expect("page-mapped").relocation_units = 1;
         let mut d = aged(&p);
         let units = d.capacity().0 / 4096;
@@ -109,7 +109,7 @@ fn a_read_waits_for_the_page_that_collection_decodes() {
     }
 }
 
-/// An entry of the map is known only after its map page was decoded.
+/// A map entry is available only after its map page was decoded.
 #[test]
 fn a_miss_of_the_map_takes_the_decoding_of_its_page() {
     for engines in [1, 2] {
@@ -126,7 +126,7 @@ fn a_miss_of_the_map_takes_the_decoding_of_its_page() {
             let expected = 2 * (READ_NS + DECODE_NS) + link_ns(FAST_LINK, 4096);
             assert_eq!(c.latency(), Nanos(expected), "{engines} engines");
         }
-        // Two misses at once share the engines.
+        // Two simultaneous misses share the engines.
         let next = |i| read(i, (8 - 4 * i) * (1 << 20), 4096);
         let run = closed_loop(&mut d, 2, |i| (i < 2).then(|| next(i)));
         let decoded = Nanos(DECODE_NS * 4 / engines);
@@ -139,7 +139,7 @@ fn a_miss_of_the_map_takes_the_decoding_of_its_page() {
     }
 }
 
-/// The rest of a unit of which 512 bytes are written comes from the flash.
+/// A write of 512 bytes reads the rest of its unit from flash.
 #[test]
 fn a_partial_write_waits_for_the_decoding_of_the_rest() {
     let flush_ns = |decode_us| {
@@ -158,10 +158,10 @@ fn a_partial_write_waits_for_the_decoding_of_the_rest() {
     assert_eq!(flush_ns(DECODE_NS as f64 / 1e3), without + DECODE_NS);
 }
 
-/// Pages whose first attempts fail for certain, and the next one for certain does not.
+/// Pages whose first attempts certainly fail, and whose next attempt certainly succeeds.
 #[test]
 fn failed_attempts_take_engines_too() {
-    // Each attempt halves the errors in a codeword, of which 400 can be mended.
+    // Each attempt halves the errors in a codeword; 400 are correctable.
     for (retries, errors) in [(0u32, 200.0), (1, 566.0), (2, 1_132.0)] {
         let mut p = slow_decoding(Some(1));
         let r = &mut p.nand.reliability;

@@ -7,7 +7,7 @@ use crate::support::{Draw, device, profile, sound};
 use nandscope_device::{Command, CommandKind, Completion, Device, Fill, SnapshotError};
 use nandscope_units::{Fnv1a, Lba, Nanos};
 
-/// A busy device on which everything happens: SLC cache, map window, folding, journal.
+/// A busy device that uses every mechanism: SLC cache, map window, folding, journal.
 fn card() -> Device {
     let mut p = profile("sm2708-250gb");
     p.nand.blocks_per_plane = 60;
@@ -25,8 +25,8 @@ fn card() -> Device {
     d
 }
 
-/// Runs `count` commands drawn from `draw`, sixteen at a time, with pauses; a sum over everything
-/// that can be seen of the completions (FNV-1a).
+/// Runs `count` commands drawn from `draw`, sixteen at a time, with pauses; returns a checksum of all completions
+/// (FNV-1a).
 fn play(d: &mut Device, draw: &mut Draw, count: u64) -> u64 {
     let sectors = d.capacity().0 / 512;
     let mut sum = Fnv1a::new();
@@ -94,7 +94,7 @@ fn twice_the_same_commands_give_the_same_completions() {
 
 #[test]
 fn a_golden_number_for_every_platform_and_optimisation_level() {
-    // It changes whenever the model's behaviour does. When that was meant, write the new number.
+    // This number changes whenever the model's behaviour does. If that was intended, write the new number.
     let mut d = card();
     let sum = play(&mut d, &mut Draw(1), 5_000);
     assert_eq!(
@@ -118,7 +118,7 @@ fn a_clone_and_a_saved_device_go_on_alike() {
     let mut original = card();
     let mut draw = Draw(1);
     play(&mut original, &mut draw, 1_000);
-    // With commands outstanding, so that queues and transfers under way are part of it.
+    // Commands are outstanding, so that the state includes queues and transfers under way.
     for tag in 0..20 {
         let command = support::write(tag, draw.below(1000) * 4096, 65_536);
         original.submit(command, original.now()).expect("in order");
@@ -146,7 +146,7 @@ fn clones_that_share_memory_go_on_alike_and_apart() {
     let before = original.save().expect("saves");
     let mut clone = original.clone();
     play(&mut clone, &mut Draw(1), 1_000);
-    // A clone of a clone has what the first one wrote.
+    // A clone of a clone has the writes of the first.
     clone.share();
     let mut second = clone.clone();
     play(&mut whole, &mut Draw(1), 1_000);

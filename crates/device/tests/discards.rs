@@ -1,4 +1,4 @@
-//! Cost of a discard: a record in the journal, and the pages of the map that had mapped units.
+//! Cost of a discard: a journal entry, and the map pages with mapped units.
 
 use crate::support::plain::{FOUR_DIES, with_map_blocks};
 use crate::support::{self, bare, closed_loop, device, discard, one, sound, write};
@@ -54,7 +54,7 @@ fn a_discard_of_everything_looks_at_each_page_of_the_map_once_and_writes_none() 
         d.now() - begun < Nanos::from_micros(1),
         "it is journaled and acknowledged"
     );
-    // The next write waits until the discard has taken effect: the pages of the map are read from four dies over one channel.
+    // The next write waits until the discard has taken effect: the map pages are read from four dies over one channel.
     let c = one(&mut d, write(2, 0, 4096));
     let absent = pages(&d) - 4;
     let reads = d.counters().page_reads - before.page_reads;
@@ -64,7 +64,7 @@ fn a_discard_of_everything_looks_at_each_page_of_the_map_once_and_writes_none() 
     assert!((least..=most).contains(&c.latency().0), "{}", c.latency());
     assert!(metadata(&d) - before.metadata.0 / 4096 <= 2);
     sound(&d);
-    // After the discard, reads need neither data nor pages of the map from flash.
+    // After the discard, reads need no data and no map pages from flash.
     support::rest(&mut d, Nanos::from_secs(1));
     let reads = d.counters().page_reads;
     for place in 1..pages(&d) {
@@ -76,8 +76,8 @@ fn a_discard_of_everything_looks_at_each_page_of_the_map_once_and_writes_none() 
 
 #[test]
 fn a_discard_takes_effect_in_its_turn() {
-    // Data written before the discard is gone, data written after it stays: the range of one map page, discarded while the
-    // page is being fetched.
+    // Data written before the discard is unmapped, data written after it stays: for the range of one map page,
+    // discarded while the page is being fetched.
     let mut d = device(&windowed(), "direct");
     assert!(d.precondition(1.0, Fill::Sequential));
     let now = d.now();
@@ -98,8 +98,8 @@ fn a_discard_takes_effect_in_its_turn() {
     sound(&d);
 }
 
-/// A discard does not pass a write that came before it and waits for room in the buffer. Its turn comes when the last page of
-/// the write is on the link, with which it is not ordered.
+/// A discard does not overtake an earlier write that waits for room in the buffer. Its turn comes when the last page of
+/// the write is on the link; there is no order between the two.
 #[test]
 fn a_discard_does_not_pass_a_write_that_waits() {
     let mut p = windowed();
@@ -134,7 +134,7 @@ fn discards_with_the_map_in_dram_cost_their_record() {
     closed_loop(&mut d, 1, |i| {
         (i < 640).then(|| discard(i, i * 1_048_576 / 8, 131_072))
     });
-    // One record each, and 64 of them in a page of the journal.
+    // One entry each, and 64 of them per journal page.
     assert_eq!(metadata(&d) - before, 10);
     sound(&d);
 }

@@ -39,7 +39,7 @@ fn a_flush_completes_after_every_program_of_what_came_before() {
     for i in 0..64 {
         one(&mut d, write(i, i * 32_768, 32_768));
     }
-    // 64 program units on four dies are 16 programs in a row on each.
+    // 64 program units on four dies are 16 successive programs per die.
     let c = one(&mut d, bare(2, CommandKind::Flush));
     assert!(c.completed >= PROGRAM * 16, "{}", c.completed);
     let c = one(&mut d, bare(3, CommandKind::Flush));
@@ -47,7 +47,7 @@ fn a_flush_completes_after_every_program_of_what_came_before() {
     sound(&d);
 }
 
-/// A flush with `ftl.journal_on_flush` programs the page of the journal that names what it makes durable, once.
+/// A flush with `ftl.journal_on_flush` programs the journal page that names the data it makes durable, once.
 #[test]
 fn a_flush_completes_the_journal_where_it_is_said_to() {
     for (on_flush, pages) in [(false, 0), (true, 1)] {
@@ -62,7 +62,7 @@ fn a_flush_completes_the_journal_where_it_is_said_to() {
             assert!(data >= PROGRAM);
             metadata += pages;
             assert_eq!(d.counters().metadata.0, metadata * 4096, "flush {i}");
-            // Nothing has changed since, so that there is nothing to write.
+            // Nothing has changed since, so there is nothing to write.
             assert_eq!(one(&mut d, bare(3, CommandKind::Flush)).latency(), Nanos(0));
             assert_eq!(d.counters().metadata.0, metadata * 4096, "flush {i}");
         }

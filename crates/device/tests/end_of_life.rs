@@ -16,7 +16,7 @@ use proptest::test_runner::RngSeed;
 /// Maximum number of outstanding commands.
 const DEPTH: usize = 40;
 
-/// A profile whose blocks are rated for `cycles` cycles, with the largest capacity that its check accepts.
+/// A profile with blocks rated for `cycles` cycles, and the largest capacity that its check accepts.
 pub fn tight(k: &Knobs, collection_start: u32, cycles: u32) -> Option<(Profile, &'static str)> {
     let (mut p, link) = build(k);
     p.nand.slc.cycles = cycles;
@@ -89,7 +89,7 @@ fn drive(
     Ok(ended)
 }
 
-/// Overwrites all of the device in any order until it takes no more.
+/// Overwrites all of the device in random order until it refuses writes.
 fn write_to_death(d: &mut Device, seed: u64) -> Result<(), TestCaseError> {
     let sectors = d.capacity().0 / 512;
     let mut draw = support::Draw(seed);
@@ -110,7 +110,7 @@ fn write_to_death(d: &mut Device, seed: u64) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Checks a device at the end of its life: reads succeed or are uncorrectable, writes and discards fail as read-only.
+/// Checks a device at its end of life: reads succeed or are uncorrectable, writes and discards fail as read-only.
 fn is_read_only(d: &mut Device, host: &HostProfile, p: &Profile) -> Result<(), TestCaseError> {
     let status = |d: &mut Device, command| one(d, command).status;
     let reads = [Status::Ok, Status::UncorrectableRead];
@@ -123,7 +123,7 @@ fn is_read_only(d: &mut Device, host: &HostProfile, p: &Profile) -> Result<(), T
     prop_assert_eq!(status(d, discard(0, 0, 65_536)), Status::ReadOnly);
     let flush = status(d, bare(0, CommandKind::Flush));
     prop_assert!([Status::Ok, Status::ReadOnly].contains(&flush));
-    // Functions that drive a device from outside return, though no write completes any more.
+    // The other functions of the device return, though no write completes any more.
     let mut kept = Device::load(&d.save().unwrap()).unwrap();
     kept.attach(p, host).unwrap();
     kept.precondition(1.0, Fill::Sequential);
@@ -196,7 +196,7 @@ proptest! {
         let mut p = profile;
         p.nand.slc.cycles = 2;
         p.nand.cell = Cell::Slc;
-        // An AU that is never closed does not wear: there are more than can be open.
+        // An AU that is never closed does not wear, so the capacity has more AUs than can be open.
         p.device.capacity_bytes = p.device.capacity_bytes.max(12 * AU);
         prop_assume!(check_profile(&p).is_ok());
         let mut host = host_with(support::plain::FAST_LINK);

@@ -36,7 +36,7 @@ fn by_host(c: &Counters) -> u64 {
     c.flash_programmed.0 - others.iter().map(|bytes| bytes.0).sum::<u64>()
 }
 
-/// Writes to a device with as little spare area as the check of its profile accepts.
+/// Writes to a device with the smallest spare area that the check of its profile accepts.
 fn collection_ends((mut p, link): (Profile, &str), seed: u64) {
     let superblock = p.nand.channels
         * p.nand.dies_per_channel
@@ -65,8 +65,8 @@ fn collection_ends((mut p, link): (Profile, &str), seed: u64) {
     sound(&d);
 }
 
-/// Moving a block reads it more often than its refresh limit. That must not ask for a refresh of what is in
-/// its place later, or refreshes would follow each other for ever.
+/// Moving a block reads it more often than its refresh limit. That must not request a refresh of the data that replaces
+/// it, or refreshes would follow each other for ever.
 #[test]
 fn refreshes_end_where_moving_a_block_reads_it_to_its_limit() {
     let k = Knobs {
@@ -89,8 +89,8 @@ fn refreshes_end_where_moving_a_block_reads_it_to_its_limit() {
     collection_ends(tight(&k, 2, 1_000_000).expect("a valid profile"), 0);
 }
 
-/// A checkpoint of a map that is large beside a superblock writes several superblocks with one page of the journal, and
-/// many commands at once fill several pages of the journal.
+/// A checkpoint of a map that is large compared with a superblock writes several superblocks with one journal page, and
+/// many commands at once fill several journal pages.
 #[test]
 fn collection_makes_room_for_checkpoints() {
     for (blocks, channels, spare, entries, write_units) in
@@ -110,7 +110,7 @@ fn collection_makes_room_for_checkpoints() {
         assert!(d.precondition(1.0, Fill::Random { seed: 1 }));
         let places = d.capacity().0 / UNIT - write_units;
         let mut draw = Draw(1);
-        // A device without room would be read-only, and its commands fail.
+        // A device without room would be read-only, and its commands would fail.
         let run = closed_loop(&mut d, 64, |i| {
             let at = draw.below(places) * UNIT;
             (i < 4_000).then(|| write(i, at, (write_units * UNIT) as u32))
@@ -120,7 +120,7 @@ fn collection_makes_room_for_checkpoints() {
     }
 }
 
-/// A write buffer that is larger than the spare area lets the host run ahead of the erasures. It waits for them then.
+/// A write buffer larger than the spare area lets the host run ahead of the erases; it then waits for them.
 #[test]
 fn the_host_waits_for_erasures() {
     let flash = Flash {
@@ -141,8 +141,8 @@ fn the_host_waits_for_erasures() {
 proptest! {
     #![proptest_config(cases(150))]
 
-    /// Everything that was programmed has one cause, and the host's part is what it wrote, unit for unit.
-    /// The audit compares programs with what superblocks hold and erasures took.
+    /// Every programmed unit has one cause, and the host's part equals its writes, unit for unit. The audit compares
+    /// programs with the contents of superblocks and erased units.
     #[test]
     fn counters_conserve_exactly(k in knobs(), seed in 0u64..1000, full in any::<bool>()) {
         let mut k = k;
@@ -175,8 +175,8 @@ proptest! {
         prop_assert_eq!(by_host(&d.counters()), written * UNIT);
     }
 
-    /// With the least spare area that the check of a profile accepts, writing never ends; with a superblock less
-    /// the profile is refused.
+    /// With the smallest spare area that the check of a profile accepts, writes can continue indefinitely; with one
+    /// superblock less the profile is refused.
     #[test]
     fn collection_ends_at_the_least_spare_area(k in knobs(), start in 2u32..6, seed in 0u64..8) {
         let made = tight(&k, start, 1_000_000);
@@ -185,13 +185,13 @@ proptest! {
         collection_ends(made, seed);
     }
 
-    /// A read of data in flash takes at least an array read, the transfer of a unit to the controller and of
-    /// everything to the host.
+    /// A read of data in flash takes at least an array read, the transfer of a unit to the controller and the transfer
+    /// of all data to the host.
     #[test]
     fn reads_take_what_their_data_takes(k in knobs(), seed in 0u64..1000, depth in 1u32..5) {
         let mut k = k;
         k.retire = false;
-        // Nothing is left in a buffer of folding or collection.
+        // So that no data stays in a buffer of folding or collection.
         k.slc_cache = 0;
         let (mut p, link) = build(&k);
         p.controller.as_mut().expect("page-mapped").read_ahead_kib = 0;
@@ -201,7 +201,7 @@ proptest! {
         let units = d.capacity().0 / UNIT;
         let native = p.nand.native.iter().flat_map(|a| &a.read_us);
         let array_us = native.chain(&p.nand.slc.read_us).fold(f64::MAX, |least, us| least.min(*us));
-        // The model rounds the time of a byte to picoseconds.
+        // The model rounds the time per byte to picoseconds.
         let bus_ns = (UNIT as f64 * 1e3 / p.nand.bus_mt_per_s * 0.99) as u64;
         let mut draw = Draw(seed);
         let length = 1 + draw.below(8.min(units));

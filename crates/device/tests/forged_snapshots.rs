@@ -9,7 +9,7 @@ use nandscope_units::{Fnv1a, Lba, Nanos};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// No snapshot may take longer, in whatever build and on however busy a machine.
+/// Maximum time for one snapshot, in any build and on a busy machine.
 const LONGEST: Duration = Duration::from_secs(20);
 /// First tag of the commands of the test.
 const OWN: u64 = 1 << 40;

@@ -1,5 +1,4 @@
-//! Garbage collection beside writes of the host: a write waits for a bounded amount of it, however little
-//! the victims yield.
+//! Garbage collection during host writes: a write waits for a bounded amount of it, however little the victims yield.
 
 use crate::support::plain::Flash;
 use crate::support::{Draw, device, one, read, rest, sound, write};
@@ -11,7 +10,7 @@ const PAGE: u64 = 16 * 1024;
 const SUPERBLOCK: u64 = 8 * 32 * PAGE;
 const WRITES: u64 = 40_000;
 
-/// 8 dies with few blocks, nearly all of them full: collection finds victims that hold little invalid data.
+/// 8 dies with few blocks, nearly full: victims hold little invalid data.
 fn nearly_full(spare: u32) -> Profile {
     let flash = Flash {
         channels: 4,
@@ -31,7 +30,7 @@ fn nearly_full(spare: u32) -> Profile {
     p
 }
 
-/// A device after random overwrites of four times its capacity: superblocks hold valid data as in the steady state.
+/// A device after random overwrites of four times its capacity, in the steady state.
 fn aged(p: &Profile) -> Device {
     let mut d = device(p, "direct");
     assert!(d.precondition(1.0, Fill::Random { seed: 3 }));
@@ -72,7 +71,7 @@ fn random_writes(d: &mut Device, share: f64) -> Met {
     }
 }
 
-/// Most pages that relocation may move for a write: those under way, and twice the mean per write.
+/// Maximum number of pages that relocation may move per write: those under way, and twice the mean per write.
 fn share_of_collection(p: &Profile, met: &Met) -> u64 {
     let units_per_page = PAGE as f64 / 4096.0;
     let under_way = p.ftl.as_ref().expect("page-mapped").relocation_units;
@@ -90,7 +89,7 @@ fn a_write_waits_for_its_share_of_collection() {
             "{spare} spare superblocks: a write waited for {} pages, {most} are its share",
             met.most_moved
         );
-        // A few programs of 400 µs, and an erase of 1 ms on a die. A superblock takes 100 ms.
+        // A few programs of 400 µs, and a die's erase of 1 ms. Moving a superblock takes 100 ms.
         let p9999 = met.latencies[met.latencies.len() * 9999 / 10_000];
         assert!(
             p9999 < Nanos::from_micros_f64(8.0 * 400.0 + 1000.0),
@@ -99,8 +98,8 @@ fn a_write_waits_for_its_share_of_collection() {
     }
 }
 
-/// After a fill in random order, hardly any of the data of a victim is invalid, and a superblock has many units: what
-/// moving a program unit yields is far less than a unit.
+/// After a fill in random order, hardly any data of a victim is invalid, and a superblock has many units: moving a
+/// program unit yields far less than a unit.
 #[test]
 fn a_write_waits_for_its_share_of_collection_after_a_fill() {
     let (blocks, spare, start) = (180u32, 9, 6);
@@ -125,7 +124,7 @@ fn a_write_waits_for_its_share_of_collection_after_a_fill() {
     let mut draw = Draw(7);
     let moved = |d: &Device| d.counters().gc_writes.0 / PAGE;
     let (mut before, mut most_moved) = (0, 0);
-    // Two superblocks are moved.
+    // Until two superblocks are moved.
     while before < 2 * flash.superblock_bytes() / PAGE {
         one(&mut d, write(0, draw.below(places) * 4096, 4096));
         let now = moved(&d);
@@ -133,7 +132,7 @@ fn a_write_waits_for_its_share_of_collection_after_a_fill() {
         before = now;
     }
     sound(&d);
-    // The host has overwritten two superblocks at least when collection begins, and a victim has its share of that.
+    // The host has overwritten at least two superblocks when collection begins, and a victim has its share of that.
     // With one free superblock beyond the last, credit is worth the least.
     let least_yield = 2.0 / f64::from(blocks - spare);
     let pages = f64::from(start - 1) / least_yield * 4096.0 / PAGE as f64;
@@ -143,7 +142,7 @@ fn a_write_waits_for_its_share_of_collection_after_a_fill() {
     );
 }
 
-/// Wear levelling moves superblocks that hold valid data only, which frees no space.
+/// Wear levelling moves only superblocks full of valid data, which frees no space.
 #[test]
 fn a_write_does_not_wait_for_the_wear_levelling_of_a_superblock() {
     let mut p = nearly_full(12);
@@ -161,7 +160,7 @@ fn a_write_does_not_wait_for_the_wear_levelling_of_a_superblock() {
     );
 }
 
-/// Background operations of eMMC: in idle time, collection continues beyond its start.
+/// Background operations of eMMC: collection continues in idle time beyond its start.
 #[test]
 fn collection_in_idle_time_makes_room() {
     // Free superblocks after a rest, and bytes moved during it.
@@ -189,7 +188,7 @@ fn collection_in_idle_time_makes_room() {
     assert!((16..=18).contains(&free), "{free} superblocks are free");
     // At most half of a victim is valid: no more bytes are moved than are freed.
     assert!(moved <= 18 * SUPERBLOCK, "{moved} bytes were moved");
-    // If all victims are more than half valid, idle collection does nothing, to save wear: same counts as without it.
+    // If all victims are more than half valid, idle collection does nothing, to save wear: counts are as without it.
     let (free, moved) = after_rest(9, 0);
     assert!(free < 8, "{free} superblocks are free");
     assert_eq!(after_rest(9, 16), (free, moved));
@@ -197,7 +196,7 @@ fn collection_in_idle_time_makes_room() {
 
 #[test]
 fn a_command_waits_for_one_unit_of_relocation_and_not_for_a_program_unit() {
-    // Four units of 4 KiB in a program unit, of which the only core handles one in 200 µs.
+    // A program unit has four units of 4 KiB, each of which takes the only core 200 µs.
     let mut p = nearly_full(20);
     p.ftl.as_mut().expect("page-mapped").relocation_units = 1;
     let controller = p.controller.as_mut().expect("page-mapped");
@@ -212,7 +211,7 @@ fn a_command_waits_for_one_unit_of_relocation_and_not_for_a_program_unit() {
     for i in 0..WRITES {
         let place = draw.below(written - 1) * 4096;
         d.submit(write(0, place, 4096), d.now()).expect("in order");
-        // A read, some time later, of a unit that was never written: it needs the core and the link only.
+        // A later read of a unit that was never written: it needs only the core and the link.
         let later = d.now() + Nanos(1000 * draw.below(2000));
         while d.next_event().is_some_and(|at| at <= later) {
             d.advance(later, &mut completions);

@@ -11,14 +11,14 @@ fn board(text: &str) -> HostProfile {
     parse_host("board.toml", text).unwrap_or_else(|e| panic!("{e:?}"))
 }
 
-/// The PCIe slot of the board with that link alone.
+/// The PCIe slot of the board with only that link.
 fn slot_with(link: &str) -> HostProfile {
     let mut slot = board(BOARD).ports().remove(0);
     slot.host.links = vec![link.to_string()];
     slot
 }
 
-/// Time of a read of 4 KiB of which the device has nothing, so that no flash time is in it.
+/// Time of a 4 KiB read of unmapped data, so that it includes no flash time.
 fn read_time(host: &HostProfile) -> Nanos {
     let profile = support::profile("plextor-m6e-256gb");
     let mut device = Device::new(&profile, host, 1).unwrap_or_else(|e| panic!("{e}"));
@@ -53,7 +53,7 @@ fn the_protocol_sets_the_queue_and_the_wire_the_rate() {
 
 #[test]
 fn a_board_takes_the_first_port_that_fits() {
-    // Links of the device, a stage of the port that takes it, and MB/s of the chain.
+    // Links of the device, a stage of the port expected, and data rate of the chain, MB/s.
     let cases: &[(&[&str], &str, f64)] = &[
         (&["pcie-2.0-x2-ahci"], "CPU lanes", 787.8),
         (&["sata-6"], "Intel SATA controller", 560.0),
@@ -92,7 +92,7 @@ fn a_host_without_ports_is_its_own_port() {
     let direct = support::host("direct");
     assert_eq!(direct.ports(), vec![direct.clone()]);
     assert_eq!(direct.links(), direct.host.links);
-    // Each link of a board is named once.
+    // Each link of a board is listed once.
     let board = board(BOARD);
     let links = board.links();
     let mut sorted = links.clone();

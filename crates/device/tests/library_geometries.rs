@@ -10,11 +10,11 @@ use nandscope_device::profile::{Profile, check_profile, library};
 use nandscope_device::theory::{fifo, greedy};
 use nandscope_device::{Device, Fill};
 
-/// Superblocks, and word lines of each, so that a device of any geometry is overwritten in a second.
+/// Superblocks per device, and word lines per block, so that a device of any geometry is overwritten in a second.
 const BLOCKS: u32 = 300;
 const WORD_LINES: u32 = 2;
 const START: u32 = 2;
-/// Rounds of one capacity that are judged together, as SNIA PTS judges five, and their largest range as a share of their
+/// Rounds of one capacity in the steady-state window (five, as in SNIA PTS); then their largest range relative to their
 /// mean. PTS 2.0.2 (2.1.24) allows 0.2.
 const WINDOW: usize = 5;
 const RANGE: f64 = 0.02;
@@ -28,8 +28,8 @@ fn page_mapped() -> impl Iterator<Item = (&'static str, Profile)> {
     profiles.filter(|(_, p)| p.ftl.is_some())
 }
 
-/// The dies, planes, pages, cells and mapping units of a device, and nothing else of it: no SLC cache, no map in flash, no
-/// journal, no errors. Returns the profile, its mapping units per superblock, and α.
+/// Dies, planes, pages, cells and mapping units of a library device, without its SLC cache, map in flash, journal and
+/// errors. Returns the profile, its mapping units per superblock, and α.
 fn geometry_of(mut p: Profile, spare_percent: f64) -> (Profile, u32, f64) {
     let nand = &mut p.nand;
     nand.blocks_per_plane = BLOCKS;
@@ -90,7 +90,7 @@ fn write_amplification_of_every_library_geometry_is_that_of_theory() {
     for (name, profile) in page_mapped() {
         let n = &profile.nand;
         let dies = n.channels * n.dies_per_channel;
-        // Some drives share dies, planes, cells and pages.
+        // Some drives have equal dies, planes, cells and pages; one of them is enough.
         if !seen.insert((dies, n.planes, n.cell.bits(), n.page_kib)) {
             continue;
         }

@@ -1,5 +1,5 @@
-//! A map that is partly in RAM: look-ups beyond the window cost a flash read, or a fetch from
-//! the host's memory; read-ahead spares sequential reads the array's time.
+//! A map that is only partly in RAM: look-ups of absent pages cost a flash read, or a fetch from host memory; with
+//! read-ahead, sequential reads do not wait for the array.
 
 use crate::support;
 use crate::support::plain::{FAST_LINK, FOUR_DIES, link_ns, with_map_blocks};
@@ -30,7 +30,7 @@ fn reads_within_the_window_cost_nothing_more_and_beyond_it_a_flash_read() {
     // Four map pages of 1,024 entries each: 16 MiB in RAM.
     p.ftl.as_mut().expect("page-mapped").map.window_kib = Some(16);
     let mut d = filled(&p);
-    // Changed pages of the map are in flash once they were evicted from the window.
+    // Changed map pages are in flash once they were evicted from the window.
     let reach = 1024 * 4096;
     for page in 20..24 {
         one(&mut d, read(0, page * reach, 4096));
@@ -44,7 +44,7 @@ fn reads_within_the_window_cost_nothing_more_and_beyond_it_a_flash_read() {
         assert_eq!(c.latency(), Nanos(flash_read()), "round {round}");
     }
     assert_eq!(d.counters().map_misses, before);
-    // A cycle through five pages of the map misses every time in a window of four.
+    // A cycle through five map pages misses every time in a window of four.
     for round in 0..20u64 {
         let c = one(&mut d, read(0, (5 + round % 20) * reach, 4096));
         let dearer = Nanos(flash_read() + 50_000 + 4_096);
@@ -98,7 +98,7 @@ fn a_fetch_from_host_memory_is_paid_once_where_the_controller_keeps_it() {
     let mut d = filled(&p);
     let reach = 1024 * 4096;
     let mut latency = |at: u64| one(&mut d, read(0, at, 4096)).latency().0;
-    // The first look-up of each brings the page from flash to host memory, and to the controller.
+    // The first look-up of each page fetches it from flash to host memory, and to the controller.
     for page in 0..4 {
         latency(page * reach);
     }
@@ -111,7 +111,7 @@ fn a_fetch_from_host_memory_is_paid_once_where_the_controller_keeps_it() {
     assert_eq!(latency(2 * reach + 4096), flash_read());
     assert_eq!(latency(4096), fetched);
     assert_eq!(latency(8192), flash_read(), "it is kept now");
-    // Writes look up like reads: the page that a write needs is kept as well.
+    // Writes look map pages up like reads, and the pages are cached as well.
     let misses = d.counters().map_misses;
     one(&mut d, write(1, reach + 4096, 4096));
     support::rest(&mut d, Nanos::from_millis(1));
@@ -150,8 +150,8 @@ fn a_write_beyond_the_window_keeps_its_place_in_the_buffer_until_the_map_page_ca
             d.advance(Nanos::MAX, &mut done);
         }
         assert_eq!(done[0].latency(), Nanos(link), "acknowledged in the buffer");
-        // The second has its place when the map page of the first has come. Where the page is in
-        // the die that programs, the program comes after the fetch.
+        // The second write gets its place when the map page of the first has been fetched. If that page is on the
+        // programming die, the program comes after the fetch.
         let waited = done[1].latency().0 - 2 * link;
         let program = 100_000;
         assert!(
@@ -159,7 +159,7 @@ fn a_write_beyond_the_window_keeps_its_place_in_the_buffer_until_the_map_page_ca
             "page {page}: {waited}"
         );
         assert_eq!(d.counters().map_misses, before.map_misses + 1);
-        // One array read in all: the second finds the page.
+        // One array read in total: the second look-up finds the page.
         assert_eq!(d.counters().page_reads, before.page_reads + 1);
         support::rest(&mut d, Nanos::from_millis(5));
         sound(&d);
@@ -175,7 +175,7 @@ fn reads_that_come_meanwhile_wait_for_the_same_fetch() {
     let reach = 1024 * 4096;
     let before = d.counters();
     let begun = d.now();
-    // Two units of one page of the map, on different dies.
+    // Two units of one map page, on different dies.
     d.submit(read(0, 9 * reach, 4096), begun).expect("in order");
     let mut done = Vec::new();
     d.advance(begun + Nanos(30_000), &mut done);
@@ -188,7 +188,7 @@ fn reads_that_come_meanwhile_wait_for_the_same_fetch() {
     assert_eq!(d.counters().page_reads, before.page_reads + 3);
     let fetch = 50_000 + 4_096;
     assert_eq!(done[0].completed, begun + Nanos(fetch + flash_read()));
-    // Both data reads begin when the map page has come; one bus carries them one after the other.
+    // Both data reads begin when the map page has been fetched; one bus transfers them one after the other.
     assert_eq!(done[1].completed, done[0].completed + Nanos(4_096));
     sound(&d);
 }
@@ -217,7 +217,7 @@ fn random_writes_and_collection_miss_the_window_like_reads() {
         moved > count / 4,
         "collection is at work: {moved} of {count}"
     );
-    // Four of these pages of the map are in RAM. Pages of the map that are moved need none.
+    // Four of these map pages are in RAM. Moving map pages needs no map page.
     let absent = 1.0 - 4.0 / (units as f64 / 1024.0);
     let most = (count + moved) as f64 * absent;
     assert!(misses <= most * 1.02, "{misses} of {most}");
@@ -225,7 +225,7 @@ fn random_writes_and_collection_miss_the_window_like_reads() {
         misses >= count as f64 * absent * 0.98 + moved as f64 * 0.5,
         "{misses} of {most}"
     );
-    // A page that was fetched for a change goes back to flash when it leaves the window.
+    // A page fetched for a change is written back to flash when it is evicted.
     let written = (after.metadata.0 - before.metadata.0) as f64 / 4096.0;
     support::near("map pages written", written, misses, 0.02);
     sound(&d);
@@ -263,8 +263,8 @@ fn read_ahead_hides_the_array_from_sequential_reads() {
     let random = closed_loop(&mut d, 1, |i| {
         (i < 1000).then(|| read(i, draw.below(units) * 4096, 4096))
     });
-    // Random reads see all of it; sequential ones come as fast as the four dies deliver, each
-    // held for 50 µs and the bus.
+    // Random reads wait for the full map fetch; sequential reads are limited by the four dies, each busy for 50 µs and
+    // the bus time.
     support::near(
         "random",
         random.mean_latency_us(),

@@ -10,7 +10,7 @@ use nandscope_units::Nanos;
 const DIES: u32 = 8;
 const PAGE: u64 = 16 * 1024;
 
-/// A device in which `parity` dies of each row hold parity, with as much room for data as `spare` superblocks leave.
+/// A device with parity on `parity` dies of each row, whose data capacity leaves `spare` superblocks.
 fn with_parity(flash: Flash, parity: u32, spare: u32) -> Device {
     let mut p = flash.profile(spare);
     p.ftl.as_mut().expect("page-mapped").parity_dies = parity;
@@ -93,7 +93,7 @@ fn a_row_that_a_flush_leaves_incomplete_has_no_parity_yet() {
     assert_eq!((c.parity.0, c.padding.0), (parity * PAGE, PAGE - 4096));
 }
 
-/// Units of parity of whole rows, but for the open row of each of two streams.
+/// Checks that there is one parity unit per data row, except for the open row of each of two streams.
 fn parity_matches(c: &Counters, parity: u64) {
     let data = c.flash_programmed.0 - c.parity.0;
     let expected = data * parity / (u64::from(DIES) - parity);
@@ -121,7 +121,7 @@ fn relocation_writes_parity_as_well() {
     sound(&d);
 }
 
-/// Programs alone draw power here.
+/// Only programs draw power here.
 #[test]
 fn each_program_of_the_counters_is_one_of_the_array() {
     let mut p = EIGHT_DIES.profile(8);

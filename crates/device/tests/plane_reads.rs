@@ -42,8 +42,8 @@ fn random_reads(d: &mut Device, depth: u32, count: u64) -> f64 {
 
 #[test]
 fn each_plane_reads_a_page_at_its_own_time() {
-    // Eight planes of two dies: array and 0.41 µs of transfer, one after the other or, with cache reads, at once. The
-    // array takes so long that transfers hardly meet on the channel.
+    // Eight planes of two dies: array read and 0.41 µs of transfer, one after the other or, with cache reads,
+    // overlapping. The array read takes so long that transfers seldom collide on the channel.
     for (independent, cache_read, stations, service_s) in [
         (false, false, 2.0, 500.41e-6),
         (false, true, 2.0, 500e-6),
@@ -55,7 +55,7 @@ fn each_plane_reads_a_page_at_its_own_time() {
         p.nand.slc.read_us = vec![500.0];
         let mut d = filled(&p);
         let iops = random_reads(&mut d, 256, 40_000);
-        // Random places leave a station without work at times: no worse than the balanced network, Q/(Q+D−1)·D/S.
+        // Random addresses leave planes idle at times: at least the throughput of the balanced network, Q/(Q+D−1)·D/S.
         let most = stations / service_s;
         let balanced = 256.0 / (256.0 + stations - 1.0) * most;
         assert!(
@@ -120,14 +120,15 @@ fn a_program_and_reads_exclude_one_another() {
         }
         let first = wait_ns + 50_000 + 4_096 + link_ns(FAST_LINK, 4096);
         assert_eq!(done[0].latency(), Nanos(first), "suspend {suspend}");
-        // The other plane has read meanwhile; its page follows on the channel.
+        // The other plane has read at the same time; its page follows on the channel.
         assert_eq!(done[1].latency(), Nanos(first + 4_096));
         rest(&mut d, Nanos::from_millis(5));
         sound(&d);
     }
 }
 
-/// Reads, writes and collection at once, with every variant of the part; sound at any time, also when saved.
+/// Reads, writes and collection at once, with every variant of the part; the invariants hold at any time, also in saved
+/// devices.
 #[test]
 fn a_mixed_load_ends_and_keeps_the_books() {
     for variant in 0..8u32 {

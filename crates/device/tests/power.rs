@@ -21,7 +21,7 @@ fn plain() -> Profile {
     .profile(10)
 }
 
-/// Joules of an idle and a busy second, from the profile's own keys.
+/// Joules of an idle and of a busy second, computed from the profile's keys.
 fn watts(p: &Profile) -> (f64, f64) {
     let i = &p.interface[0];
     (i.idle_mw / 1e3, i.active_mw / 1e3)
@@ -43,7 +43,7 @@ fn energy_is_the_sum_of_its_parts() {
         assert!(d.precondition(0.5, Fill::Sequential));
         let count = 5_000u64;
         let run = closed_loop(&mut d, 1, |i| {
-            // Places that were never written, so that nothing is erased.
+            // Addresses that were never written, so that nothing is erased.
             let offset = (if writing { 13_000 + i } else { i }) * 4096;
             (i < count).then(|| match writing {
                 true => write(i, offset, 4096),
@@ -104,7 +104,7 @@ fn heat_throttles_and_throttling_slows_down() {
     p.interface[0].idle_mw = 20_000.0;
     let (hot_clock, hot_us) = speed(&p);
     assert_eq!((cool_clock, hot_clock), (1.0, p.thermal.throttle_clock));
-    // A read of nothing is firmware alone; it takes the inverse of the clock.
+    // A read of unmapped data takes firmware time only, which is inversely proportional to the clock.
     near(
         "slower",
         hot_us - 0.072,

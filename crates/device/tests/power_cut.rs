@@ -62,12 +62,12 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Guarantee that the acknowledgement of a write gives on a host path.
+/// Guarantee given by the acknowledgement of a write on a host path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acknowledged {
     /// The data is in the write buffer.
     Buffered,
-    /// The data is programmed. A page of the same word line that is torn later may still destroy it.
+    /// The data is programmed. A later torn page of the same word line may still destroy it.
     Programmed,
     /// As `Programmed`, for each run of writes that the host path keeps open as one long write.
     AtEndOfRun,
@@ -85,7 +85,7 @@ pub struct Host {
     complete: Vec<bool>,
     /// Whether each write is guaranteed to survive.
     promised: Vec<bool>,
-    /// Whether each write is programmed; then it is lost only with its word line.
+    /// Whether each write is programmed; it is then lost only together with its word line.
     programmed: Vec<bool>,
     /// Outstanding commands, by tag.
     under_way: BTreeMap<u64, Under>,
@@ -99,7 +99,7 @@ enum Under {
     Discard,
 }
 
-/// Sets every mark that is set in `among`.
+/// Sets every mark whose entry in `among` is set.
 fn mark(marks: &mut [bool], among: &[bool]) {
     marks.iter_mut().zip(among).for_each(|(m, a)| *m |= a);
 }
@@ -178,7 +178,7 @@ impl Host {
         }
     }
 
-    /// The place, in units of 4 KiB, brought to within the device.
+    /// The address, in units of 4 KiB, wrapped to the device's capacity.
     fn within(&self, at: u64) -> u64 {
         at % (self.device.capacity().0 - 64 * KIB) / (4 * KIB) * (4 * KIB)
     }
@@ -208,7 +208,7 @@ impl Host {
         }
     }
 
-    /// Checks the damage of a cut: only writes without a guarantee are damaged, each within its range.
+    /// Checks the damage of a power cut: only writes without a guarantee are damaged, each within its range.
     fn check(&self, cut: &Cut, durable: u64) {
         for damage in &cut.damage {
             let number = damage.write as usize;
@@ -299,7 +299,7 @@ fn what_is_buffered_is_lost() {
     }
 }
 
-/// A chunk is cold at its first write and hot at the next: hot data is programmed, cold data waits for more.
+/// A chunk is cold at its first write and hot at the next: hot data is programmed, cold data waits for more data.
 #[test]
 fn what_waits_in_the_other_pool_is_lost() {
     let mut p = drive();
@@ -334,7 +334,7 @@ fn capacitors_lose_only_what_has_not_come() {
     assert_eq!((damage[0].write, damage[0].sectors), (50, 8));
 }
 
-/// A card that acknowledges programmed writes loses the rest of the write under way, and tears the page that was being
+/// A card that acknowledges programmed writes loses the rest of the write under way, and tears the page being
 /// programmed.
 #[test]
 fn a_write_under_way_is_torn_where_the_card_was() {
@@ -362,7 +362,7 @@ fn a_write_under_way_is_torn_where_the_card_was() {
     assert_eq!(end, Some(4096), "everything after it is lost: {damage:?}");
 }
 
-/// A torn page destroys the page before it on the same word line, unless that one was flushed.
+/// A torn page destroys the page before it on the same word line, unless that page was flushed.
 #[test]
 fn pages_of_one_word_line_go_together() {
     for flushed in [false, true] {
@@ -389,7 +389,7 @@ fn pages_of_one_word_line_go_together() {
     }
 }
 
-/// SMART counts power cycles, and those without notice.
+/// SMART counts power cycles, and among them those without notice.
 #[test]
 fn health_counts_power_cycles_and_unsafe_shutdowns() {
     for profile in [card(), drive()] {
@@ -404,7 +404,7 @@ fn health_counts_power_cycles_and_unsafe_shutdowns() {
     }
 }
 
-/// Eight dies on two channels, that keep a page of journal for every 16 units.
+/// Eight dies on two channels, with a journal page for every `journal_entries` units.
 fn plain_drive(journal_entries: u32) -> Profile {
     let mut p = support::plain::EIGHT_DIES.profile(8);
     p.ftl.as_mut().expect("page-mapped").journal_entries = journal_entries;
@@ -428,15 +428,15 @@ fn recovery(p: &Profile, writes: u64) -> Nanos {
 
 #[test]
 fn the_journal_is_replayed_after_a_power_cut() {
-    // Every die reads a page of 4 KiB, and the four of a channel send theirs in turn.
+    // Every die reads a page of 4 KiB, and the four dies of a channel transfer theirs in turn.
     let round = Nanos(100_000 + 4 * 1_024);
     let journaled = plain_drive(16);
     assert_eq!(recovery(&journaled, 0), Nanos::ZERO);
-    // 24 pages of the journal, and 10 units in 3 pages that it does not name: 27 pages on eight dies.
+    // 24 journal pages, and 10 units in 3 pages not named by the journal: 27 pages on eight dies.
     assert_eq!(recovery(&journaled, 394), round * 4);
-    // The journal has gone round, with a checkpoint, and has filled 4 pages since.
+    // The journal has gone round, which completed a checkpoint, and has 4 pages since.
     assert_eq!(recovery(&journaled, 16 * 260), round);
-    // 22 pages of the journal and the tags of 4, where the flush does not complete the journal.
+    // 22 journal pages and the tags of 4 pages, since the flush does not complete the journal.
     assert_eq!(recovery(&journaled, 367), round * 4);
     let mut completed = journaled.clone();
     completed
@@ -447,7 +447,8 @@ fn the_journal_is_replayed_after_a_power_cut() {
     assert_eq!(recovery(&completed, 367), round * 3);
     // Without a journal, the tags of 99 pages of four units.
     assert_eq!(recovery(&plain_drive(0), 394), round * 13);
-    // With energy to hold up, nothing is read. 332 units are whole pages: none is left to program at the cut.
+    // With power-loss protection, nothing is read. 332 units are whole pages, so that none is left to program at the
+    // cut.
     let mut held_up = journaled;
     let controller = held_up.controller.as_mut().expect("page-mapped");
     controller.power_fail_hold_up = true;
@@ -459,8 +460,8 @@ fn a_rolling_checkpoint_leaves_one_round_of_the_journal_to_replay() {
     let round = Nanos(100_000 + 4 * 1_024);
     let mut p = plain_drive(16);
     p.ftl.as_mut().expect("page-mapped").journal_pages = Some(64);
-    // 20 pages of the journal and 3 that it does not name, as without a checkpoint.
+    // 20 journal pages and 3 pages not named by the journal, as without a checkpoint.
     assert_eq!(recovery(&p, 330), round * 3);
-    // It has gone round four times: 64 pages.
+    // The journal has gone round four times: 64 pages.
     assert_eq!(recovery(&p, 16 * 260), round * 8);
 }

@@ -8,7 +8,7 @@ use nandscope_device::{AttachError, Device, DeviceError, Fill};
 use nandscope_units::Nanos;
 
 const HOUR: Nanos = Nanos::from_secs(3600);
-/// Array, channel and link of the plain drive, for 4 KiB.
+/// Time of array read and channel of the plain drive, for 4 KiB, ns.
 const READ_NS: u64 = 50_000 + 4_096;
 
 /// PS0 and PS1 with budgets, PS2 of 40 mW (1 ms and 2 ms), PS3 of 5 mW (20 ms and 30 ms).
@@ -70,11 +70,11 @@ fn the_first_read_after_an_idle_time_pays_for_the_exit() {
     let micros = |us: u64| Nanos(us * 1000);
     for (idle, state, wait) in [
         (micros(99_000), 0, micros(0)),
-        // On its way into PS2: 0.6 ms of the entry are left.
+        // While the device enters PS2: 0.6 ms of the entry are left.
         (micros(100_400), 0, micros(600 + 2_000)),
         (micros(101_000), 2, micros(2_000)),
         (micros(1_999_000), 2, micros(2_000)),
-        // On its way from PS2 into PS3.
+        // While the device enters PS3 from PS2.
         (micros(2_005_000), 2, micros(15_000 + 30_000)),
         (micros(2_020_000), 3, micros(30_000)),
         (HOUR, 3, micros(30_000)),
@@ -84,7 +84,7 @@ fn the_first_read_after_an_idle_time_pays_for_the_exit() {
         rest(&mut d, idle);
         assert_eq!(d.telemetry().power_state, state, "after {idle}");
         sound(&d);
-        // A saved device sleeps on.
+        // A saved and loaded device stays in its power state.
         let mut d = Device::load(&d.save().expect("saves")).expect("loads");
         let first = one(&mut d, read(2, 0, 4096));
         assert_eq!(first.latency(), Nanos(base) + wait, "after {idle}");
@@ -107,7 +107,7 @@ fn what_comes_during_the_exit_waits_for_it() {
     }
     let base = Nanos(READ_NS + link_ns(FAST_LINK, 4096));
     assert_eq!(done[0].latency(), base + Nanos::from_millis(30));
-    // Its die is another one on another channel; the link carries the first before it.
+    // The second read uses another die and channel; the link carries the first read before it.
     let second = done[1].completed - done[0].completed;
     assert_eq!(second, Nanos(link_ns(FAST_LINK, 4096)));
 }
@@ -176,7 +176,7 @@ fn the_budget_of_an_operational_state_limits_the_dies_that_program() {
     };
     let mut frugal = host("direct");
     frugal.host.power_state = Some(1);
-    // Three dies program at a time; the transfers of the others overlap with that.
+    // Three dies program at a time; the transfers of other dies overlap with this.
     near("PS1", speed(&frugal), 3.0 * 16_384.0 / 400.0, 0.02);
     let all = 8.0 * 16_384.0 / (400.0 + 16.384);
     near("PS0", speed(&host("direct")), all, 0.02);
@@ -195,7 +195,7 @@ fn the_budget_of_an_operational_state_limits_the_dies_that_program() {
     );
 }
 
-/// The identify data of the library's drives, on a laptop and on the desktop of the reviews.
+/// The identify data of the library's drives, on a laptop and on the reviews' desktop.
 #[test]
 fn drives_of_the_library_sleep_on_a_laptop_alone() {
     for (name, exit) in [

@@ -27,7 +27,7 @@ fn a_read_waits_for_a_page_of_a_program_unit_on_its_channel() {
     let program_unit = 8 * 16 * 1024;
     let p = SLOW_CHANNEL.profile(8);
     for delay_ns in (0..236_000).step_by(7_001) {
-        // Data of either die.
+        // Data on each of the two dies.
         for at in [0, program_unit] {
             let mut d = device(&p, "direct");
             assert!(d.precondition(0.5, Fill::Sequential));
@@ -39,7 +39,7 @@ fn a_read_waits_for_a_page_of_a_program_unit_on_its_channel() {
             let boundary = page_read.next_multiple_of(page_ns);
             let over = boundary + unit_ns + link_ns(FAST_LINK, UNIT);
             assert_eq!(got.completed - begun, Nanos(over), "after {delay_ns} ns");
-            // The program unit comes later by what the read took of the channel.
+            // The read delays the program unit by its own time on the channel.
             let flush = one(&mut d, bare(3, CommandKind::Flush)).completed;
             let programmed = 8 * page_ns + unit_ns + 1_000_000;
             assert_eq!(flush - begun, Nanos(programmed), "after {delay_ns} ns");
@@ -48,7 +48,8 @@ fn a_read_waits_for_a_page_of_a_program_unit_on_its_channel() {
     }
 }
 
-/// One die whose pages are mapping units. Its programs and erases take next to no time, so that reads wait for reads.
+/// One die whose pages are mapping units. Its programs and erases take almost no time, so that reads wait only for
+/// reads.
 const ONE_DIE: Flash = Flash {
     channels: 1,
     dies_per_channel: 1,
@@ -94,7 +95,7 @@ fn a_host_read_passes_the_reads_of_collection() {
                 continue;
             }
             reads.push(c.latency().0);
-            // Pauses, in which collection reads.
+            // Pauses in which collection reads.
             next_read = Some(d.now() + Nanos(draw.below(200_000)));
         }
     }
@@ -102,12 +103,12 @@ fn a_host_read_passes_the_reads_of_collection() {
     let moved = (after.gc_writes.0 - before.gc_writes.0) / UNIT;
     assert!(moved > 10_000, "collection is at work: {moved}");
     sound(&d);
-    // A read of the array, its transfer, and a page of a program that has the channel before it.
+    // An array read, its transfer, and one page of a program that is on the channel before it.
     let background = 50_000 + 2 * 4_096;
     let own = background + link_ns(FAST_LINK, UNIT);
     let instant = 2_000 + 2 * 4_096;
     let within = |others: u64| own + others * background + instant;
-    // The read that is under way, and one that has its turn after 32 host reads.
+    // The read under way, and one started after 32 host reads.
     let longest = reads.iter().max().expect("reads");
     assert!(*longest <= within(2), "{longest}");
     let waited_twice = reads.iter().filter(|ns| **ns > within(1)).count();

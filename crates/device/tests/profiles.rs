@@ -133,8 +133,8 @@ fn explains(remark: &str) -> bool {
         && words().any(|w| w.chars().count() > 1 && !UNITS.contains(&w))
 }
 
-/// A text to find, what to put in its place, and what must be said about it: key (or nothing for
-/// faults of syntax), and a part of the message. The line is that of the place.
+/// A text to find, its replacement, and the expected error: key (empty for syntax errors), and a part of the message.
+/// The expected line is that of the replacement.
 type Broken = (&'static str, &'static str, &'static str, &'static str);
 
 const BROKEN: &[Broken] = &[
@@ -438,7 +438,7 @@ proptest! {
 
 #[test]
 fn a_full_device_can_be_preconditioned_and_still_writes() {
-    // Preconditioning ends at 100 % occupancy, and collection starts when it has to.
+    // Preconditioning ends at 100 % occupancy, and collection starts at its limit.
     let p = support::profile("reference-nvme-64gb");
     let mut d = support::device(&p, "direct");
     assert!(d.precondition(1.0, Fill::Random { seed: 1 }));

@@ -1,4 +1,4 @@
-//! The registers of simulated cards, bit by bit as the specifications place them.
+//! Registers of simulated cards, checked bit by bit against the positions in the specifications.
 
 use crate::support::{device_on, plain, profile};
 use nandscope_device::{CardRegisters, Device, Fill};
@@ -81,8 +81,8 @@ fn an_emmc_reports_its_modes_cache_and_background_operations() {
     let b = ext_csd(&device_on(&p, "emmc-hs400"));
     let sectors = u32::from_le_bytes([b[212], b[213], b[214], b[215]]);
     assert_eq!(u64::from(sectors) * 512, p.device.capacity_bytes);
-    // Version 5.1, HS400 on 8 lines and both edges, cache of 512 KiB that is on, background operations that start
-    // by themselves, a first tenth of its life, all spare blocks left.
+    // Version 5.1, HS400 on 8 lines and both edges, cache of 512 KiB turned on, automatic background operations, first
+    // tenth of its life, all spare blocks left.
     assert_eq!((b[192], b[185], b[183], b[196]), (8, 3, 6, 0b0101_0110));
     assert_eq!(
         u32::from_le_bytes([b[249], b[250], b[251], b[252]]),

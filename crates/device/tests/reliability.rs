@@ -1,5 +1,5 @@
-//! Wear, errors and the end of life: retries slow a worn device down, then reads are lost and the
-//! host is told; wear is spread; blocks read too often are rewritten; at the end no write is taken.
+//! Wear, errors and the end of life: retries slow a worn device, then reads are lost and reported to the host; wear is
+//! spread; blocks that are read too often are rewritten; at the end of life writes are refused.
 
 use crate::support;
 use crate::support::plain::{FOUR_DIES, Flash};
@@ -18,7 +18,7 @@ fn plain(spare: u32) -> Profile {
     .profile(spare)
 }
 
-/// A part whose errors at `rate` times its correction strength come with its rated cycles.
+/// A part rated for `rated_cycles` cycles, with the raw bit error rate `rber_rated` at that wear.
 fn with_errors(rated_cycles: u32, rber_rated: f64) -> Profile {
     let mut p = plain(10);
     p.nand.slc.cycles = rated_cycles;
@@ -61,7 +61,7 @@ fn read_all(d: &mut Device) -> (u64, u64, f64) {
     (retries, lost, latency.as_micros_f64() / units as f64)
 }
 
-/// Each retry takes the array, and where the part has to, the channel and the ECC again.
+/// Each retry takes array time and, if the part requires it, channel and ECC time too.
 #[test]
 fn a_retry_takes_the_array_or_all_of_a_read() {
     for (again, retry_us) in [(false, 50.0), (true, 50.0 + 4.096 + 7.0)] {
@@ -80,14 +80,14 @@ fn a_retry_takes_the_array_or_all_of_a_read() {
     }
 }
 
-/// A year at 40 °C is 52 hours at 85 °C, for data that loses charge with 1.1 eV.
+/// For data with an activation energy of 1.1 eV, a year at 40 °C corresponds to 52 hours at 85 °C.
 #[test]
 fn data_ages_by_the_temperature() {
     const YEAR_S: f64 = 365.25 * 86_400.0;
     let retries_after = |celsius: f64, activation_ev: Option<f64>, seconds: f64| {
         let mut p = plain(10);
         let r = &mut p.nand.reliability;
-        // 15.5 errors in a codeword when fresh, four times as many after a year, of which 64 can be mended.
+        // 15.5 errors per codeword when fresh, four times as many after a year; 64 are correctable.
         (r.rber_fresh, r.rber_rated) = (15.5 / 32_768.0, 15.5 / 32_768.0);
         (r.codeword_bytes, r.correctable_bits, r.retries) = (4096, 64, 3);
         r.retention_factor_year = 4.0;
@@ -108,13 +108,13 @@ fn data_ages_by_the_temperature() {
     support::near("85 °C", hot, year, 0.02);
     let cold = retries_after(25.0, Some(1.1), YEAR_S / 0.12863);
     support::near("25 °C", cold, year, 0.02);
-    // Without it, the heat makes no difference.
+    // Without an activation energy, the heat makes no difference.
     let short = retries_after(40.0, None, YEAR_S / 167.62);
     assert!(short < 0.7 * year, "{short}");
     assert_eq!(retries_after(85.0, None, YEAR_S / 167.62), short);
 }
 
-/// Pages of a word line: the first read of each fails as often as the tail of a Poisson distribution says.
+/// Pages of a word line: the first attempt at each fails as often as the tail of a Poisson distribution predicts.
 #[test]
 fn pages_of_a_word_line_differ() {
     let mut p = support::profile("reference-nvme-64gb");
@@ -139,7 +139,8 @@ fn pages_of_a_word_line_differ() {
         let retries = d.counters().read_retries;
         let latency = one(&mut d, read(i, draw.below(units) * 4096, 4096)).latency();
         let tries = 1 + d.counters().read_retries - retries;
-        // The array read takes 50, 60 or 70 µs by page of the word line, and all else less than 10 µs.
+        // The array read takes 50, 60 or 70 µs, depending on the page of the word line; all other steps less than 10
+        // µs.
         let page = (latency.0 / 1000 / tries).clamp(50, 79) as usize / 10 - 5;
         reads[page] += 1.0;
         failed[page] += f64::from(u8::from(tries > 1));
@@ -164,8 +165,8 @@ fn pages_of_a_word_line_differ() {
 
 #[test]
 fn wear_brings_retries_and_then_lost_reads_that_the_host_is_told_of() {
-    // 8,192 bits of a codeword at 2e-3 are 16 errors where 8 can be mended: the first look fails,
-    // a retry at half the rate often, the second seldom.
+    // 8,192 bits of a codeword at 2e-3 are 16 errors, and 8 are correctable: the first attempt fails, the first retry
+    // at half the rate often, the second seldom.
     let p = with_errors(10, 2e-3);
     let mut fresh = device(&p, "direct");
     assert!(fresh.precondition(1.0, Fill::Sequential));
@@ -209,7 +210,7 @@ fn a_block_that_is_read_too_often_is_rewritten() {
     closed_loop(&mut d, 4, |i| {
         (i < 5_000).then(|| read(i, i % 32 * 4096, 4096))
     });
-    // The rewriting needs a moment in which the firmware looks for work: any write gives one.
+    // The firmware checks for refreshes only when it looks for work: any write triggers that.
     closed_loop(&mut d, 1, |i| (i < 8).then(|| write(i, 1 << 20, 4096)));
     rest(&mut d, Nanos::from_secs(5));
     assert!(d.counters().refreshed.0 >= 64 * 4096, "{:?}", d.counters());
@@ -241,7 +242,7 @@ fn reads_are_counted_for_each_block_and_that_block_is_refreshed() {
     });
     rest(&mut d, Nanos::from_secs(5));
     assert_eq!(d.counters().refreshed.0, 0);
-    // One unit lies in one block.
+    // One unit is in one block.
     closed_loop(&mut d, 4, |i| (i < 1_000).then(|| read(i, 0, 4096)));
     rest(&mut d, Nanos::from_secs(5));
     assert_eq!(d.counters().refreshed.0, 32 * 4096, "{:?}", d.counters());
@@ -278,10 +279,10 @@ fn a_block_is_refreshed_while_the_host_overwrites_it() {
     sound(&d);
 }
 
-/// Data that was just written is young, also in a block that is still open and was used long before.
+/// Data just written is young, even in an open block that was used long before.
 #[test]
 fn data_of_an_open_block_is_as_old_as_its_opening() {
-    // A year multiplies the errors of data by 10,000: far beyond what can be mended.
+    // A year multiplies the errors by 10,000: far beyond correction.
     let mut p = with_errors(1_000_000, 1e-6);
     p.nand.reliability.rber_fresh = 1e-6;
     p.nand.reliability.retention_factor_year = 1e4;
@@ -315,7 +316,7 @@ fn wear_levelling_moves_cold_data() {
         assert!(d.precondition(1.0, Fill::Sequential));
         let units = d.capacity().0 / 4096;
         let mut draw = Draw(1);
-        // Pauses let collection come to an end: before it, no other work has its turn.
+        // Pauses let collection end; no other background work is done before.
         for _ in 0..60 {
             closed_loop(&mut d, 4, |i| {
                 (i < units).then(|| write(i, draw.below(units / 10) * 4096, 4096))

@@ -16,7 +16,7 @@ fn what_is_being_moved_is_read_from_the_flash() {
         ..FOUR_DIES
     };
     let mut p = flash.profile(10);
-    // Many units are being relocated at once, so that many reads hit one.
+    // Many units are relocated at once, so that reads often hit one.
     p.ftl.as_mut().expect("page-mapped").relocation_units = 256;
     let mut d = device(&p, "direct");
     assert!(d.precondition(1.0, Fill::Random { seed: 1 }));
@@ -51,7 +51,7 @@ fn what_is_being_moved_is_read_from_the_flash() {
     sound(&d);
 }
 
-/// With data separated by heat, a relocation job programs only the data that it has read, which is of one pool.
+/// With data separated by heat, a relocation job programs only data of one pool, and only what it has read.
 #[test]
 fn a_relocation_program_takes_data_of_one_pool() {
     let flash = Flash {
@@ -85,8 +85,8 @@ fn a_relocation_program_takes_data_of_one_pool() {
     assert!(d.counters().gc_writes.0 / 4096 > 20_000);
 }
 
-/// Relocation jobs program on separate dies, and may end in another order than they began. The victim is kept until the
-/// first job has programmed its data, also if the last unit of the victim was relocated or overwritten before.
+/// Relocation jobs program on different dies, and may end in another order than they began. The victim is kept until
+/// the first job has programmed its data, even if the last unit of the victim was relocated or overwritten before.
 #[test]
 fn a_victim_stays_until_all_its_data_is_programmed() {
     let flash = Flash {
@@ -105,7 +105,7 @@ fn a_victim_stays_until_all_its_data_is_programmed() {
     let (mut done, mut outstanding) = (Vec::new(), 0);
     for _ in 0..20_000 {
         while outstanding < 8 {
-            // Reads of one eighth keep one die busier than the others.
+            // Reads of one eighth of the device keep one die busier than the others.
             let command = match draw.below(4) {
                 0 => read(0, draw.below(units / 8) * 4096, 4096),
                 _ => write(1, draw.below(units) * 4096, 4096),

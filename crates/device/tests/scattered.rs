@@ -10,12 +10,12 @@ use nandscope_device::profile::{Profile, check_profile, library};
 use nandscope_device::{Device, Fill};
 use nandscope_units::Nanos;
 
-/// Limits of the latency of a write, and of units programmed per unit written.
+/// Maximum latency of a write; then maximum units programmed per unit written.
 const LONGEST: Nanos = Nanos::from_secs(1);
 const MOST_AMPLIFIED: f64 = 20.0;
-/// Approximate number of mapping units of a device with shorter blocks.
+/// Approximate number of mapping units of a device with shortened blocks.
 const FEW_UNITS: u64 = 1 << 18;
-/// Shares of the capacity written in order and at random. The first is more than the free space in any of the states.
+/// Shares of the capacity written in order and at random. The first exceeds the free space in every state.
 const IN_ORDER: f64 = 0.35;
 const AT_RANDOM: f64 = 0.05;
 
@@ -78,7 +78,7 @@ fn with_word_lines(mut p: Profile, few: u32) -> Profile {
     p
 }
 
-/// Cost of a run of writes.
+/// Results of a run of writes.
 #[derive(Clone, Copy, Debug)]
 struct Met {
     write_amplification: f64,
@@ -86,7 +86,7 @@ struct Met {
     moved: u64,
 }
 
-/// Writes of `bytes` each, `share` of the capacity.
+/// Makes writes of `bytes` each, `share` of the capacity in total.
 fn writes(d: &mut Device, bytes: u32, share: f64, mut place: impl FnMut(u64) -> u64) -> Met {
     let count = (d.capacity().0 as f64 * share) as u64 / u64::from(bytes);
     let before = d.counters();
@@ -136,8 +136,8 @@ fn keeps_its_pace(name: &str, p: &Profile, state: State) {
     sound(&d);
 }
 
-/// Without superblocks of their own for pages of the map, a write in order took 1.6 s after `Random(0.9)` on the first of
-/// these, and `Overwritten` did not end within minutes.
+/// Without separate superblocks for map pages, a write in order took 1.6 s after `Random(0.9)` on the first of these
+/// devices, and `Overwritten` did not end within minutes.
 #[test]
 fn a_device_with_a_small_window_of_the_map_keeps_its_pace() {
     for name in ["samsung-emmc51-64gb", "sandisk-extreme-a2-64gb"] {
@@ -148,7 +148,7 @@ fn a_device_with_a_small_window_of_the_map_keeps_its_pace() {
     }
 }
 
-/// A page of the map that is not loaded is updated with the entries of several moved units, which saves writes.
+/// A map page that is not loaded is updated with the entries of several moved units at once, which saves writes.
 #[test]
 fn pages_of_the_map_are_updated_with_several_entries_at_once() {
     let mut p = with_word_lines(profile("samsung-emmc51-64gb"), 2);
@@ -161,7 +161,7 @@ fn pages_of_the_map_are_updated_with_several_entries_at_once() {
         let after = d.counters();
         let moved = (after.gc_writes.0 - before.gc_writes.0) as f64;
         let host = (after.host_written.0 - before.host_written.0) as f64;
-        // Each write of the host loads a page of the map, and one is written back for it.
+        // Each host write loads a map page, and evicts one that is written back.
         ((after.metadata.0 - before.metadata.0) as f64 - host) / moved
     };
     let (single, half, whole) = (written(None), written(Some(64)), written(Some(256)));
@@ -170,8 +170,9 @@ fn pages_of_the_map_are_updated_with_several_entries_at_once() {
     assert!(whole < 0.5 * single, "{whole} of {single}");
 }
 
-/// Why cards with an AU map do not meet the limits with random writes of 4 KiB: such a write closes an AU, whose data is
-/// copied. These are the longest, which are recorded or follow from a published AU; others stay below a second.
+/// Cards with an AU map that exceed the limits with random writes of 4 KiB, and why: such a write closes an AU, whose
+/// data is copied. Latencies of these cards are recorded or follow from a published AU; those of others stay below a
+/// second.
 const SLOW_CARDS: [(&str, f64, &str); 4] = [
     (
         "samsung-evo-16gb",
@@ -198,7 +199,7 @@ const SLOW_CARDS: [(&str, f64, &str); 4] = [
 fn a_card_keeps_its_pace(name: &str, p: &Profile, state: State) {
     let mut d = device(p, "direct");
     match state {
-        // An AU is copied by the first random write, and as it is by the next. Cards wear out when all of it is repeated.
+        // The first random write copies an AU, and so does each further one. Repeating all of it would wear cards out.
         State::Overwritten(_) => {
             assert!(d.precondition(1.0, Fill::Sequential));
             assert!(d.overwrite_randomly(20_000, 1));
@@ -211,7 +212,7 @@ fn a_card_keeps_its_pace(name: &str, p: &Profile, state: State) {
     let slow = SLOW_CARDS.iter().find(|(slow, _, _)| *slow == name);
     let longest = slow.map_or(LONGEST, |(_, secs, _)| Nanos::from_secs_f64(*secs));
     let met = writes_at_random(&mut d, 0.001);
-    // The AU that a write closes, and another one that wear levelling or a merge takes.
+    // The AU that a write closes, and another one moved by wear levelling or a merge.
     let most = 2.0 * f64::from(card.au_kib) / 4.0;
     assert!(
         met.longest < longest && met.write_amplification < most.max(MOST_AMPLIFIED),

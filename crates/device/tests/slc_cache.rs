@@ -10,8 +10,8 @@ use nandscope_units::Nanos;
 
 const SPARE: u32 = 12;
 
-/// TLC with one-shot programs of 900 µs for three pages; SLC programs take 100 µs for one: a
-/// third of the time for a byte. A superblock is 4 dies × 64 word lines × 16 KiB × 3.
+/// TLC with one-shot programs of 900 µs for three pages; SLC programs take 100 µs per page: a third of the time per
+/// byte. A superblock has 4 dies × 64 word lines × 16 KiB × 3.
 fn flash() -> Flash {
     Flash {
         channels: 4,
@@ -128,7 +128,7 @@ fn discards_of_everything_give_the_cache_back_at_once() {
     speeds(&mut d, 0, 24);
     let capacity = d.capacity().0;
     one(&mut d, discard(1, 0, capacity));
-    // The erasures take a few ms; folding would begin only after 100.
+    // The erases take a few ms; folding would begin only after 100 ms.
     rest(&mut d, Nanos::from_millis(60));
     let c = d.counters();
     assert_eq!((c.slc_used.0, c.folded.0), (0, 0));
@@ -140,8 +140,8 @@ fn discards_of_everything_give_the_cache_back_at_once() {
 
 #[test]
 fn a_full_device_has_no_dynamic_cache_left() {
-    // A SLC superblock takes the place of a native one. At most as many as are not needed for
-    // what is mapped may be borrowed, so that the limit falls with the share that is mapped.
+    // An SLC superblock replaces a native one. Only superblocks not needed for mapped data may be borrowed, so that the
+    // limit falls as the mapped share grows.
     let p = with_cache(0, 80);
     let mut before = u64::MAX;
     for share in [0.0, 0.25, 0.5, 0.75, 0.9, 1.0] {
@@ -151,7 +151,7 @@ fn a_full_device_has_no_dynamic_cache_left() {
         let unmapped = ((1.0 - share) * f64::from(100 - SPARE)) as u64;
         assert!(limit < before, "{share}: {limit}");
         assert!(limit <= unmapped + 1, "{share}: {limit} of {unmapped}");
-        // Open superblocks and rounding apart, all that is unmapped is lent.
+        // Except for open superblocks and rounding, all unmapped capacity is lent.
         assert!(
             limit + 3 >= unmapped.min(80),
             "{share}: {limit} of {unmapped}"

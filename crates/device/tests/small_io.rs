@@ -46,7 +46,8 @@ fn halves_written_in_sequence_are_programmed_once_and_nothing_is_read() {
         one(&mut d, bare(0, CommandKind::Flush));
         let c = d.counters();
         let own = c.flash_programmed.0 - c.gc_writes.0 - c.padding.0;
-        // The half that empties a superblock has its rest read before the erase, and cannot be joined.
+        // The half unit that empties a superblock: its rest is read before the erase, so that no other half can be
+        // merged.
         let superblock = 4 * 256 * u64::from(page_kib) * 1024;
         let emptied = if mapped { run.bytes / superblock } else { 0 };
         let what = format!("{page_kib} KiB pages, {depth} at once");
@@ -68,7 +69,7 @@ fn a_program_waits_for_the_old_data_around_a_small_write() {
     let merged = 50_000 + 4_096 + 4_096 + 100_000;
     assert_eq!(flushed.latency(), Nanos(merged));
     assert_eq!(d.counters().page_reads, 1);
-    // In a unit that was never written there is no other half to read.
+    // A unit that was never written has no other half to read.
     let mut d = device(&plain(4), "direct");
     one(&mut d, write(0, 40 * 4096, HALF));
     let flushed = one(&mut d, bare(1, CommandKind::Flush));
@@ -94,7 +95,7 @@ fn random_halves_cost_a_read_and_a_program_each() {
     let c = d.counters();
     let own = c.flash_programmed.0 - c.gc_writes.0 - c.padding.0;
     near("programs", own as f64, 2.0 * run.bytes as f64, 0.01);
-    // The buffer holds all the data, so that rewritten parts are found in it.
+    // The buffer holds all the data, so that rewritten parts are merged in it.
     near("reads", c.page_reads as f64, distinct.len() as f64, 0.002);
     sound(&d);
 }
@@ -103,7 +104,7 @@ fn random_halves_cost_a_read_and_a_program_each() {
 fn read_ahead_follows_small_reads_and_several_streams() {
     let mut p = plain(4);
     p.controller.as_mut().expect("page-mapped").read_ahead_kib = 64;
-    // Four dies deliver a page each in 50 µs and the time of the bus.
+    // Each of four dies delivers a page per 50 µs and bus time.
     let dies = 4.0 * 4.096 / (50.0 + 4.096) * 1e3;
     for length in [512, 2048, 3072, 4096] {
         let mut d = filled(&p);
@@ -120,7 +121,7 @@ fn read_ahead_follows_small_reads_and_several_streams() {
             (i < 8_000).then(|| read(i, stream * apart + place * 4096, 4096))
         });
         near(&format!("{streams} streams"), run.mb_per_s(), dies, 0.05);
-        // A fifth would take the place of the one that was used least lately.
+        // A fifth stream would replace the least recently used one.
         support::rest(&mut d, Nanos::from_millis(1));
         sound(&d);
     }
@@ -128,7 +129,7 @@ fn read_ahead_follows_small_reads_and_several_streams() {
 
 #[test]
 fn small_sequential_streams_on_a_card_of_the_library() {
-    // A controller without DRAM on one lane: 2 KiB in sequence cost it what 4 KiB do, in flash.
+    // A controller without DRAM on one lane: sequential reads of 2 KiB cost it as much flash time as reads of 4 KiB.
     let p = support::profile("sm2708-250gb");
     let mut d = device(&p, "direct");
     let span = 64 << 20;

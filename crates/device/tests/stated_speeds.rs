@@ -1,5 +1,5 @@
-//! Speeds that makers and reviews state of cards whose profiles were chosen by them: what the parameters
-//! give together.
+//! Speeds that makers and reviews state for cards, compared with simulations whose parameters were chosen by them:
+//! checks the parameters together.
 
 use crate::support::{Draw, closed_loop, device, near, profile, read, rest, write};
 use nandscope_device::{Device, Fill};
@@ -28,7 +28,7 @@ fn an_emmc_reaches_what_its_maker_states() {
     rest(&mut d, Nanos::from_secs(1));
     assert!(d.precondition(0.5, Fill::Sequential));
     near("reads", sequential_reads(&mut d, 2000), 250.0, 0.1);
-    // Within a range whose map is in the controller, as such figures are measured.
+    // Within the range of a map in the controller, as such figures are measured.
     let mut draw = Draw(1);
     let mut place = || draw.below(32 << 8) * 4096;
     let writes = closed_loop(&mut d, 1, |i| (i < 20_000).then(|| write(i, place(), 4096)));

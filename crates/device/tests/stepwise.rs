@@ -1,5 +1,5 @@
-//! A device that is advanced in one call behaves exactly as one that is advanced event by event, where no events are
-//! skipped or joined.
+//! A device advanced in one call behaves exactly as one advanced event by event, in which no events are skipped or
+//! joined.
 
 use crate::support::any_paged::{Knobs, Step, build, command, knobs, steps};
 use crate::support::device_on;
@@ -12,7 +12,7 @@ use proptest::test_runner::{Config, RngSeed, TestRunner};
 /// A device in two copies.
 struct Pair {
     at_once: Device,
-    /// Advanced to each of its events.
+    /// Copy that is advanced to each of its events.
     by_events: Device,
 }
 
@@ -23,7 +23,8 @@ impl Pair {
         }
     }
 
-    /// Advances both to `until`, or to the first instant at which commands complete; returns how many do.
+    /// Advances both copies to `until`, or to the first instant at which commands complete; returns the number of
+    /// completions.
     fn advance(&mut self, until: Nanos) -> usize {
         let (mut done, mut expected): (Vec<Completion>, Vec<Completion>) = (Vec::new(), Vec::new());
         self.at_once.advance(until, &mut done);
@@ -40,13 +41,13 @@ impl Pair {
     }
 }
 
-/// Random small devices whose firmware takes time for what relocation moves.
+/// Random small devices on which relocated units take firmware time.
 fn cases() -> impl Strategy<Value = (Knobs, Vec<Step>, u32, f64, u8)> {
     let per_unit_us = prop_oneof![Just(0.0), Just(0.3), Just(2.0), Just(7.0), Just(30.0)];
     (knobs(), steps(), 1u32..4, per_unit_us, 0u8..4)
 }
 
-/// Compares this many streams of commands; returns in how many garbage was collected.
+/// Compares `streams` command streams; returns the number of streams with garbage collection.
 fn compare(streams: u32, seed: u64) -> u32 {
     let mut runner = TestRunner::new(Config {
         rng_seed: RngSeed::Fixed(seed),
@@ -77,7 +78,7 @@ fn compare_one((k, steps, cores, per_unit_us, fill): (Knobs, Vec<Step>, u32, f64
         at_once: d.clone(),
         by_events: d,
     };
-    // Sharing the memory of the map with clones must not make a difference either.
+    // Sharing the memory of the map with clones must make no difference.
     pair.by_events.share();
     let sectors = pair.at_once.capacity().0 / 512;
     let mut open = 0;

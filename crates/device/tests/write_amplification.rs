@@ -35,7 +35,8 @@ fn flash(blocks: u32, b: u32) -> Flash {
     }
 }
 
-/// A profile whose blocks with data are `1 + spare_percent/100` of the logical pages, and that α exactly.
+/// A profile in which α, the number of pages in blocks with data per logical page, is about `1 + spare_percent/100`;
+/// returns the exact α.
 fn with_spare(blocks: u32, b: u32, spare_percent: f64) -> (Profile, f64) {
     let mut p = flash(blocks, b).profile(8);
     p.ftl.as_mut().expect("page-mapped").collection_start = START;
@@ -48,7 +49,8 @@ fn with_spare(blocks: u32, b: u32, spare_percent: f64) -> (Profile, f64) {
     (p, holding / logical as f64)
 }
 
-/// Steady state by the untimed path, from the number of erases: every erased block had b programs.
+/// Write amplification of the steady state, reached without simulated time, by the number of erases: every erased block
+/// had b programs.
 fn untimed(p: &Profile, b: u32) -> f64 {
     let mut d = device(p, "direct");
     assert!(d.precondition(1.0, Fill::Random { seed: 7 }));
@@ -100,7 +102,7 @@ fn fifo_collection() {
     }
 }
 
-/// Pages programmed per page that the host wrote, by its counters.
+/// Pages programmed per page that the host wrote, from the counters.
 struct Account {
     written: u64,
     programmed: u64,
@@ -119,7 +121,7 @@ impl Account {
     }
 }
 
-/// The mapped pages of a device, so that discards can be drawn from them.
+/// Mapped pages of a device, from which discards are drawn.
 struct Mapped {
     pages: Vec<u32>,
     place: Vec<u32>,
@@ -158,7 +160,7 @@ fn discards_lower_the_amplification_of_timed_writes() {
         let logical = d.capacity().0 / 4096;
         let mut mapped = Mapped::all(logical as u32);
         let mut draw = Draw(3);
-        // Begin with the share that the mix tends to, which it would reach only slowly by itself.
+        // Begins with the mapped share to which the mix converges, slowly by itself.
         let share = (1.0 - 2.0 * q) / (1.0 - q);
         let surplus = ((1.0 - share) * logical as f64) as u64;
         closed_loop(&mut d, 4, |i| {
@@ -213,8 +215,7 @@ fn hot_and_cold_data_that_are_not_separated() {
     near("80/20", got, two_temperatures(alpha, 0.2, 0.8), 0.01);
 }
 
-/// Of the blocks, `START` and one for each stream that is kept apart are free; one has just been opened, and three are
-/// half full.
+/// Of the blocks, `START` and one per separated stream are free; one was just opened, and three are half full.
 fn separated(blocks: u32, b: u32, spare_percent: f64) -> (Profile, f64) {
     let (mut p, _) = with_spare(blocks, b, spare_percent);
     let holding = (f64::from(blocks - START - 2) - 2.5) * f64::from(b);
@@ -359,7 +360,7 @@ fn sequential_overwriting_costs_exactly_one_program_per_page() {
 
 #[test]
 fn every_program_is_accounted_for_by_cause_and_by_place() {
-    // Pages of one unit, and of four, of which several move at once.
+    // Pages of one unit, then of four, several of which move at once.
     account_for_programs(4);
     account_for_programs(16);
 }
@@ -384,8 +385,8 @@ fn account_for_programs(page_kib: u32) {
         let c = d.counters();
         let by_cause = c.host_written.0 + c.gc_writes.0 + c.metadata.0 + c.padding.0;
         assert_eq!(c.flash_programmed.0, by_cause, "round {round}");
-        // Everything lies in erased blocks or in those that are not free, of which relocation's
-        // own may have room left.
+        // All programmed units are in erased blocks or in blocks that are not free; the open block of relocation may be
+        // partly empty.
         let block = 64 * 4096;
         let by_place = c.erases * block + 128 * block - c.free.0;
         assert!(
@@ -398,7 +399,8 @@ fn account_for_programs(page_kib: u32) {
     assert!(d.counters().gc_writes.0 > 0 && d.counters().metadata.0 > 0);
 }
 
-/// Metadata that writes of units cost, in pages, on a drive whose journal of 64 pages has 16 entries a page.
+/// Metadata pages programmed for writes of units, on a drive with 16 entries per journal page; then the pages of its
+/// map.
 fn metadata(journal_pages: Option<u32>, units: impl Iterator<Item = u64>) -> (u64, u64) {
     let mut p = crate::support::plain::EIGHT_DIES.profile(8);
     let ftl = p.ftl.as_mut().expect("page-mapped");

@@ -1,9 +1,9 @@
 //! Scheduling of dies and channels.
 //!
-//! A die serves one array operation at a time. Without cache commands its page register is taken
-//! until the transfer is over; with them the next array operation overlaps the transfer. Channels
-//! ([`super::channel`]) carry one page at a time. Programs and erases take a token of the power budget,
-//! so that no more dies than allowed draw program current at once.
+//! A die executes one array operation at a time. Without cache commands its page register is occupied until the
+//! transfer has ended; with them the next array operation overlaps the transfer. Channels ([`super::channel`]) carry
+//! one page at a time. Programs and erases take a token of the power budget, which limits the number of dies that draw
+//! program current at once.
 
 mod audit;
 mod planes;
@@ -29,11 +29,11 @@ use std::collections::VecDeque;
 
 const NONE: u32 = u32::MAX;
 
-/// Host reads that may overtake waiting work (a program, an erase, a background read) before one of it gets
-/// its turn.
+/// Maximum number of host reads that may overtake waiting background work (a program, an erase, a background read)
+/// before one such operation is started.
 const OVERTAKES_MAX: u32 = 32;
 
-/// Times that a program or erase may be suspended, so that it comes to its end.
+/// Maximum number of suspensions of a program or erase.
 const SUSPENDS_MAX: u32 = 8;
 
 /// Times and powers of the part.
@@ -42,11 +42,11 @@ pub(crate) struct ArrayTimes {
     picos_per_byte: u64,
     overhead_ns: u64,
     cache_read: bool,
-    /// Planes of a die that read on their own; 0 where they do not.
+    /// Planes per die that read independently; 0 without independent plane reads.
     planes: u32,
     cache_program: bool,
     suspend: Option<Nanos>,
-    /// Operations that end sooner are not suspended.
+    /// Remaining time below which an operation is not suspended.
     suspend_threshold: Nanos,
     read_mw: u64,
     program_mw: u64,
@@ -91,17 +91,17 @@ struct DieState {
     /// Operation in the array, or [`NONE`].
     array: u32,
     array_until: Nanos,
-    /// Page register taken by a transfer that the next operation must wait for.
+    /// Page register in use by a transfer that must end before the next operation begins.
     register: u32,
     /// End of the last transfer out of this die.
     bus_until: Nanos,
-    /// Program or erase next in turn: taken from its queue, its data on the way or in the die.
+    /// Program or erase removed from its queue, whose data is on the channel or in the die.
     staged: u32,
     staged_ready: bool,
     suspended: Suspended,
     overtakes: u32,
     waits_for_power: bool,
-    /// Reads at work in planes of their own, and when they may begin after a program was suspended.
+    /// Independent plane reads under way; then the time from which they may begin after a suspension.
     reading: u32,
     reads_from: Nanos,
 }
@@ -111,9 +111,9 @@ struct DieState {
 struct Suspended {
     /// The operation, or [`NONE`].
     op: u32,
-    /// Time that its array still needs.
+    /// Remaining array time.
     left: Nanos,
-    /// Times that the present operation was suspended.
+    /// Number of suspensions of the present operation.
     count: u32,
 }
 
@@ -123,7 +123,7 @@ struct Slot {
     next: u32,
 }
 
-/// Duration of transfers at a share of the clock, in 1024ths of their normal time.
+/// Duration of transfers at a share of the clock, in 1024ths of their duration at the full clock.
 fn slowdown(share: f64) -> u64 {
     (1024.0 / share.max(0.001)).round_u64()
 }
@@ -133,7 +133,7 @@ fn slowdown(share: f64) -> u64 {
 pub(crate) struct Array {
     times: ArrayTimes,
     dies: PerDie<DieState>,
-    /// Planes of all dies, where they read on their own.
+    /// State of each plane; empty without independent plane reads.
     planes: Vec<PlaneState>,
     channels: Vec<Channel>,
     by_channels: Divisor,
@@ -143,7 +143,7 @@ pub(crate) struct Array {
     active_dies_max: u32,
     active_dies: u32,
     power_queue: VecDeque<Die>,
-    /// Transfers take this many 1024ths of their normal time (thermal throttling).
+    /// Duration of transfers in 1024ths of their normal duration (thermal throttling).
     slowdown: u64,
     energy_pj: u64,
     bus_bytes: u64,
@@ -199,30 +199,29 @@ impl Array {
         self.active_dies_max = most.max(1);
     }
 
-    /// Share of the clock that throttling leaves, 0 to 1.
+    /// Sets the share of the clock that throttling leaves, 0 to 1.
     pub(crate) fn set_clock(&mut self, share: f64) {
         self.slowdown = slowdown(share);
     }
 
-    /// Operations that are queued or under way.
+    /// Number of operations queued or under way.
     pub(crate) fn outstanding(&self) -> u32 {
         self.outstanding
     }
 
-    /// Energy of arrays and channels so far, joules, with what is not counted yet: energy of arrays, and bytes
-    /// on channels.
+    /// Energy of arrays and channels so far, joules, plus an uncounted part: energy of arrays, and bytes on channels.
     pub(crate) fn energy_j(&self, arrays_pj: u64, bus_bytes: u64) -> f64 {
         let arrays_pj = self.energy_pj + arrays_pj;
         let bus_bytes = self.bus_bytes + bus_bytes;
         arrays_pj.to_f64() * 1e-12 + bus_bytes.to_f64() * self.times.bus_pj_per_byte * 1e-12
     }
 
-    /// Bytes that went over the channels so far.
+    /// Bytes transferred over the channels so far.
     pub(crate) fn bus_bytes(&self) -> u64 {
         self.bus_bytes
     }
 
-    /// Page reads so far.
+    /// Number of page reads so far.
     pub(crate) fn page_reads(&self) -> u64 {
         self.page_reads
     }
@@ -243,7 +242,7 @@ impl Array {
         let op = &self.slots[slot as usize].op;
         let (die, urgent) = (op.die, op.urgent);
         if op.class == OpClass::Read && self.has_nothing_to_do(die) {
-            // As through the queue, which it would leave at once.
+            // Started at once, with the count of overtakes that the queue would give.
             let overtakes = &mut self.dies[die].overtakes;
             *overtakes = if urgent { *overtakes } else { 0 };
             return self.start_read(die, slot, Nanos::ZERO, now, events);
@@ -264,7 +263,7 @@ impl Array {
         }
     }
 
-    /// The array of a die is done. Stale events (of an operation since suspended) do nothing.
+    /// Handles the end of a die's array operation. Stale events (of an operation suspended since) have no effect.
     pub(crate) fn on_array(
         &mut self,
         die: Die,
@@ -293,7 +292,7 @@ impl Array {
                 self.release_power(now, events);
                 self.dies[d].suspended.count = 0;
                 let finished = self.finish(index);
-                // A die that was in the queue for power has begun already.
+                // The die may already be busy, started by the power queue.
                 if self.is_idle(d) {
                     self.start_next(d, now, events);
                 }
@@ -302,7 +301,7 @@ impl Array {
         }
     }
 
-    /// A transfer is done.
+    /// Handles the end of a transfer.
     pub(crate) fn on_bus(
         &mut self,
         index: u32,
@@ -365,12 +364,12 @@ impl Array {
             return self.start_urgent_read(die, Nanos::ZERO, now, events);
         }
         if !self.start_work(die, now, events) && reads_wait {
-            // The work's data is on the channel, or there is no power for it.
+            // The background operation's data is on the channel, or there is no power for it.
             self.start_urgent_read(die, Nanos::ZERO, now, events);
         }
     }
 
-    /// Starts one of the operations that host reads overtake. Returns whether the array is at work.
+    /// Starts a background operation, which host reads may overtake. Returns whether the array is busy.
     fn start_work(&mut self, die: Die, now: Nanos, events: &mut EventQueue) -> bool {
         if self.dies[die].suspended.op != NONE {
             self.resume(die, now, events);
@@ -413,7 +412,7 @@ impl Array {
         self.occupy(die, index, until, events);
     }
 
-    /// Takes the program or erase at the head of the queue and begins to move its data to the die.
+    /// Takes the program or erase at the head of the queue and starts the transfer of its data to the die.
     fn stage(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
         let head = self.dies[die].normal.head;
         if head == NONE || self.slots[head as usize].op.class == OpClass::Read {
@@ -428,7 +427,7 @@ impl Array {
         }
     }
 
-    /// With cache programming, the next program's data may come while the array is busy with a program.
+    /// With cache programming, starts the transfer of the next program's data while the array is programming.
     fn stage_behind(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
         let busy = self.dies[die].array;
         let head = self.dies[die].normal.head;
@@ -443,7 +442,7 @@ impl Array {
         }
     }
 
-    /// Starts the program or erase that is next in turn; returns false if there is no power for it.
+    /// Starts the staged program or erase; returns false if there is no power for it.
     fn start_staged(&mut self, die: Die, now: Nanos, events: &mut EventQueue) -> bool {
         if self.active_dies >= self.active_dies_max {
             if !self.dies[die].waits_for_power {
@@ -476,7 +475,7 @@ impl Array {
 
     fn release_power(&mut self, now: Nanos, events: &mut EventQueue) {
         self.active_dies -= 1;
-        // A die that reads now, or has had its turn since it queued, does not use the token up.
+        // A die that is reading, or was started since it queued for power, does not use the token.
         while self.active_dies < self.active_dies_max {
             let Some(die) = self.power_queue.pop_front() else {
                 break;
@@ -525,7 +524,7 @@ impl Array {
         self.channel(die).book_read(time, now)
     }
 
-    /// Books the channel for the data of a program, and plans its end.
+    /// Books the channel for the data of a program, and plans the event at its end.
     fn transfer_in(&mut self, index: u32, now: Nanos, events: &mut EventQueue) {
         let op = &self.slots[index as usize].op;
         let (die, bytes, pages) = (op.die, op.bus_bytes, op.transfers.max(1));

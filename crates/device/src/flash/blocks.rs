@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// No block lives that long.
+/// Upper bound of a block's erase count.
 const MOST_ERASES: u32 = 1 << 30;
 
-/// A cycle of the native mode, as wear is counted.
+/// Wear of one erase cycle in the native mode.
 pub(crate) const NATIVE_CYCLE: u64 = 1 << 16;
 
 /// Wear of an erase cycle by the mode that the block was used in: the rated cycles of each mode use up the life of a
@@ -56,24 +56,24 @@ pub(crate) struct Superblock {
     pub(crate) slc: bool,
     /// Units that hold valid data.
     pub(crate) valid: u32,
-    /// Erase cycles.
+    /// Number of erase cycles.
     pub(crate) erases: u32,
-    /// Wear by these cycles: cycles of the native mode, in 65,536ths; see [`WearPerErase`].
+    /// Wear by all erase cycles, in 65,536ths of a native-mode cycle; see [`WearPerErase`].
     pub(crate) wear: u64,
-    /// Programs that are not done yet.
+    /// Number of programs under way.
     pub(crate) programs_pending: u32,
-    /// Order of closing.
+    /// Sequence number of the closing among all closings.
     pub(crate) closed_order: u64,
-    /// When it was opened: its oldest data was programmed then.
+    /// Time at which the superblock was opened, when its oldest data was programmed.
     pub(crate) opened_at: Nanos,
-    /// Reads of one of its blocks below which a read needs no look at the error rate, before `safe_until`.
+    /// Number of reads of one of its blocks up to which, before `safe_until`, no read needs a retry.
     pub(crate) safe_reads: u32,
-    /// See `safe_reads`.
+    /// End of the time for which `safe_reads` is valid.
     pub(crate) safe_until: Nanos,
 }
 
 impl Superblock {
-    /// A superblock that has never been used.
+    /// A superblock that was never used.
     pub(crate) fn fresh() -> Self {
         Superblock {
             state: State::Free,
@@ -114,7 +114,7 @@ impl Superblock {
 pub(crate) struct Disturbed {
     /// Reads since the erase of the block that was read most.
     pub(crate) most_reads: u32,
-    /// Planes whose blocks have been read so often that they are to be refreshed.
+    /// Planes whose blocks have reached the refresh limit.
     pub(crate) due: PlaneSet,
 }
 
@@ -160,13 +160,13 @@ impl BlockReads {
         disturbed
     }
 
-    /// The blocks of a superblock are erased.
+    /// Resets the read counts of an erased superblock's blocks.
     pub(crate) fn erased(&mut self, position: usize) {
         let blocks = self.blocks_of(position);
         self.reads[blocks].fill(0);
     }
 
-    /// Most reads of a block of a superblock.
+    /// Largest read count among the blocks of a superblock.
     pub(crate) fn most(&self, position: usize) -> u32 {
         let blocks = &self.reads[self.blocks_of(position)];
         blocks.iter().copied().max().unwrap_or(0)
@@ -177,7 +177,7 @@ impl BlockReads {
         position * blocks..(position + 1) * blocks
     }
 
-    /// Checks that there is a count for each block.
+    /// Checks that every block has a count.
     pub(crate) fn audit(&self, superblocks: u32, per_superblock: u32) -> Checked {
         ensure!(
             self.per_superblock == per_superblock
@@ -196,9 +196,9 @@ pub(crate) struct Superblocks {
     all: Vec<Superblock>,
     reads: BlockReads,
     wear_per_erase: WearPerErase,
-    /// Free ones, the least worn first.
+    /// Free superblocks by wear, the least worn first.
     free: BTreeSet<(u64, SuperblockId)>,
-    /// Good blocks that are left to replace one that fails, in the plane that has the fewest.
+    /// Good blocks left to replace failed ones, in the plane that has the fewest.
     spare_blocks: u32,
     initial_spare_blocks: u32,
     retired: u32,
@@ -210,7 +210,7 @@ impl Superblocks {
     pub(crate) fn new(geometry: &Geometry, bad_percent: f64, random: &mut Random) -> Self {
         let planes = geometry.dies * geometry.planes;
         let threshold = (bad_percent / 100.0 * 18_446_744_073_709_551_615.0).floor_u64();
-        // A part with fewer valid blocks than its data sheet's minimum does not leave the factory.
+        // A part with fewer good blocks than its data sheet's minimum is not sold.
         let least = geometry.expected_good_superblocks(bad_percent);
         let good_in_plane = |random: &mut Random| {
             let good = (0..geometry.blocks_per_plane)
@@ -268,7 +268,7 @@ impl Superblocks {
         self.free.len().narrow()
     }
 
-    /// Free superblocks with the wear under which they are listed.
+    /// Free superblocks, each with its wear in the list.
     pub(crate) fn free_list(&self) -> impl Iterator<Item = (u64, SuperblockId)> + '_ {
         self.free.iter().copied()
     }
@@ -281,13 +281,13 @@ impl Superblocks {
         self.erases
     }
 
-    /// Spare blocks that are left, percent of those at the start.
+    /// Spare blocks left, percent of those at the start.
     pub(crate) fn spare_percent(&self) -> u8 {
         if self.initial_spare_blocks == 0 {
             return if self.retired == 0 { 100 } else { 0 };
         }
         let percent = self.spare_blocks * 100 / self.initial_spare_blocks;
-        // No more are left than there were.
+        // The spare blocks never become more.
         u8::try_from(percent).unwrap_or(100)
     }
 
@@ -302,7 +302,7 @@ impl Superblocks {
         Some(superblock)
     }
 
-    /// An erase is over: one block of the superblock failed, or none.
+    /// Ends an erase, in which one block of the superblock may have failed.
     pub(crate) fn erased(&mut self, superblock: SuperblockId, block_failed: bool) {
         self.erases += 1;
         if block_failed {
@@ -324,8 +324,8 @@ impl Superblocks {
         self.reads.erased(superblock.index());
     }
 
-    /// Checks what a recount cannot: that there are as many as good blocks make, and that no count
-    /// is beyond what a block can have seen.
+    /// Checks what a recount cannot: that the number of superblocks follows from the number of good blocks, and that
+    /// every count is possible.
     pub(crate) fn audit(&self, geometry: &Geometry, bad_percent: f64, now: Nanos) -> Checked {
         let good = geometry.expected_good_superblocks(bad_percent);
         ensure!(
@@ -349,7 +349,7 @@ impl Superblocks {
         self.all.iter().try_for_each(|block| block.audit(now))
     }
 
-    /// Mean wear of the superblocks that are in use, cycles of the native mode.
+    /// Mean wear of all superblocks except retired ones, in native-mode cycles.
     pub(crate) fn mean_wear(&self) -> f64 {
         let used = || self.all.iter().filter(|b| b.state != State::Retired);
         let sum: f64 = used().map(|b| b.wear.to_f64()).sum();

@@ -1,10 +1,9 @@
 //! A channel: the bus between the controller and its dies, which carries one page at a time.
 //!
-//! Transfers of the same direction take their turn in the order of their requests. The transfer of a
-//! program unit is a sequence of page transfers, and the channel is free for another die between
-//! two of them: a page that is read goes out at the next page boundary, and reads and the pages of a
-//! program take turns while both wait. Commands and status polling of other dies are in the overhead
-//! of a page.
+//! Transfers in the same direction are served in the order of their requests. The transfer of a program unit is a
+//! sequence of page transfers, and other dies may use the channel between two of them: a read page is transferred at
+//! the next page boundary, and while both wait, read pages and pages of the program alternate. Commands and status
+//! polling of other dies are part of the overhead of a page.
 
 use crate::invariant::{Checked, check_near, ensure};
 use nandscope_units::Nanos;
@@ -17,17 +16,17 @@ use std::collections::VecDeque;
 pub(crate) struct ChannelId(pub(crate) u32);
 
 impl ChannelId {
-    /// Position in a list of all channels.
+    /// Index in a list of all channels.
     #[inline]
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Reservations of a channel: without a gap from the present to `free`.
+/// Bookings of a channel: without a gap from the present to `free`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Channel {
-    /// End of everything that is booked.
+    /// End of all bookings.
     free: Nanos,
     /// End of the last page booked out of a die.
     reads_until: Nanos,
@@ -38,16 +37,16 @@ pub(crate) struct Channel {
 /// The transfer of a program unit into a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct DataIn {
-    /// Flash operation.
+    /// Index of the flash operation.
     op: u32,
-    /// Its end as it is known now.
+    /// Present estimate of the end; later reads may delay it.
     end: Nanos,
-    /// Time of each page.
+    /// Transfer time of one page.
     page: Nanos,
 }
 
 impl DataIn {
-    /// The first page boundary from `at` on, where `at` is before its end.
+    /// First page boundary at or after `at`, which is before the end.
     fn boundary(&self, at: Nanos) -> Nanos {
         let pages = (self.end.0 - at.0) / self.page.0.max(1);
         Nanos(self.end.0 - pages * self.page.0)
@@ -70,28 +69,27 @@ impl Channel {
         self.reads_until
     }
 
-    /// End of everything that is booked, and of the last page booked out of a die.
+    /// End of all bookings, and end of the last page booked out of a die.
     #[inline]
     pub(crate) fn booked(&self) -> (Nanos, Nanos) {
         (self.free, self.reads_until)
     }
 
-    /// Takes back bookings of reads: `booked` is what [`Channel::booked`] gave before them, and nothing else
-    /// was booked since.
+    /// Takes back bookings of reads: `booked` is the result of [`Channel::booked`] before them; nothing else may have
+    /// been booked since.
     pub(crate) fn take_back(&mut self, booked: (Nanos, Nanos)) {
         debug_assert!(booked <= self.booked(), "more is booked than before");
         (self.free, self.reads_until) = booked;
     }
 
-    /// Delays transfers of programs so that a read of length `time` fits in from `from` on; returns its
-    /// start.
+    /// Delays program transfers so that a read of length `time` fits at or after `from`; returns the start of the read.
     fn make_room(&mut self, from: Nanos, time: Nanos) -> Nanos {
         let Some(current) = self.programs.iter().find(|p| p.end > from) else {
             return self.free;
         };
         let mut start = current.boundary(from);
         if start == self.reads_until {
-            // After a read, a page of the program has its turn.
+            // After a read, one page of the program is transferred.
             start = (start + current.page).min(current.end);
         }
         for program in &mut self.programs {
@@ -114,7 +112,7 @@ impl Channel {
         end
     }
 
-    /// The transfer of a program was to end now; returns its end if reads have delayed it.
+    /// Handles the planned end of a program's transfer; returns the new end if reads have delayed it.
     pub(crate) fn end_program(&mut self, op: u32, now: Nanos) -> Option<Nanos> {
         let place = self.programs.iter().position(|p| p.op == op)?;
         let end = self.programs[place].end;
@@ -125,8 +123,8 @@ impl Channel {
         None
     }
 
-    /// Checks that the bookings are in order; `is_staging` tells whether the data of an operation is on its
-    /// way over this channel.
+    /// Checks that the bookings are in order; `is_staging` says whether the data of an operation is being transferred
+    /// over this channel.
     pub(crate) fn audit(&self, now: Nanos, is_staging: impl Fn(u32) -> bool) -> Checked {
         check_near("the end of the transfers", self.free, now)?;
         let ends = self.programs.iter().map(|p| p.end);
@@ -152,7 +150,7 @@ impl Channel {
         Ok(())
     }
 
-    /// Transfers into dies that have not ended.
+    /// Number of program transfers that have not ended.
     pub(crate) fn programs(&self) -> usize {
         self.programs.len()
     }
@@ -183,7 +181,7 @@ mod tests {
         assert_eq!(channel.end_program(1, Nanos(1270)), None);
         assert_eq!(channel.end_program(2, Nanos(2400)), Some(Nanos(2470)));
         assert_eq!(channel.end_program(2, Nanos(2470)), None);
-        // A program that comes later follows both.
+        // A program requested later comes after both.
         assert_eq!(program(&mut channel, 3, 1, 2470), 2570);
     }
 
@@ -191,7 +189,7 @@ mod tests {
     fn reads_and_pages_of_programs_take_turns() {
         let mut channel = Channel::default();
         program(&mut channel, 1, 4, 0);
-        // A page, a read, a page, a read …; the last reads have the channel to themselves.
+        // Pages of the program and reads alternate; the last reads have the channel to themselves.
         let ends: Vec<u64> = (0..6).map(|_| read(&mut channel, 1)).collect();
         assert_eq!(ends, [170, 340, 510, 680, 750, 820]);
         assert_eq!(channel.end_program(1, Nanos(400)), Some(Nanos(610)));
@@ -203,14 +201,14 @@ mod tests {
         assert_eq!(read(&mut channel, 0), 70);
         assert_eq!(read(&mut channel, 10), 140);
         assert_eq!(read(&mut channel, 200), 270);
-        // A program requested after them delays later reads by one page at most.
+        // A program requested after these reads delays later reads by at most one page.
         assert_eq!(program(&mut channel, 1, 3, 200), 570);
         assert_eq!(read(&mut channel, 200), 440);
         assert_eq!(channel.end_program(1, Nanos(570)), Some(Nanos(640)));
     }
 
-    /// For any sequence: no two transfers at once, no gap while one waits, and reads wait for a program's page and for
-    /// earlier reads only.
+    /// For any sequence: no two transfers at once, no gap while one waits, and a read waits only for one page of a
+    /// program and for earlier reads.
     #[test]
     fn the_channel_carries_everything_once_and_rests_only_when_nothing_waits() {
         let mut random = Random::new(3);

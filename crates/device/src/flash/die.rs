@@ -1,16 +1,16 @@
-//! [`Die`], the number of a die, and lists with an entry per die.
+//! [`Die`], the number of a die, and lists with one entry per die.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Index, IndexMut};
 
-/// Number of a die, counted through all channels.
+/// Number of a die, across all channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct Die(pub u32);
 
 impl Die {
-    /// Position in a list of all dies.
+    /// Index in a list of all dies.
     #[inline]
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
@@ -23,7 +23,7 @@ impl fmt::Display for Die {
     }
 }
 
-/// A list with an entry per die.
+/// A list with one entry per die.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PerDie<T>(Vec<T>);
 

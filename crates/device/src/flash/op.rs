@@ -1,4 +1,4 @@
-//! One operation of a die, and whose it is.
+//! A flash operation of one die, and its owner.
 
 use super::die::Die;
 use super::plane::PlaneSet;
@@ -17,14 +17,14 @@ pub(crate) enum OpClass {
     Erase,
 }
 
-/// Source of an operation, which waits for it.
+/// Owner of an operation, which waits for its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Owner {
-    /// A host read: command, bytes for the link.
+    /// A host read: number of the command, bytes to transfer to the host.
     HostRead { command: u32, bytes: u32 },
-    /// A page of the map: number of the fetch.
+    /// A read of a map page: number of the fetch.
     MapRead { fetch: u32 },
-    /// Old data of a partly written unit: sequence number of the program that takes it.
+    /// A read of old data for a partly written unit: sequence number of its program.
     MergeRead { sequence: u32 },
     /// Read-ahead of a segment.
     ReadAhead { segment: SegmentId },
@@ -49,47 +49,47 @@ pub(crate) enum Owner {
     ParityProgram { superblock: SuperblockId },
 }
 
-/// An operation as it is handed to the array.
+/// An operation submitted to the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FlashOp {
     pub(crate) class: OpClass,
-    /// In the queue of host reads, before programs and background reads.
+    /// Whether the operation goes to the queue of host reads, which precedes programs and background reads.
     pub(crate) urgent: bool,
     pub(crate) die: Die,
-    /// Time of the array.
+    /// Array time, ns.
     pub(crate) array_ns: u32,
-    /// Bytes over the channel.
+    /// Bytes transferred over the channel.
     pub(crate) bus_bytes: u32,
-    /// Page transfers, each with its command overhead.
+    /// Number of page transfers, each with its command overhead.
     pub(crate) transfers: u32,
-    /// Times that all of them are made again, after failed decoding.
+    /// Number of times that all transfers are repeated after failed decoding.
     pub(crate) retransfers: u16,
-    /// Planes that a read takes.
+    /// Planes of a read.
     pub(crate) planes: PlaneSet,
     pub(crate) owner: Owner,
 }
 
 impl FlashOp {
-    /// Bytes over the channel, those of repeated transfers included.
+    /// Bytes over the channel, including repeated transfers.
     #[inline]
     pub(crate) fn bytes_on_bus(&self) -> u64 {
         u64::from(self.bus_bytes) * (1 + u64::from(self.retransfers))
     }
 }
 
-/// Pages that a read has transferred to the controller.
+/// Pages transferred to the controller by a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PagesRead {
     pub(crate) pages: u32,
-    /// Failed attempts to decode each of them, before the one that is due.
+    /// Failed decoding attempts of each page before the one due now.
     pub(crate) failed: u16,
 }
 
-/// How far an operation has come.
+/// Progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// The die has the data of a program.
+    /// The data of a program is in the die.
     Transferred(Owner),
-    /// Done, with pages to decode.
+    /// The operation has ended, with pages to decode.
     Finished(Owner, PagesRead),
 }

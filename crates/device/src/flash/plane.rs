@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Plane(pub u32);
 
 impl Plane {
-    /// Position in a list of the planes of a die.
+    /// Index in a list of the planes of a die.
     #[inline]
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
@@ -22,16 +22,16 @@ impl fmt::Display for Plane {
     }
 }
 
-/// Planes of one die, a bit for each.
+/// Set of planes of one die, one bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(transparent)]
 pub(crate) struct PlaneSet(u16);
 
 impl PlaneSet {
-    /// No plane.
+    /// The empty set.
     pub(crate) const NONE: PlaneSet = PlaneSet(0);
 
-    /// A plane alone.
+    /// The set of one plane.
     #[inline]
     pub(crate) const fn of(plane: Plane) -> Self {
         debug_assert!(plane.0 < u16::BITS, "a die has at most 16 planes");
@@ -51,13 +51,13 @@ impl PlaneSet {
         self.0 |= PlaneSet::of(plane).0;
     }
 
-    /// Whether a plane is among them.
+    /// Whether a plane is in the set.
     #[inline]
     pub(crate) const fn contains(self, plane: Plane) -> bool {
         self.0 & PlaneSet::of(plane).0 != 0
     }
 
-    /// How many planes these are.
+    /// Number of planes in the set.
     #[inline]
     pub(crate) const fn len(self) -> u32 {
         self.0.count_ones()

@@ -22,17 +22,17 @@ use serde::{Deserialize, Serialize};
 
 const SLC_SHARE: f64 = 0.1;
 const YEAR_S: f64 = 365.25 * 86_400.0;
-/// Retention begins to show after about an hour; the logarithm needs an origin.
+/// Time after which retention errors begin to show, s: the origin of the logarithm.
 const RETENTION_ORIGIN_S: f64 = 3_600.0;
-/// Below this chance of a retry per page, reads are not drawn at all.
+/// Probability of a retry per page below which no random number is drawn.
 const NEGLIGIBLE: f64 = 1e-9;
 
 /// Outcome of reading a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadVerdict {
-    /// Further array reads that were needed.
+    /// Number of additional array reads.
     pub(crate) retries: u32,
-    /// The data is lost.
+    /// Whether the data is lost.
     pub(crate) uncorrectable: bool,
 }
 
@@ -40,25 +40,25 @@ pub(crate) struct ReadVerdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Reliability {
     section: ReliabilitySection,
-    /// In the unit in which blocks count their wear.
+    /// Rated life, in the unit in which blocks count their wear.
     rated_wear: f64,
-    /// Ageing by the temperature, where that matters.
+    /// Temperature-dependent ageing, if the profile has it.
     clock: Option<RetentionClock>,
 }
 
 /// A page to be read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageRead {
-    /// Reads of its block since the erase.
+    /// Reads of the block since its last erase.
     pub(crate) reads: u32,
-    /// Bytes that are decoded.
+    /// Bytes to decode.
     pub(crate) bytes: u32,
-    /// Page of the word line; any where pages are alike.
+    /// Number of the page in its word line; ignored if all pages have the same error rate.
     pub(crate) page: u32,
 }
 
 impl Reliability {
-    /// For blocks that are rated for so many cycles in their native mode.
+    /// An error model of blocks rated for `cycles` cycles in their native mode.
     pub(crate) fn new(section: &ReliabilitySection, cycles: u32) -> Self {
         Reliability {
             section: section.clone(),
@@ -67,20 +67,20 @@ impl Reliability {
         }
     }
 
-    /// From `now` on, the flash has this temperature.
+    /// Sets the flash temperature from `now` on.
     pub(crate) fn set_temperature(&mut self, celsius: f64, now: Nanos) {
         if let Some(clock) = &mut self.clock {
             clock.set_temperature(celsius, now);
         }
     }
 
-    /// Whether pages of a word line differ.
+    /// Whether the pages of a word line have different error rates.
     #[inline]
     pub(crate) fn has_page_types(&self) -> bool {
         self.section.page_rber.is_some()
     }
 
-    /// Checks that it is that of the part.
+    /// Checks that the error model is that of the profile.
     pub(crate) fn audit(&self, section: &ReliabilitySection, cycles: u32, now: Nanos) -> Checked {
         let fresh = Reliability::new(section, cycles);
         ensure!(
@@ -106,12 +106,12 @@ impl Reliability {
         }
     }
 
-    /// Share of the block's rated life that is used up.
+    /// Share of the block's rated life that is used, 0 for a fresh block.
     fn used_up(&self, block: &Superblock) -> f64 {
         block.wear.to_f64() / self.rated_wear
     }
 
-    /// Raw bit error rate at `now` of data in a block that was read so often since its erase.
+    /// Raw bit error rate at `now` of data in a block that was read `reads` times since its erase.
     pub(crate) fn rber(&self, block: &Superblock, reads: u32, now: Nanos) -> f64 {
         let s = &self.section;
         let worn = libm::pow(self.used_up(block), s.wear_exponent);
@@ -128,14 +128,14 @@ impl Reliability {
         (if block.slc { rber * SLC_SHARE } else { rber }).min(0.5)
     }
 
-    /// Chance that a codeword has more errors than can be corrected.
+    /// Probability that a codeword has more errors than the ECC can correct.
     pub(crate) fn codeword_failure(&self, rber: f64) -> f64 {
         let lambda = rber * f64::from(self.section.codeword_bytes) * 8.0;
         poisson_above(f64::from(self.section.correctable_bits), lambda)
     }
 
-    /// Reads a page of a block: draws whether retries were needed. Most reads of healthy blocks are decided
-    /// without a look, by limits that are kept with the block.
+    /// Reads a page of a block: draws the number of retries. For most reads of healthy blocks, limits stored with the
+    /// block show that there is none.
     #[inline]
     pub(crate) fn read(
         &self,
@@ -164,7 +164,7 @@ impl Reliability {
         let rber = self.rber(block, reads, now);
         let worst = rber * self.page_factor(block, None);
         if codewords * self.codeword_failure(worst * 1.05) < NEGLIGIBLE {
-            // The rate changes by far less than 5 % over this many reads and this time.
+            // Until these limits, the error rate changes by far less than 5 %.
             block.safe_reads = reads.saturating_add(1_000);
             let ageing = self.clock.as_ref().map_or(1.0, RetentionClock::rate);
             block.safe_until = now + Nanos::from_secs_f64(60.0 / ageing.max(1.0));
@@ -200,7 +200,7 @@ impl Reliability {
     }
 }
 
-/// Chance that a Poisson variable of mean `lambda` exceeds `limit`.
+/// Probability that a Poisson variable of mean `lambda` exceeds `limit`.
 fn poisson_above(limit: f64, lambda: f64) -> f64 {
     if lambda <= 0.0 {
         return 0.0;
@@ -212,11 +212,11 @@ fn poisson_above(limit: f64, lambda: f64) -> f64 {
     }
     let first = limit + 1.0;
     let ln_first = first * libm::log(lambda) - lambda - libm::lgamma(first + 1.0);
-    // The terms above fall at least as fast as a geometric series.
+    // The terms beyond `limit` fall at least as fast as a geometric series.
     (libm::exp(ln_first) / (1.0 - lambda / (first + 1.0))).min(1.0)
 }
 
-/// Errors of the flash: the model of their rate, and the random numbers that decide about each read and erase.
+/// The flash's error model, and the random number generator that decides about each read and erase.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Errors {
     pub(crate) model: Reliability,
@@ -237,7 +237,7 @@ impl Errors {
         self.model.has_page_types()
     }
 
-    /// The temperature of the flash from `now` on.
+    /// Sets the flash temperature from `now` on.
     pub(crate) fn set_temperature(&mut self, celsius: f64, now: Nanos) {
         self.model.set_temperature(celsius, now);
     }
@@ -304,7 +304,7 @@ mod tests {
                 (aged / section.retention_factor_year - 1.0).abs() < 1e-9,
                 "{aged}"
             );
-            // Opened later, its data is younger.
+            // Data of a block opened later is younger.
             block.opened_at = year;
             assert_eq!(model.rber(&block, 0, year), fresh);
             block.opened_at = Nanos::ZERO;

@@ -1,9 +1,7 @@
-//! How far data has aged by a time, where the temperature matters: charge is lost faster in the heat, by the law of
-//! Arrhenius (JESD22-A117, JESD218). Retention of a part is stated at 40 °C; an hour at a higher
-//! temperature counts as several.
+//! Age of data at its temperature: charge is lost faster in the heat, by the law of Arrhenius (JESD22-A117, JESD218).
+//! Retention of a part is stated at 40 °C; an hour at a higher temperature counts as several.
 //!
-//! The temperature is that of the case. Its course is kept as times at which the data began to age at another
-//! rate.
+//! The temperature is that of the case. Its history is a list of times at which the ageing rate changed.
 
 use crate::invariant::{Checked, check_near, check_number, ensure};
 use nandscope_units::Nanos;
@@ -14,34 +12,34 @@ const BOLTZMANN: f64 = 8.617_333e-5;
 const KELVIN: f64 = 273.15;
 /// Temperature for which retention is stated, °C.
 const STATED_C: f64 = 40.0;
-/// Share by which a rate must differ to be noted.
+/// Relative change of the ageing rate that starts a new entry of the list.
 const NOTED: f64 = 0.01;
-/// Changes of the rate that are kept; of more, every second one is dropped.
+/// Maximum number of recorded rate changes; above it, every second one is dropped.
 const MOST_CHANGES: usize = 1024;
-/// Faster or slower than data ages at any temperature.
+/// Upper bound of the ageing rate, and of its inverse, relative to 40 °C.
 const MOST_RATE: f64 = 1e12;
-/// Older than data gets.
+/// Upper bound of an age, s.
 const MOST_S: f64 = 1e22;
 
-/// From `at` on, when data of an age of `aged_s` was there, data ages at another rate.
+/// A change of the ageing rate: its time, and the age at that time of data written at the start of the device's life.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Change {
     at: Nanos,
     aged_s: f64,
 }
 
-/// Age that data written at the start of the device's life would have, at 40 °C.
+/// Age, at 40 °C, of data written at the start of the device's life.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RetentionClock {
     activation_ev: f64,
-    /// The first is at time zero.
+    /// Changes of the rate in order; the first is at time zero.
     changes: Vec<Change>,
-    /// Rate since the last of them.
+    /// Ageing rate since the last change, relative to 40 °C.
     rate: f64,
 }
 
 impl RetentionClock {
-    /// At the beginning of the device's life, at 40 °C.
+    /// A clock at time zero and 40 °C.
     pub(crate) fn new(activation_ev: f64) -> Self {
         let start = Change {
             at: Nanos::ZERO,
@@ -54,12 +52,12 @@ impl RetentionClock {
         }
     }
 
-    /// Seconds at 40 °C to which a second now corresponds.
+    /// Present ageing rate: seconds at 40 °C per second.
     pub(crate) fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// From `now` on, the flash has this temperature.
+    /// Sets the flash temperature from `now` on.
     pub(crate) fn set_temperature(&mut self, celsius: f64, now: Nanos) {
         let rate = acceleration(self.activation_ev, celsius);
         if (rate / self.rate - 1.0).abs() <= NOTED {
@@ -73,7 +71,7 @@ impl RetentionClock {
             self.changes.pop();
         }
         if self.changes.len() == MOST_CHANGES {
-            // Every second change is dropped; the ages stored with the others stay valid.
+            // Drops every second change; the ages stored with the others remain valid.
             let mut keep = false;
             self.changes.retain(|_| {
                 keep = !keep;
@@ -102,7 +100,7 @@ impl RetentionClock {
         }
     }
 
-    /// Checks that it can be the clock of a part with this activation energy.
+    /// Checks that the clock fits a part with this activation energy.
     pub(crate) fn audit(&self, activation_ev: f64, now: Nanos) -> Checked {
         let start = self.changes.first();
         ensure!(
@@ -124,7 +122,7 @@ impl RetentionClock {
     }
 }
 
-/// How many times as fast as at 40 °C charge is lost.
+/// Rate of charge loss relative to 40 °C.
 fn acceleration(activation_ev: f64, celsius: f64) -> f64 {
     // No device gets colder; a temperature of the thermal model is bounded above.
     let kelvin = (celsius + KELVIN).max(150.0);
@@ -170,7 +168,7 @@ mod tests {
         }
     }
 
-    /// A course of many changes takes bounded memory, and ages over the whole of it stay right.
+    /// A history of many changes takes bounded memory, and ages over all of it stay correct.
     #[test]
     fn a_long_course_is_thinned_out() {
         let mut clock = RetentionClock::new(1.1);

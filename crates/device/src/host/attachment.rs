@@ -46,7 +46,7 @@ impl Attachment {
         if is_card {
             chain.queue_depth = chain.queue_depth.min(interface.command_queue.unwrap_or(1));
         }
-        // Queued commands state their length as well.
+        // Queued commands state their length, so that no stop command is needed.
         let stops = is_card && !interface.set_block_count && chain.queue_depth == 1;
         let packs = host.host.packed_writes
             && chain.link.protocol == Protocol::Mmc
@@ -100,7 +100,7 @@ impl Attachment {
         self.stop * bytes.div_ceil(self.chain.max_transfer.0)
     }
 
-    /// Checks that it is one of the profile's interfaces on a possible host.
+    /// Checks that the attachment is one of the profile's interfaces on a possible host.
     pub(crate) fn audit(&self, profile: &Profile) -> Checked {
         let chain = &self.chain;
         let interface = profile.interface.iter().find(|i| i.link == chain.link.name);
@@ -174,7 +174,7 @@ fn selected(
     })
 }
 
-/// Dies that may program at once within what the host grants; one always may.
+/// Dies that may program at once within the power that the host grants; at least one.
 fn within_power(interface: &InterfaceSection, granted_mw: Option<f64>, profile: &Profile) -> u32 {
     let Some(granted) = granted_mw else {
         return interface.active_dies;
@@ -184,8 +184,8 @@ fn within_power(interface: &InterfaceSection, granted_mw: Option<f64>, profile: 
     interface.active_dies.min(dies).max(1)
 }
 
-/// The time on a link that was computed last: commands of one size follow one another, and a division for each
-/// costs more than a look whether the size is still the same. It is not a state.
+/// Link time of the last size, ns. Commands of equal size follow one another, and comparing the size is cheaper than a
+/// division. Not part of the device's state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RecentLinkTime {
     bytes: u64,
@@ -194,7 +194,7 @@ pub(crate) struct RecentLinkTime {
 }
 
 impl RecentLinkTime {
-    /// As [`link_time`].
+    /// As [`link_time`], without a division if size and rate are those of the last call.
     #[inline]
     pub(crate) fn of(&mut self, bytes: u64, rate: u64) -> Nanos {
         if (self.bytes, self.rate) != (bytes, rate) {
@@ -217,7 +217,7 @@ pub(crate) fn link_time(bytes: u64, rate: u64) -> Nanos {
         .and_then(|scaled| scaled.checked_add(rate / 2))
     {
         Some(scaled) => Nanos(scaled / rate),
-        // A command of 18 GB and more.
+        // The product overflows 64 bits: a transfer of 18 GB or more.
         None => {
             let scaled = u128::from(bytes) * 1_000_000_000 + u128::from(rate / 2);
             Nanos(u64::try_from(scaled / u128::from(rate)).unwrap_or(u64::MAX))

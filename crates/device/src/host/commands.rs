@@ -1,4 +1,4 @@
-//! [`Commands`], what the host has submitted and not seen complete.
+//! [`Commands`], commands submitted by the host and not yet completed.
 
 use crate::command::{Command, Completion, Payload, Status, hand_over};
 use crate::convert::Narrow;
@@ -31,7 +31,7 @@ impl Request {
         }
     }
 
-    /// Its completion at `now`.
+    /// Completion of the command at `now`.
     #[inline]
     pub(crate) fn completion(&self, now: Nanos, payload: Option<Box<Payload>>) -> Completion {
         Completion {
@@ -44,18 +44,17 @@ impl Request {
     }
 }
 
-/// A table of commands that the host has submitted and not seen complete. A command has the same index until it
-/// completes.
+/// Table of commands submitted by the host and not yet completed. A command keeps its index until it completes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Commands<P> {
     table: Vec<P>,
-    /// Indices that are free.
+    /// Free indices.
     free: Vec<u32>,
-    /// Commands that have left the host.
+    /// Number of commands sent to the device and not complete.
     outstanding: u32,
-    /// Commands beyond the queue depth of the host path.
+    /// Commands that wait at the host, beyond the queue depth of the host path.
     queue: VecDeque<u32>,
-    /// Completions that the host has not taken yet.
+    /// Completions not yet passed to the host.
     #[serde(skip)]
     done: Vec<Completion>,
 }
@@ -100,29 +99,29 @@ impl<P> Commands<P> {
         self.table.len().narrow() - 1
     }
 
-    /// Indices of the table are below this.
+    /// Length of the table; all indices are below it.
     pub(crate) fn table_len(&self) -> usize {
         self.table.len()
     }
 
-    /// Commands that have left the host and are not complete.
+    /// Number of commands sent to the device and not complete.
     #[inline]
     pub(crate) fn outstanding(&self) -> u32 {
         self.outstanding
     }
 
-    /// A command leaves the host.
+    /// Counts a command sent to the device.
     #[inline]
     pub(crate) fn start(&mut self) {
         self.outstanding += 1;
     }
 
-    /// A command waits at the host, after those that wait already.
+    /// Queues a command at the host.
     pub(crate) fn wait(&mut self, index: u32) {
         self.queue.push_back(index);
     }
 
-    /// Takes the command that has waited longest at the host.
+    /// Removes and returns the command that has waited longest at the host.
     #[inline]
     pub(crate) fn take_waiting(&mut self) -> Option<u32> {
         self.queue.pop_front()
@@ -139,7 +138,7 @@ impl<P> Commands<P> {
         self.queue.iter().copied()
     }
 
-    /// A command is complete: its index is free.
+    /// Completes a command and frees its index.
     #[inline]
     pub(crate) fn finish(&mut self, index: u32, completion: Completion) {
         self.done.push(completion);
@@ -147,14 +146,14 @@ impl<P> Commands<P> {
         self.outstanding -= 1;
     }
 
-    /// Indices begin at 0 again. No command may be outstanding or wait.
+    /// Resets the table, so that indices begin at 0 again. No command may be outstanding or waiting.
     pub(crate) fn clear(&mut self) {
         debug_assert!(self.outstanding == 0 && self.queue.is_empty());
         self.table.clear();
         self.free.clear();
     }
 
-    /// How far a device advances towards `until`: if completions wait for the host, not beyond `now`.
+    /// Time to which a device advances towards `until`: at most `now` if completions wait for the host.
     #[inline]
     pub(crate) fn horizon(&self, until: Nanos, now: Nanos) -> Nanos {
         if self.done.is_empty() {
@@ -170,14 +169,14 @@ impl<P> Commands<P> {
         self.done.is_empty()
     }
 
-    /// Appends all completions to those of the host.
+    /// Moves all completions to the end of the host's list.
     #[inline]
     pub(crate) fn hand_over(&mut self, completions: &mut Vec<Completion>) {
         hand_over(&mut self.done, completions);
     }
 
-    /// Checks the counts for a host path with a queue depth, beyond which `beyond` commands may have started; returns
-    /// which indices are commands that have left the host.
+    /// Checks the counts against a queue depth, beyond which `beyond` commands may have started. Returns, by index,
+    /// whether a command was sent to the device.
     pub(crate) fn audit(&self, depth: u32, beyond: u32) -> Checked<Vec<bool>> {
         let mut started = places_in_use("commands", self.table.len(), &self.free)?;
         for index in &self.queue {

@@ -1,4 +1,4 @@
-//! What hosts asked of a device, counted; and the parts of the health log that follow from it.
+//! Counters of host commands, and the entries of the health log that follow from them.
 
 use crate::command::{Command, CommandKind};
 use crate::convert::Whole;
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 /// Kelvin at zero degrees Celsius.
 const KELVIN: f64 = 273.15;
-/// NVMe data units are thousands of 512 bytes.
+/// Size of an NVMe data unit, bytes: 1000 × 512.
 const DATA_UNIT: u64 = 512_000;
-/// Percent of spare below which a device warns.
+/// Spare blocks below which a device sets its critical warning, percent.
 const SPARE_THRESHOLD: u8 = 10;
 
 /// Counters of commands of the host, and of the errors of their reads.
@@ -37,28 +37,28 @@ pub(crate) struct HostCounters {
 /// Health log entries about the flash.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlashHealth {
-    /// Spare that is left, percent.
+    /// Spare blocks left, percent.
     pub(crate) spare_percent: u8,
-    /// Mean erases over the rated number, percent.
+    /// Mean erase count as a percentage of the rated cycles.
     pub(crate) used_percent: f64,
     pub(crate) read_only: bool,
 }
 
 impl HostCounters {
-    /// The power went off, after notice or not, and came back.
+    /// Counts a power cycle, with or without notice before the power loss.
     pub(crate) fn power_cycled(&mut self, with_notice: bool) {
         self.power_ups += 1;
         self.unsafe_shutdowns += u64::from(!with_notice);
     }
 
-    /// A read has been done.
+    /// Counts a completed read.
     #[inline]
     pub(crate) fn count_read(&mut self, bytes: Bytes) {
         self.read_bytes += bytes.0;
         self.read_commands += 1;
     }
 
-    /// A command has been done.
+    /// Counts a completed command.
     pub(crate) fn count(&mut self, command: &Command) {
         let bytes = command.bytes().0;
         match command.kind {
@@ -72,7 +72,7 @@ impl HostCounters {
         }
     }
 
-    /// Checks that the counts can grow.
+    /// Checks that the counters are far from overflow.
     pub(crate) fn audit(&self) -> Checked {
         let all = [
             self.read_bytes,

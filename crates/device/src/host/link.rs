@@ -5,7 +5,7 @@ use crate::profile::host::Chain;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// When the link is free, in each direction. A half-duplex link is free in both at the same time.
+/// Times at which the link becomes free, per direction. For a half-duplex link they are equal.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Link {
     inbound: Nanos,
@@ -43,7 +43,7 @@ impl Link {
         self.outbound
     }
 
-    /// Takes the transfers to the host back that were booked after one that ends at `end`.
+    /// Takes back the transfers to the host booked after one that ends at `end`.
     pub(crate) fn take_back_to(&mut self, end: Nanos) {
         self.outbound = end;
     }

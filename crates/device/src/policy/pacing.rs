@@ -31,14 +31,14 @@ pub(crate) struct Pace {
     credit: i64,
 }
 
-/// Credit for a number of native units, of which a device has less than 2^32.
+/// Credit for a number of native units, below 2^32.
 const fn price(units: u64) -> i64 {
     debug_assert!(units < 1 << 40, "no device has so many units");
     (units * CREDIT_PER_UNIT).cast_signed()
 }
 
 impl Pace {
-    /// Whole native units that the host has credit for.
+    /// Credit of the host, in whole native units.
     fn native_units(&self) -> u64 {
         self.credit.max(0).cast_unsigned() / CREDIT_PER_UNIT
     }

@@ -1,7 +1,7 @@
 //! Closed superblocks by number of valid units, to find the one with the fewest.
 //!
-//! A count changes with nearly every write of the host, and a victim is chosen once for thousands of
-//! units. Counting is therefore a store, and choosing a look at all superblocks.
+//! A count changes with nearly every host write, and a victim is chosen once per thousands of units. Therefore an
+//! update is a single store, and a choice scans all superblocks.
 
 use crate::flash::superblock_id::SuperblockId;
 use crate::invariant::{Checked, check_sum, ensure};
@@ -12,9 +12,9 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Entry {
-    /// Valid units under which it is listed, or [`NONE`].
+    /// Number of valid units, or [`NONE`] if the superblock is not listed.
     valid: u32,
-    /// Number of the change that gave it this count.
+    /// Sequence number of the last change of the count.
     change: u64,
 }
 
@@ -22,7 +22,7 @@ struct Entry {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Victims {
     entries: Vec<Entry>,
-    /// Changes of counts so far.
+    /// Number of changes so far.
     changes: u64,
 }
 
@@ -47,7 +47,7 @@ impl Victims {
         self.entries[superblock.index()].valid = NONE;
     }
 
-    /// Units of a listed superblock have become invalid; superblocks not listed are left alone.
+    /// Subtracts units that became invalid from a listed superblock; ignores superblocks that are not listed.
     #[inline]
     pub(crate) fn reduce(&mut self, superblock: SuperblockId, units: u32) {
         let valid = self.entries[superblock.index()].valid;
@@ -66,7 +66,7 @@ impl Victims {
         };
     }
 
-    /// The superblock with the least valid units: of several, the one whose count changed last.
+    /// The listed superblock with the fewest valid units; of several, the one whose count changed last.
     pub(crate) fn least(&self) -> Option<SuperblockId> {
         let rank = |superblock: &SuperblockId| {
             let entry = &self.entries[superblock.index()];
@@ -75,13 +75,13 @@ impl Victims {
         self.iter().min_by_key(rank)
     }
 
-    /// The count under which a superblock is listed, if it is.
+    /// Count of a listed superblock; `None` if it is not listed.
     pub(crate) fn listed_under(&self, superblock: SuperblockId) -> Option<u32> {
         let valid = self.entries[superblock.index()].valid;
         (valid != NONE).then_some(valid)
     }
 
-    /// Checks that each of the superblocks has an entry of at most `units`, and that the changes are in order.
+    /// Checks that each superblock has a count of at most `units`, and that the sequence numbers are plausible.
     pub(crate) fn audit(&self, superblocks: u32, units: u32) -> Checked {
         ensure!(
             self.entries.len() == superblocks as usize,
@@ -98,7 +98,7 @@ impl Victims {
         Ok(())
     }
 
-    /// All members.
+    /// All listed superblocks.
     pub(crate) fn iter(&self) -> impl Iterator<Item = SuperblockId> + '_ {
         (0..)
             .map(SuperblockId)
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A list per count, each in order of change.
+    /// Reference for tests: one list per count, each in order of change.
     struct Lists(Vec<Vec<SuperblockId>>);
 
     impl Lists {

@@ -7,7 +7,7 @@ use crate::power::meter::{FlashUse, Meter};
 use crate::power::thermal::{STEP, Thermal};
 use nandscope_units::Nanos;
 
-/// Steps that are taken one by one before it is worth looking whether the rest can be skipped.
+/// Steps executed one by one before checking whether the rest can be skipped.
 pub(crate) const STEPS_BEFORE_SKIP: u32 = 512;
 
 /// Takes all intervals that end by `to` at once if none of them changes a temperature; otherwise does

@@ -10,7 +10,7 @@ use crate::profile::schema::PowerSection;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// More than any device draws in its life, J.
+/// Upper bound of the energy drawn over a device's life, J.
 const MOST_J: f64 = 1e15;
 
 /// Energy drawn and data moved by flash arrays and channels since the start of the device's life.
@@ -21,7 +21,7 @@ pub(crate) struct FlashUse {
 }
 
 impl FlashUse {
-    /// Checks that it can grow.
+    /// Checks that energy and data can still grow.
     pub(crate) fn audit(&self) -> Checked {
         check_sum("bytes on the channels", self.bus_bytes)?;
         check_number("the flash's energy, J,", self.energy_j, 0.0, MOST_J)
@@ -35,7 +35,7 @@ pub(crate) struct Meter {
     busy_since: Option<Nanos>,
     /// End of the last activity.
     idle_since: Nanos,
-    /// Energy that power states have saved in finished idle times of this step, J.
+    /// Energy saved by power states in finished idle times of this step, J.
     saved_j: f64,
     busy_in_step: Nanos,
     busy_total: Nanos,
@@ -45,7 +45,7 @@ pub(crate) struct Meter {
     energy_j: f64,
 }
 
-/// Energy of a stretch of time, and how long the device was active in it.
+/// Energy of a time interval, and the time in it that the device was active.
 struct Drawn {
     busy: Nanos,
     device_j: f64,
@@ -78,12 +78,12 @@ impl Meter {
         self.next_step
     }
 
-    /// Time in which the device was active, in whole steps.
+    /// Time that the device was active, in all whole steps.
     pub(crate) fn busy_total(&self) -> Nanos {
         self.busy_total
     }
 
-    /// The device is or is not active from `now` on.
+    /// Records that the device is active or idle from `now` on.
     pub(crate) fn note(&mut self, busy: bool, now: Nanos) {
         match (busy, self.busy_since) {
             (true, None) => self.busy_since = Some(now),
@@ -102,7 +102,7 @@ impl Meter {
         idle.then(|| at.saturating_sub(self.idle_since))
     }
 
-    /// An idle time ends now: adds up what power states have saved in it.
+    /// Ends an idle time: adds the energy that power states have saved in it.
     pub(crate) fn end_idle(&mut self, now: Nanos, a: &Attachment) {
         self.saved_j = self.saved_since_step(now, a);
     }
@@ -132,33 +132,33 @@ impl Meter {
         drawn.device_j / STEP.as_secs_f64()
     }
 
-    /// True if only idle power was drawn since the last interval began.
+    /// Whether only idle power was drawn since the current step began.
     pub(crate) fn is_idle(&self, flash: FlashUse) -> bool {
         let active = self.busy_since.is_some() || !self.busy_in_step.is_zero();
         !active && self.link_bytes == 0 && self.before == flash
     }
 
-    /// Whether an idle device draws the same power until it is used.
+    /// Whether an idle device keeps its present power until it is used.
     pub(crate) fn has_settled_state(&self, a: &Attachment) -> bool {
         let step = self.next_step.saturating_sub(STEP);
         self.idle_time(step)
             .is_some_and(|idle| a.idle_states.is_last(idle))
     }
 
-    /// Mean power of the device in a step of an idle device, watts.
+    /// Mean power of an idle device in a step, watts.
     pub(crate) fn idle_watts(&self, flash: FlashUse, attachment: &Attachment) -> f64 {
         let drawn = self.drawn_since_step(self.next_step, flash, attachment);
         drawn.device_j / STEP.as_secs_f64()
     }
 
-    /// Ends this many intervals of an idle device.
+    /// Ends `count` steps of an idle device.
     pub(crate) fn take_idle_steps(&mut self, count: u64, flash: FlashUse, attachment: &Attachment) {
         let drawn = self.drawn_since_step(self.next_step, flash, attachment);
         self.energy_j = add_repeatedly(self.energy_j, drawn.device_j + drawn.host_j, count);
         self.next_step += STEP * count;
     }
 
-    /// Energy drawn up to `now`, joules, the host's adapter included.
+    /// Energy drawn up to `now` by device and host adapter, joules.
     pub(crate) fn energy_j(&self, now: Nanos, flash: FlashUse, attachment: &Attachment) -> f64 {
         let drawn = self.drawn_since_step(now, flash, attachment);
         self.energy_j + drawn.device_j + drawn.host_j
@@ -166,7 +166,7 @@ impl Meter {
 
     /// Checks that the meter agrees with the clock and with the energy of the flash.
     pub(crate) fn audit(&self, power: &PowerSection, flash: FlashUse, now: Nanos) -> Checked {
-        // The sum of energies may lose some of its last digits.
+        // The sum of energies may have rounding errors in its last digits.
         ensure!(
             self.before.energy_j <= flash.energy_j + 0.1,
             "the flash had drawn {} J before and {} J now",
@@ -194,7 +194,7 @@ impl Meter {
         check_number("the flash's energy, J,", self.before.energy_j, 0.0, MOST_J)
     }
 
-    /// Energy drawn from the end of the last whole interval to `end`.
+    /// Energy drawn from the end of the last whole step to `end`.
     fn drawn_since_step(&self, end: Nanos, flash: FlashUse, a: &Attachment) -> Drawn {
         let busy = self.busy_in_step
             + self

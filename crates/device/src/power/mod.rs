@@ -32,7 +32,7 @@ impl Power {
         }
     }
 
-    /// Share of the full clock that interface and throttling leave.
+    /// Share of the full clock that the interface and throttling allow, 0 to 1.
     #[inline]
     pub(crate) fn clock(&self, attachment: &Attachment) -> f64 {
         attachment.clock_share * self.thermal.clock()
@@ -44,8 +44,8 @@ impl Power {
         self.meter.next_step()
     }
 
-    /// Ends an interval, up to whose end the flash has used `flash`; flash errors follow the temperature. Returns whether
-    /// the clock has changed.
+    /// Ends a step, by the end of which the flash has used `flash`; sets the temperature of the flash errors. Returns
+    /// whether the clock has changed.
     pub(crate) fn step(
         &mut self,
         flash: FlashUse,
@@ -60,7 +60,7 @@ impl Power {
         self.thermal.clock() != before
     }
 
-    /// Ends all intervals up to `to` at once, if none of them changes a temperature.
+    /// Ends all steps up to `to` at once, if none of them changes a temperature.
     pub(crate) fn skip_steps(&mut self, flash: FlashUse, attachment: &Attachment, to: Nanos) {
         idle::skip_steps(&mut self.meter, &mut self.thermal, flash, attachment, to);
     }

@@ -1,4 +1,4 @@
-//! Sums of one term many times over, without adding it each time.
+//! Sum of one term many times over, without adding it each time.
 
 use crate::convert::{ToF64, Whole};
 
@@ -22,7 +22,7 @@ pub(crate) fn add_repeatedly(mut sum: f64, term: f64, mut count: u64) -> f64 {
         }
         let growth = (sum + term) - sum;
         let limit = f64::from_bits((power(sum) + 1) << 52);
-        // Not quite up to the limit, where additions begin to round otherwise.
+        // Stops short of the limit, where additions begin to round differently.
         let steps = ((limit - sum) / growth).floor_u64();
         let steps = steps.saturating_sub(2).min(count);
         sum += growth * steps.to_f64();
@@ -48,7 +48,7 @@ mod tests {
                 assert_eq!(at_once.to_bits(), one_by_one.to_bits(), "{start} {term}");
             }
         }
-        // Halfway between two numbers, beside zero, and without effect.
+        // Terms that lie halfway between two numbers, next to zero, and without effect.
         let half = f64::EPSILON / 2.0;
         for (start, term) in [
             (1.0, half),

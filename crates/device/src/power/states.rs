@@ -1,7 +1,7 @@
-//! NVMe power states that a device enters by itself after an idle time: how long a command waits until the
-//! device has left one, and what it saves.
+//! NVMe power states that a device enters by itself after an idle time: how long a command waits until the device has
+//! left a state, and the energy that it saves.
 //!
-//! Work of the device itself in idle time (folding, collection) ends the idle time without a wait.
+//! Background work of the device (folding, collection) ends the idle time without a wait.
 
 use crate::convert::Narrow;
 use crate::invariant::{Checked, ensure};
@@ -12,26 +12,26 @@ use crate::profile::schema::{InterfaceSection, Profile};
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// A state that is not operational.
+/// A non-operational power state.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct IdleState {
-    /// Its number, such as 4 for PS4.
+    /// Number of the state, such as 4 for PS4.
     pub(crate) number: u32,
     watts: f64,
-    /// Idle time at which the device begins to enter it.
+    /// Idle time after which the device begins to enter the state.
     after: Nanos,
     entry: Nanos,
     exit: Nanos,
 }
 
 impl IdleState {
-    /// Idle time at which the device is in it.
+    /// Idle time after which the device has entered the state.
     fn reached(&self) -> Nanos {
         self.after + self.entry
     }
 }
 
-/// The states that the device enters on this host, in their order.
+/// The states that the device enters with this host, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct IdleStates(Vec<IdleState>);
 
@@ -44,7 +44,7 @@ impl IdleStates {
         let mut states: Vec<IdleState> = Vec::new();
         for (number, after_ms) in chosen_by_host(&profile.power_state, &host.apst) {
             let section = &profile.power_state[number];
-            // A device that is on its way into one state enters it before it continues to the next.
+            // A device that is entering a state finishes this before it continues to the next.
             let before = states.last().map_or(Nanos::ZERO, IdleState::reached);
             states.push(IdleState {
                 number: number.narrow(),
@@ -57,17 +57,17 @@ impl IdleStates {
         IdleStates(states)
     }
 
-    /// The device never leaves its operational state by itself.
+    /// Whether the device never leaves its operational state by itself.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The state after so long an idle time; `None` while it is operational.
+    /// The state after an idle time; `None` while the device is operational.
     pub(crate) fn after(&self, idle: Nanos) -> Option<&IdleState> {
         self.0.iter().rev().find(|state| state.reached() <= idle)
     }
 
-    /// Wait of a command that arrives after an idle time: the rest of an entry that has begun, and the exit.
+    /// Wait of a command that arrives after an idle time: the rest of a started entry, and the exit.
     pub(crate) fn wake_time(&self, idle: Nanos) -> Nanos {
         let entered = self.0.iter().rev().find(|state| state.after <= idle);
         entered.map_or(Nanos::ZERO, |state| {
@@ -75,7 +75,7 @@ impl IdleStates {
         })
     }
 
-    /// Energy that the states save against `idle_w` between two idle times, J.
+    /// Energy saved relative to the power `idle_w` between two idle times, J.
     pub(crate) fn saved_j(&self, idle_w: f64, from: Nanos, to: Nanos) -> f64 {
         let mut end = to;
         let mut saved = 0.0;
@@ -87,7 +87,7 @@ impl IdleStates {
         saved
     }
 
-    /// Whether no other state follows after so long an idle time.
+    /// Whether the state after an idle time is the last one.
     pub(crate) fn is_last(&self, idle: Nanos) -> bool {
         self.0.last().is_none_or(|state| state.reached() <= idle)
     }
@@ -117,5 +117,5 @@ impl IdleStates {
     }
 }
 
-/// Longer than any profile lets a host wait, entries of the states before included.
+/// Upper bound of a wait for a power state, including entries of previous states.
 const LONGEST: Nanos = Nanos::from_secs(20_000);

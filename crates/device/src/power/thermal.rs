@@ -1,8 +1,8 @@
-//! Heat: a network of two lumps (controller, case) to the ambient, stepped in fixed intervals;
-//! throttling follows the controller's temperature with the delay of one interval of firmware.
+//! Heat: a network of two thermal masses (controller, case) and the ambient, computed in fixed steps; throttling
+//! follows the controller's temperature, with a delay of one firmware interval.
 //!
-//! Left out: the flash's own temperature (it is taken to be the case's), airflow, the reader's
-//! heat, the dependence of leakage on temperature.
+//! Not modelled: the flash's own temperature (taken to be the case's), airflow, the reader's heat, the dependence of
+//! leakage on temperature.
 
 use crate::convert::Narrow;
 use crate::invariant::{Checked, check_number, check_sum, ensure};
@@ -10,12 +10,12 @@ use crate::profile::schema::{PowerSection, ThermalSection};
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Interval of the thermal model.
+/// Step of the thermal model: 100 ms.
 pub(crate) const STEP: Nanos = Nanos(100_000_000);
-/// Interval at which the firmware sets the throttle.
+/// Steps between two settings of the throttle by the firmware.
 const FIRMWARE_STEPS: u32 = 10;
 
-/// Hotter than any profile makes a device, °C.
+/// Upper bound of a temperature, °C.
 const MOST_C: f64 = 1e12;
 
 /// State of the thermal model.
@@ -45,8 +45,8 @@ impl Thermal {
         }
     }
 
-    /// Advances by one [`STEP`] at a mean power of the device in watts. Explicit Euler: the
-    /// profile's check keeps the step well below the time constants.
+    /// Advances by one [`STEP`] at a mean power of the device, watts. Explicit Euler: the check of the profile keeps
+    /// the step well below the time constants.
     pub(crate) fn step(&mut self, device_w: f64) {
         (self.controller_c, self.case_c) = self.temperatures_after(device_w);
         self.warning_steps += u64::from(self.controller_c >= self.section.warning_c);
@@ -64,7 +64,7 @@ impl Thermal {
             && self.clock == self.clock_for(self.controller_c)
     }
 
-    /// Counts so many steps at a power at which it is settled.
+    /// Counts `count` steps at a constant power at which nothing changes.
     pub(crate) fn take_settled_steps(&mut self, count: u64) {
         let hot = |limit_c: f64| u64::from(self.controller_c >= limit_c) * count;
         self.warning_steps += hot(self.section.warning_c);
@@ -106,12 +106,12 @@ impl Thermal {
         check_sum("steps", self.warning_steps.max(self.critical_steps))
     }
 
-    /// Share of the clock that throttling leaves.
+    /// Share of the clock that throttling leaves, 0 to 1.
     pub(crate) fn clock(&self) -> f64 {
         self.clock
     }
 
-    /// Temperature at the controller, which SMART reports.
+    /// Controller temperature, which SMART reports, °C.
     pub(crate) fn controller_c(&self) -> f64 {
         self.controller_c
     }
@@ -121,12 +121,12 @@ impl Thermal {
         self.controller_c >= self.section.warning_c
     }
 
-    /// Temperature of the surface.
+    /// Surface temperature of the case, °C.
     pub(crate) fn case_c(&self) -> f64 {
         self.case_c
     }
 
-    /// Time above the warning and the critical temperature.
+    /// Total times above the warning and above the critical temperature.
     pub(crate) fn time_above(&self) -> (Nanos, Nanos) {
         (STEP * self.warning_steps, STEP * self.critical_steps)
     }

@@ -10,41 +10,41 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CardSection {
-    /// Grain of the map, KiB; a whole number of pages, not always a power of two.
+    /// Allocation unit, the granularity of the map, KiB; a whole number of pages, not always a power of two.
     pub au_kib: u32,
-    /// What the firmware reads and programs as one, KiB: a whole number of program units (what a
-    /// die programs at once). Left out where it is one program unit.
+    /// Page that the firmware reads and programs as a whole, KiB: a whole number of program units. Left out, one
+    /// program unit.
     pub page_kib: Option<u32>,
-    /// AUs that can be written to at once, those of the FAT area included. Writing to one more
-    /// closes the one that was written to longest ago.
+    /// Number of AUs that can be open at once, including those of the FAT area. Opening another one closes the AU
+    /// written longest ago.
     pub open_aus: u32,
-    /// What an open AU does with a page that is not the next one.
+    /// Open-AU policy: how an open AU takes a page that is not the next one.
     pub out_of_order: OutOfOrder,
-    /// Pages out of order that an open AU can hold, KiB; only for `log`.
+    /// Log of an open AU for pages out of order, KiB; only for `log`.
     pub log_kib: Option<u32>,
-    /// Times a page may be programmed in parts before it must be erased (NOP in data sheets).
+    /// Number of times a page may be programmed in parts before it must be erased (NOP in data sheets).
     pub partial_programs: u32,
     /// Time to save the state of one open AU and load that of another, µs.
     pub switch_us: f64,
-    /// Open AUs whose state is in RAM, so that no time goes into going from one to another.
+    /// Number of open AUs whose state is in RAM, so that switching between them takes no time.
     pub states_in_ram: u32,
-    /// Merges that may be put off; when there are more, all of them are done at once.
+    /// Maximum number of deferred merges; when there are more, all of them are done at once.
     pub deferred_merges: u32,
-    /// Idle time after which merges that were put off are done in the background, ms; 0 is never.
+    /// Idle time after which deferred merges are done in the background, ms; 0 for never.
     pub merge_after_ms: f64,
-    /// The least worn AU is moved when it lags the most worn one by this many erases; 0 is off.
+    /// Number of erases by which the least worn AU may lag behind the most worn one before it is moved; 0 for no limit.
     pub wear_spread_cycles: u32,
-    /// AUs that are moved at a time by this static wear levelling.
+    /// Number of AUs moved together by static wear levelling.
     pub wear_batch_aus: u32,
-    /// An AU is rewritten after this many page reads of one of its blocks; 0 is off.
+    /// Number of page reads of one block after which its AU is rewritten; 0 for never.
     pub refresh_reads: u32,
-    /// AUs that are treated specially because file allocation tables lie there.
+    /// FAT area: AUs treated specially, for file allocation tables.
     pub fat: Option<FatSection>,
     /// Writes that are too small for an open AU.
     pub small_writes: Option<SmallWritesSection>,
-    /// Log for data AUs that find no open AU free; left out where such an AU takes the place of an open one.
+    /// Log for data AUs that find no free open AU; left out, an open AU is closed instead.
     pub shared_log: Option<SharedLogSection>,
-    /// Times of its firmware and of decoding.
+    /// Times of the firmware and of decoding.
     pub controller: CardControllerSection,
 }
 
@@ -55,64 +55,63 @@ impl CardSection {
     }
 }
 
-/// What an open AU does with a page that is not the next one.
+/// Open-AU policy: how an open AU takes a page that is not the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutOfOrder {
-    /// The open AU is linear: going forward copies what lies between, going back closes the AU and
-    /// reopens it.
+    /// The open AU is linear: going forward copies the pages in between, going back closes the AU and reopens it.
     Rewrite,
     /// The page goes to a log of the open AU. When the log is full, or the AU is closed, log and
     /// AU are merged into page order.
     Log,
-    /// Pages lie in any order in the AU, and a map of them stays with it: closing copies only the
-    /// pages that were not written.
+    /// Pages are stored in any order in the AU, with a map of their places: closing copies only the pages that were not
+    /// written.
     Map,
 }
 
-/// AUs that are treated specially because file allocation tables lie there.
+/// FAT area: AUs treated specially, for file allocation tables.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FatSection {
-    /// First of them.
+    /// Number of the first special AU.
     pub first_au: u32,
-    /// Number of them.
+    /// Number of special AUs.
     pub aus: u32,
-    /// Distance from one to the next, AUs: 1 where they lie side by side.
+    /// Distance between two special AUs, AUs: 1 if they are adjacent.
     #[serde(default = "one")]
     pub apart_aus: u32,
-    /// Open AUs that are kept for them, out of `open_aus`.
+    /// Number of open AUs reserved for the FAT area, out of `open_aus`.
     pub open_aus: u32,
-    /// What an open one does with a page that is not the next one.
+    /// Open-AU policy of the FAT area.
     pub out_of_order: OutOfOrder,
-    /// Pages out of order that an open one can hold, KiB; only for `log`.
+    /// Log of an open AU of the FAT area for pages out of order, KiB; only for `log`.
     pub log_kib: Option<u32>,
-    /// Pages in order go to the log as well, so that everything is written twice; only for `log`.
+    /// Whether sequential pages go to the log as well, so that all data is written twice; only for `log`.
     #[serde(default)]
     pub log_first: bool,
-    /// Their blocks are used as SLC: faster and more durable.
+    /// Whether blocks of the FAT area are used as SLC: faster and more durable.
     pub slc: bool,
 }
 
-/// Writes that are too small for an open AU: unless they continue the write before, the cluster
-/// around them is read, changed and written to an AU of its own, which is erased when it is full.
+/// Writes that are too small for an open AU: unless a write continues the one before, the cluster around it is read,
+/// changed and written to a separate AU, which is erased when it is full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SmallWritesSection {
-    /// Largest such write, KiB.
+    /// Largest small write, KiB.
     pub up_to_kib: u32,
     /// Cluster that is rewritten, KiB.
     pub cluster_kib: u32,
 }
 
-/// A log that several AUs share: pages of data AUs that find no open AU free go there in the order in which they
-/// come. When it is full, or one more AU needs it, each AU of which it holds data is merged.
+/// A log that several AUs share: pages of data AUs that find no free open AU are appended to it. When it is full, or
+/// one more AU needs it, each AU with data in it is merged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SharedLogSection {
-    /// Log blocks: as many physical AUs.
+    /// Number of log blocks; each is a physical AU.
     pub blocks: u32,
-    /// AUs whose data it may hold at once.
+    /// Maximum number of AUs with data in the log.
     pub aus: u32,
 }
 
@@ -135,18 +134,18 @@ pub struct CardControllerSection {
     pub move_us: f64,
     /// ECC decoding time of a page after its transfer, µs.
     pub decode_us: f64,
-    /// Pages are moved within a die without crossing the bus.
+    /// Whether pages can be moved within a die without a transfer over the bus.
     pub copyback: bool,
-    /// RAM for data, KiB. With room for two pages, the link and the flash work at once.
+    /// RAM for data, KiB. With room for two pages, link and flash work at the same time.
     pub buffer_kib: u32,
     /// Read-ahead of sequential reads, KiB; 0 is off.
     pub read_ahead_kib: u32,
-    /// Sequential reads beside one another that are read ahead.
+    /// Maximum number of interleaved sequential reads that are read ahead.
     #[serde(default = "one")]
     pub read_ahead_streams: u32,
 }
 
-/// The default of what most cards have one of.
+/// Default of keys that are 1 for most cards.
 fn one() -> u32 {
     1
 }

@@ -11,7 +11,7 @@ pub struct ProfileError {
     pub file: String,
     /// Line, from 1.
     pub line: usize,
-    /// Bytes of the text that are at fault.
+    /// Byte range of the faulty text.
     pub span: Range<usize>,
     /// Key, such as `nand.planes`; empty for a fault of syntax.
     pub key: String,
@@ -37,8 +37,8 @@ impl fmt::Display for ProfileError {
 
 impl std::error::Error for ProfileError {}
 
-/// A fault at a key, before the key has been found in the text. Numbers in the path count the
-/// tables of an array: `interface.0.link`.
+/// A fault at a key not yet located in the text. Numbers in the path are indices of tables in an array:
+/// `interface.0.link`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Located {
     pub(super) key: String,
@@ -89,7 +89,7 @@ fn line_of(text: &str, offset: usize) -> usize {
         .count()
 }
 
-/// Locates the value of a dotted key; if the last part is absent, the table that should contain it.
+/// Byte range of the value of a dotted key; if its last part is absent, of the table that should contain it.
 fn span_of(text: &str, key: &str) -> Option<Range<usize>> {
     let document = DeTable::parse(text).ok()?;
     let mut table = Some(document.get_ref());

@@ -1,32 +1,32 @@
-//! A profile explained: every key with its value and the remark beside it. In the library's
-//! profiles the remark is the source or the reasoning of the number; a test holds them to it.
+//! An annotated profile: every key with its value and its remark. In the library's profiles, the remark is the source
+//! or reasoning of the number; a test requires this.
 
 use super::Provenance;
 
 /// One key of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
-    /// Line of the text on which its value ends, from 1.
+    /// Line on which the value ends, from 1.
     pub line: usize,
     /// Table, such as `nand.native`.
     pub table: String,
-    /// Key within it.
+    /// Key within the table.
     pub key: String,
-    /// Value as it is written.
+    /// Value as written in the text.
     pub value: String,
     /// Remark on the same line, or on the lines right above.
     pub remark: String,
 }
 
 impl Explained {
-    /// The value where it is a number, all of them where it is a list of numbers; empty otherwise.
+    /// Value as a number, or all values of a list of numbers; empty otherwise.
     pub fn numbers(&self) -> Vec<f64> {
         let list = self.value.trim_start_matches('[').trim_end_matches(']');
         let numbers = list.split(',').map(|n| n.trim().parse::<f64>().ok());
         numbers.collect::<Option<Vec<f64>>>().unwrap_or_default()
     }
 
-    /// Source of the value, and the rest of the remark; `None` if the remark does not say.
+    /// Source of the value, and the rest of the remark; `None` if the remark names no source.
     pub fn provenance(&self) -> Option<(Provenance, &str)> {
         Provenance::read(&self.remark)
     }
@@ -95,7 +95,7 @@ pub fn explain(text: &str) -> Vec<Explained> {
     rows
 }
 
-/// Splits `value # remark` outside of quotes.
+/// Splits `value # remark`, except within quotes.
 fn split_remark(text: &str) -> (&str, &str) {
     let mut quoted = false;
     for (i, c) in text.char_indices() {

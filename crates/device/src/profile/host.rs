@@ -1,10 +1,9 @@
-//! A host: the chain of controllers, bridges and cables between a program and the device's own
-//! link. Bandwidth is bounded by each stage, latencies add up, and the stages work at once.
+//! A host: the chain of controllers, bridges and cables between a program and the link of the device. Each stage limits
+//! the bandwidth, latencies add up, and all stages work at the same time.
 //!
-//! A host profile is either one chain (`[[stage]]`), such as a card reader, or a board with several
-//! ports (`[[port]]`), each of them a chain of its own. What the software costs depends on the
-//! protocol that the device speaks, not on the port: that is the host's `[[stack]]`. Queues
-//! themselves, and what happens in the device, are not here.
+//! A host profile is either one chain (`[[stage]]`), such as a card reader, or a board with several ports (`[[port]]`),
+//! each with its own chain. The software's cost depends on the protocol of the device, not on the port: it is in the
+//! host's `[[stack]]`. Queues, and processes within the device, are modelled elsewhere.
 
 use super::error::Located;
 use super::power_state::ApstSection;
@@ -22,17 +21,17 @@ pub struct HostProfile {
     pub format: u32,
     /// Name and description.
     pub host: HostSection,
-    /// Drivers, by the protocol that the device speaks; without one for a protocol, the driver's
-    /// time is part of the stages.
+    /// Driver times by protocol of the device; without an entry for a protocol, the driver's time is part of the
+    /// stages.
     #[serde(default)]
     pub stack: Vec<StackSection>,
-    /// From the program towards the device; for a board with ports, those are in the ports.
+    /// Stages from the program to the device; empty for a board with ports, which have their own.
     #[serde(default)]
     pub stage: Vec<StageSection>,
-    /// Power states that the host lets NVMe devices enter by themselves, by idle time; none where it does not.
+    /// Power states that the host lets NVMe devices enter by themselves, with the idle times; empty for none.
     #[serde(default)]
     pub apst: Vec<ApstSection>,
-    /// Ports of a board, in the order in which they are tried; none for a host that is one chain.
+    /// Ports of a board, in the order in which they are tried; empty for a host that is one chain.
     #[serde(default)]
     pub port: Vec<PortSection>,
 }
@@ -43,43 +42,42 @@ pub struct HostProfile {
 pub struct HostSection {
     /// Short name, equal to the file's name.
     pub name: String,
-    /// For people.
+    /// Title of the host for reports.
     pub title: String,
-    /// A paragraph.
+    /// Description, one paragraph.
     pub description: String,
-    /// Links at its far end, the best first; the first one that the device also has is used. For
-    /// a board with ports, each port has its own.
+    /// Links of the last stage, the best first; the first one that the device also has is used. A board has them per
+    /// port.
     #[serde(default)]
     pub links: Vec<String>,
-    /// Power that the host grants a device, mW (SD: the current limit of CMD6 times the supply):
-    /// a device stays below it by letting fewer dies program at once. Left out where it grants
-    /// whatever the device asks for.
+    /// Power that the host grants a device, mW (SD: the current limit of CMD6 times the supply). A device obeys by
+    /// limiting the number of dies that program at once. Left out, there is no limit.
     pub max_card_mw: Option<u32>,
     /// Operational power state that the host selects on NVMe devices; left out for PS0 without a budget.
     pub power_state: Option<u32>,
-    /// The controller queues commands of SD cards and eMMC (CQHCI).
+    /// Whether the controller queues commands of SD cards and eMMC (CQHCI).
     #[serde(default)]
     pub command_queue: bool,
-    /// The driver packs writes of eMMC that wait into one command, as Linux 3.9 to 4.9 does; not together with a command
-    /// queue.
+    /// Whether the driver packs waiting writes of eMMC into one command, as Linux 3.9 to 4.9 does; not together with a
+    /// command queue.
     #[serde(default)]
     pub packed_writes: bool,
-    /// The driver leaves the volatile cache of SD cards and eMMC off, as Linux before 5.14 does with SD cards: writes are
-    /// acknowledged when they are programmed.
+    /// Whether the driver leaves the volatile cache of SD cards and eMMC off, as Linux before 5.14 does with SD cards:
+    /// writes are acknowledged when they are programmed.
     #[serde(default)]
     pub cache_off: bool,
-    /// Time of the stop command (CMD12) after each transfer of several blocks where the device does not know
-    /// SET_BLOCK_COUNT, µs; left out where it is part of the stages.
+    /// Time of the stop command (CMD12) after each multi-block transfer if the device does not support SET_BLOCK_COUNT,
+    /// µs; left out if it is part of the stages.
     pub stop_us: Option<f64>,
-    /// Documents that the numbers come from.
+    /// Documents from which the numbers are taken.
     pub sources: Vec<String>,
 }
 
-/// What the operating system does for each command of one protocol.
+/// Time of the operating system per command of one protocol.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StackSection {
-    /// For people, such as `AHCI driver`.
+    /// Name for reports, such as `AHCI driver`.
     pub name: String,
     /// Protocol of the device: `ahci`, `nvme`, `uas`, `bot`, `sd` or `emmc`.
     pub protocol: String,
@@ -93,11 +91,11 @@ pub struct StackSection {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PortSection {
-    /// For people, such as `PCIe slot`.
+    /// Name for reports, such as `PCIe slot`.
     pub name: String,
-    /// Links at its far end, the best first.
+    /// Links at the port, the best first.
     pub links: Vec<String>,
-    /// From the program towards the device.
+    /// Stages from the program to the device.
     #[serde(default)]
     pub stage: Vec<StageSection>,
 }
@@ -106,7 +104,7 @@ pub struct PortSection {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StageSection {
-    /// For people, such as `RTL9211DS bridge`.
+    /// Name for reports, such as `RTL9211DS bridge`.
     pub name: String,
     /// Link mode of the stage (`usb-3.2-gen2-uas`), which gives rate and queue depth; left out for
     /// a stage that only adds latency or power.
@@ -115,36 +113,35 @@ pub struct StageSection {
     pub command_us: f64,
     /// From the end of the data until the stage has passed the completion back, µs.
     pub completion_us: f64,
-    /// Discards are passed on.
+    /// Whether the stage passes discards on.
     pub discard: bool,
     /// Longest transfer, KiB; a longer command is split into several, one after another. Left out
     /// where there is no limit.
     pub max_transfer_kib: Option<u32>,
-    /// As long as writes follow each other without a gap, the stage makes one long write of them
-    /// (SD: it keeps a multiple-block write open).
+    /// Whether the stage joins writes that follow each other without a gap into one long write (SD: it keeps a
+    /// multiple-block write open).
     #[serde(default)]
     pub keeps_writes_open: bool,
-    /// Longest transfer that becomes part of such a long write, KiB; left out where there is no limit.
+    /// Longest transfer that joins such a long write, KiB; left out, any length.
     pub open_write_kib: Option<u32>,
-    /// Data rate of the stage where it is below that of its links, MB/s: a bridge that passes on
-    /// what it has stored, and takes the next only then.
+    /// Data rate of a stage that is slower than its links, MB/s: a store-and-forward bridge.
     pub mb_per_s: Option<f64>,
-    /// Power of the stage that the meter sees while commands are outstanding, mW.
+    /// Metered power of the stage while commands are outstanding, mW.
     pub active_mw: f64,
-    /// Power of the stage that the meter sees while idle, mW.
+    /// Metered power of the stage while idle, mW.
     pub idle_mw: f64,
-    /// Energy per byte that passes, pJ.
+    /// Energy per transferred byte, pJ.
     pub pj_per_byte: f64,
 }
 
-/// A chain put together: what the device model needs to know of everything before it.
+/// Summary of a chain for the device model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Chain {
     /// The link at the device.
     pub link: LinkMode,
-    /// The slowest stage.
+    /// Data rate of the slowest stage.
     pub rate: Rate,
-    /// Whether data flows one way at a time.
+    /// Whether data flows in one direction at a time.
     pub half_duplex: bool,
     /// Commands that may be outstanding at the device.
     pub queue_depth: u32,
@@ -152,12 +149,11 @@ pub struct Chain {
     pub command: Nanos,
     /// Sum of the stages' latencies on the way back.
     pub completion: Nanos,
-    /// Every stage passes discards on.
+    /// Whether every stage passes discards on.
     pub discard: bool,
     /// Longest transfer; a longer command is split into several, one after another.
     pub max_transfer: Bytes,
-    /// Writes up to this length that follow each other without a gap reach the device as one long
-    /// write; zero where each is a write of its own.
+    /// Longest write that is joined with adjacent ones into one long write; zero if each is separate.
     pub open_write_most: Bytes,
     /// Power of all stages while commands are outstanding, W.
     pub active_w: f64,
@@ -165,14 +161,14 @@ pub struct Chain {
     pub idle_w: f64,
     /// Energy of all stages per byte, J.
     pub j_per_byte: f64,
-    /// The chain in words, for reports.
+    /// Description of the chain, for reports.
     pub path: Vec<String>,
 }
 
-/// Commands that an SD card or eMMC queues at most (SD 6.0, JESD84-B51).
+/// Maximum queue depth of an SD card or eMMC (SD 6.0, JESD84-B51).
 pub(crate) const CARD_QUEUE_MOST: u32 = 32;
 
-/// Commands that a device on such a link may queue.
+/// Maximum number of outstanding commands of a device with this protocol.
 fn most_commands(protocol: Protocol) -> u32 {
     match protocol {
         Protocol::Sd | Protocol::Mmc => CARD_QUEUE_MOST,
@@ -180,12 +176,12 @@ fn most_commands(protocol: Protocol) -> u32 {
     }
 }
 
-/// Longest way through all stages, and most power of them together.
+/// Upper bounds of a chain's latency and of its total power.
 const MOST_CHAIN: Nanos = Nanos::from_secs(3600);
 const MOST_CHAIN_W: f64 = 1e9;
 
 impl Chain {
-    /// Checks that a host could have it.
+    /// Checks that a host could have this chain.
     pub(crate) fn audit(&self) -> Checked {
         let link = link_mode(&self.link.name).ok();
         ensure!(
@@ -210,8 +206,8 @@ impl Chain {
 }
 
 impl HostProfile {
-    /// The host's ports, each as a host that is one chain and carries the port's name as its
-    /// title; the host itself where it has no ports.
+    /// Each port of the host, as a host with one chain and the port's name as its title; the host itself if it has no
+    /// ports.
     pub fn ports(&self) -> Vec<HostProfile> {
         if self.port.is_empty() {
             return vec![self.clone()];
@@ -231,7 +227,7 @@ impl HostProfile {
         self.port.iter().map(as_host).collect()
     }
 
-    /// All links that devices can be attached by, each once: of the host, then of its ports.
+    /// All links by which devices can be attached, without repetition: the host's, then those of its ports.
     pub fn links(&self) -> Vec<&str> {
         let mut links = Vec::new();
         let ports = self.port.iter().flat_map(|p| &p.links);
@@ -243,8 +239,8 @@ impl HostProfile {
         links
     }
 
-    /// Attaches a device that has the given links: finds the best common one and sums the chain
-    /// up. On a board, the first port that fits is used.
+    /// Attaches a device with the given links: finds the best common link and summarises the chain. On a board, the
+    /// first port that fits is used.
     ///
     /// # Errors
     /// [`AttachError`] if host and device have no link in common.
@@ -330,7 +326,7 @@ impl HostProfile {
     }
 }
 
-/// Protocols that a stack can be for.
+/// Protocols that a stack may have.
 const PROTOCOLS: [Protocol; 6] = [
     Protocol::Nvme,
     Protocol::Ahci,
@@ -340,7 +336,7 @@ const PROTOCOLS: [Protocol; 6] = [
     Protocol::UsbBot,
 ];
 
-/// Most µs, mW and pJ per byte that a key may give.
+/// Upper bound of keys in µs, mW and pJ per byte.
 const MOST: f64 = 1e6;
 
 struct Faults(Vec<Located>);
@@ -456,7 +452,7 @@ impl Faults {
         }
     }
 
-    /// Each row is later than the one before, and allows a deeper state.
+    /// Checks that each row has a longer idle time than the one before, and allows a deeper state.
     fn apst(&mut self, rows: &[ApstSection]) {
         for (i, row) in rows.iter().enumerate() {
             let numbers = [

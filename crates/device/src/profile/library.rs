@@ -5,9 +5,9 @@ use super::{HostProfile, Profile, ProfileError, parse_host, parse_profile};
 /// A built-in profile.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// Its name, as in `sim:NAME`.
+    /// Name of the profile, as in `sim:NAME`.
     pub name: &'static str,
-    /// Its file, relative to the repository.
+    /// Path of the file in the repository.
     pub file: &'static str,
     /// Text of the file.
     pub text: &'static str,

@@ -38,7 +38,7 @@ pub fn parse_profile(file: &str, text: &str) -> Result<Profile, Vec<ProfileError
     finish(file, text, profile, faults)
 }
 
-/// Checks a device profile that was put together as a value.
+/// Checks a device profile that was built in memory.
 ///
 /// # Errors
 /// Every value that is impossible by itself or together with others, named by its key; the file is
@@ -47,7 +47,7 @@ pub fn check_profile(profile: &Profile) -> Result<(), Vec<ProfileError>> {
     finish(&profile.device.name, "", (), check::check(profile))
 }
 
-/// The first fault of a profile, where it has one.
+/// Fails with the first fault of a profile, if there is one.
 pub(crate) fn audit(profile: &Profile) -> Checked {
     match check::check(profile).first() {
         None => Ok(()),

@@ -2,32 +2,32 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One power state, as the power state descriptor of the identify data gives it. The first is PS0.
+/// A power state, as in the power state descriptor of the identify data. The first is PS0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PowerStateSection {
-    /// Greatest power in this state (MP), mW: the budget of an operational state; a device draws all of it in another.
+    /// Maximum power in this state (MP), mW: the budget of an operational state; a device draws this power in a
+    /// non-operational one.
     pub max_mw: f64,
-    /// Commands are executed in this state. A device leaves any other state for a command.
+    /// Whether commands are executed in this state. A device leaves any other state for a command.
     pub operational: bool,
-    /// Time to enter a state that is not operational (ENLAT), µs.
+    /// Time to enter a non-operational state (ENLAT), µs.
     pub entry_us: f64,
-    /// Time to leave it for an operational state (EXLAT), µs.
+    /// Time to leave the state for an operational one (EXLAT), µs.
     pub exit_us: f64,
 }
 
-/// When a host lets a device enter a power state by itself (autonomous power state transitions, APST).
+/// Autonomous power state transition (APST): when a host lets a device enter a power state by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApstSection {
-    /// The device enters the deepest state whose entry and exit together take no longer, µs.
+    /// Longest time of entry and exit together, µs: the device enters the deepest state within it.
     pub tolerance_us: f64,
-    /// Idle time before, ms.
+    /// Idle time before the transition, ms.
     pub after_ms: f64,
 }
 
-/// Which of the states a host lets a device enter, as the number of the state and the idle time before it, ms; the
-/// shallowest first.
+/// States that a host lets a device enter: number of the state, and idle time before it, ms; the shallowest first.
 pub(crate) fn chosen_by_host(
     states: &[PowerStateSection],
     rows: &[ApstSection],

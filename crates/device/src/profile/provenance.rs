@@ -6,16 +6,16 @@ use std::fmt;
 /// Source of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Provenance {
-    /// A maker or a standard states it.
+    /// Stated by a maker or a standard.
     Datasheet,
-    /// A scientific paper measured it, or fitted it to a part.
+    /// Measured, or fitted to a part, by a scientific paper.
     Paper,
-    /// A measurement of the real device by others, or fitted to one; where to a published fact, the remark names it.
+    /// Measured on the real device by others, or fitted to such a measurement; if that is a published fact, the remark
+    /// names it.
     Review,
-    /// It follows from other numbers; the remark has the formula.
+    /// Derived from other numbers; the remark has the formula.
     Derived,
-    /// Nothing is published of it; the ends are what would be as plausible. Of a list of numbers, they are those of
-    /// its mean.
+    /// Not published; the ends bound the plausible values. For a list of numbers, they bound its mean.
     Assumed {
         /// Least plausible value, in the unit of the key.
         low: f64,

@@ -1,9 +1,9 @@
-//! The text form of what a card's registers state and nothing else in the profile implies: the table
-//! `[registers]` of a device profile, for SD cards and eMMC.
+//! Contents of a card's registers that nothing else in the profile implies: the table `[registers]` of a device
+//! profile, for SD cards and eMMC.
 
 use serde::{Deserialize, Serialize};
 
-/// What the registers of an SD card or eMMC state.
+/// Contents of the registers of an SD card or eMMC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RegistersSection {

@@ -1,5 +1,5 @@
-//! The text form of a device profile (`profiles/*.toml`), key by key (the table of cards with
-//! allocation units is in [`super::card`]). Every quantity carries its unit in its name. What the numbers must satisfy together is checked in `check`, not here.
+//! Text form of a device profile (`profiles/*.toml`), key by key (the table of cards with allocation units is in
+//! [`super::card`]). The unit of a quantity is part of its name. Conditions between values are in `check`.
 
 use super::card::CardSection;
 use super::power_state::PowerStateSection;
@@ -13,7 +13,7 @@ use std::fmt;
 pub struct Profile {
     /// Version of this format; 1.
     pub format: u32,
-    /// Who the device is.
+    /// Identity of the device.
     pub device: DeviceSection,
     /// Flash chips.
     pub nand: NandSection,
@@ -21,33 +21,33 @@ pub struct Profile {
     pub ftl: Option<FtlSection>,
     /// Controller of a device with a page-mapped log.
     pub controller: Option<ControllerSection>,
-    /// Translation and controller of a card with allocation units, instead of the two before.
+    /// Translation layer and controller of a card with allocation units, instead of `ftl` and `controller`.
     pub card: Option<CardSection>,
-    /// Power of the device itself (flash operations apart).
+    /// Power of the device without its flash operations.
     pub power: PowerSection,
-    /// NVMe power states, PS0 first; none where they are not known.
+    /// NVMe power states, PS0 first; empty if unknown.
     #[serde(default)]
     pub power_state: Vec<PowerStateSection>,
     /// Thermal network and throttling.
     pub thermal: ThermalSection,
-    /// Ways to attach it, the best first.
+    /// Interfaces of the device, the best first.
     pub interface: Vec<InterfaceSection>,
-    /// What the registers of an SD card or eMMC state.
+    /// Contents of the registers of an SD card or eMMC.
     pub registers: Option<RegistersSection>,
-    /// How a review attaches it.
+    /// Modes in which a review attaches the device.
     #[serde(default)]
     pub review: Vec<ReviewMode>,
 }
 
-/// Who the device is.
+/// Identity of the device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceSection {
     /// Short name, equal to the file's name.
     pub name: String,
-    /// For people.
+    /// Title of the device for reports.
     pub title: String,
-    /// A paragraph: what it is and what the profile can and cannot show.
+    /// Description, one paragraph: the device, and the scope of the profile.
     pub description: String,
     /// Model name as the device reports it.
     pub model: String,
@@ -55,11 +55,11 @@ pub struct DeviceSection {
     pub firmware: String,
     /// Addressable bytes.
     pub capacity_bytes: u64,
-    /// Documents that the numbers come from.
+    /// Documents from which the numbers are taken.
     pub sources: Vec<String>,
 }
 
-/// Number of bits in a cell as a block is used.
+/// Cell mode of a block: bits per cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cell {
@@ -109,18 +109,18 @@ pub struct NandSection {
     pub bus_mt_per_s: f64,
     /// Command and address cycles before each page transfer, ns.
     pub bus_overhead_ns: u64,
-    /// The next page is read from the array while the previous one is on the bus.
+    /// Whether the next page is read from the array while the previous one is on the bus.
     pub cache_read: bool,
-    /// Each plane of a die reads a page of its own at its own time; left out, all planes take part in one command.
+    /// Whether each plane of a die reads its own page at its own time; left out, all planes execute one command.
     #[serde(default)]
     pub independent_plane_reads: bool,
-    /// The next page goes to the die while the previous one is being programmed.
+    /// Whether the next page is transferred to the die while the previous one is being programmed.
     pub cache_program: bool,
-    /// A read may suspend a program or an erase.
+    /// Whether a read may suspend a program or an erase.
     pub suspend: bool,
     /// Time to suspend, and again to resume, µs.
     pub suspend_us: f64,
-    /// A program or erase that ends sooner than this is not suspended, µs; left out, all are.
+    /// Remaining time below which a program or erase is not suspended, µs; left out, there is no such limit.
     pub suspend_threshold_us: Option<f64>,
     /// Share of blocks that leave the factory bad, percent.
     pub factory_bad_percent: f64,
@@ -140,8 +140,8 @@ pub struct NandSection {
 pub struct ArraySection {
     /// Array read time (tR) of each page of a word line, µs: one number per bit of the cell.
     pub read_us: Vec<f64>,
-    /// Program time (tPROG), µs: one number where all pages of a word line are programmed in
-    /// one go, one per bit where page by page.
+    /// Program time (tPROG), µs: one number if all pages of a word line are programmed in one operation, one per bit if
+    /// page by page.
     pub program_us: Vec<f64>,
     /// Erase time (tBERS), µs.
     pub erase_us: f64,
@@ -199,15 +199,15 @@ pub struct ReliabilitySection {
     pub rber_fresh: f64,
     /// Raw bit error rate at the rated number of cycles, without retention.
     pub rber_rated: f64,
-    /// Exponent of the growth with cycles.
+    /// Exponent of the growth of the error rate with cycles.
     pub wear_exponent: f64,
     /// Factor on the error rate after one year at 40 °C, at any wear.
     pub retention_factor_year: f64,
-    /// Activation energy of the loss of charge, eV: data ages faster above 40 °C, and slower below (Arrhenius). Left out,
-    /// it ages as at 40 °C.
+    /// Activation energy of charge loss, eV: data ages faster above 40 °C, and slower below (Arrhenius). Left out, it
+    /// ages as at 40 °C.
     pub activation_ev: Option<f64>,
     /// Raw bit error rate of each page of a word line in the native mode, relative to their mean: one number per bit of
-    /// the cell, in the order of programming. Left out, they are alike.
+    /// the cell, in programming order. Left out, all are equal.
     pub page_rber: Option<Vec<f64>>,
     /// Raw bit error rate added by 100,000 reads of a block.
     pub disturb_per_100k_reads: f64,
@@ -215,9 +215,9 @@ pub struct ReliabilitySection {
     pub codeword_bytes: u32,
     /// Raw bit errors that can be corrected in a codeword.
     pub correctable_bits: u32,
-    /// Read retries before a page is given up; each halves the raw bit error rate.
+    /// Number of read retries before a page is given up; each halves the raw bit error rate.
     pub retries: u32,
-    /// A read retry also transfers and decodes the page again; left out, it takes array time alone.
+    /// Whether a read retry also transfers and decodes the page again; left out, it takes array time only.
     #[serde(default)]
     pub retry_transfers: bool,
 }
@@ -348,24 +348,24 @@ pub enum MapLocation {
     Window,
 }
 
-/// A part of the blocks that is programmed in SLC mode first (`[ftl.slc_cache]`).
+/// SLC cache: blocks that are programmed in SLC mode first (`[ftl.slc_cache]`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SlcCacheSection {
-    /// Bytes that are always there (taken from the over-provisioning), GB.
+    /// Size of the static cache (taken from the over-provisioning), GB.
     pub static_gb: f64,
-    /// Bytes that come on top while there is unmapped capacity to borrow, at most, GB.
+    /// Maximum size of the dynamic cache, which borrows unmapped capacity in addition to the static one, GB.
     pub dynamic_gb: f64,
-    /// Share of the over-provisioning that cached data may take up, percent, before folding is
-    /// forced in the foreground. New SLC blocks are opened only while none of it is taken.
+    /// Share of the over-provisioning that cached data may use before folding is forced in the foreground, percent. New
+    /// SLC blocks are opened only while none of it is used.
     pub lends_spare_percent: f64,
-    /// Unmapped capacity that cached data does not take up, GB: firmware that begins to fold before
-    /// all of it is in use. 0 where left out.
+    /// Unmapped capacity that cached data does not use, GB: firmware that begins to fold before all of it is in use.
+    /// Left out, 0.
     #[serde(default)]
     pub reserve_gb: f64,
-    /// Folding in the background begins this long after the last host write, ms; reads do not stop it.
+    /// Time from the last host write until folding begins in the background, ms; reads do not stop it.
     pub fold_after_ms: f64,
-    /// In the foreground, folding and host writes share the controller in turns instead of overlapping.
+    /// Whether folding in the foreground and host writes alternate instead of overlapping.
     pub fold_blocks_host: bool,
 }
 
@@ -379,20 +379,21 @@ pub struct ControllerSection {
     pub read_us: f64,
     /// Firmware time of a write command, µs.
     pub write_us: f64,
-    /// Firmware time of each further mapping unit of a command, ns.
+    /// Firmware time of each mapping unit of a command after the first, ns.
     pub per_unit_ns: u64,
     /// Firmware time to check and update the map for each unit that relocation moves, µs.
     pub relocate_unit_us: f64,
     /// ECC decoding time of a page after its transfer, µs.
     pub decode_us: f64,
-    /// Pages that the ECC decodes at once, for the host, the map and relocation alike; left out, any number, and only
-    /// the host waits for decoding.
+    /// Number of pages that the ECC decodes at once, for the host, the map and relocation together; left out, there is
+    /// no limit, and only the host waits for decoding.
     pub ecc_engines: Option<u32>,
     /// Write buffer, KiB.
     pub write_buffer_kib: u32,
-    /// When a place in the write buffer is free again.
+    /// Time at which a place in the write buffer becomes free again.
     pub buffer_release: BufferRelease,
-    /// Capacitors keep the write buffer alive when power fails: flush needs no program.
+    /// Whether capacitors keep the write buffer alive when power fails (power-loss protection): a flush needs no
+    /// program.
     pub power_fail_hold_up: bool,
     /// Read-ahead of sequential reads, KiB; 0 is off.
     pub read_ahead_kib: u32,
@@ -400,17 +401,17 @@ pub struct ControllerSection {
     pub boot_ms: f64,
 }
 
-/// When a place in the write buffer is free again.
+/// Time at which a place in the write buffer becomes free again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BufferRelease {
-    /// When the page is programmed: the data can be written elsewhere if the program fails.
+    /// After the program of the page, so that data can be written elsewhere if the program fails.
     Programmed,
-    /// When the page register of the die has it.
+    /// After the transfer to the page register of the die.
     Transferred,
 }
 
-/// Power of the device itself.
+/// Power of the device without its flash operations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PowerSection {
@@ -436,9 +437,9 @@ pub struct ThermalSection {
     pub case_j_per_k: f64,
     /// Temperature at which throttling begins, °C.
     pub throttle_start_c: f64,
-    /// Temperature at which it is strongest, °C.
+    /// Temperature at which throttling is strongest, °C.
     pub throttle_full_c: f64,
-    /// Share of the clock that is left at the strongest throttling, 0 to 1.
+    /// Share of the clock left at the strongest throttling, 0 to 1.
     pub throttle_clock: f64,
     /// NVMe warning composite temperature, °C.
     pub warning_c: f64,
@@ -452,23 +453,23 @@ pub struct ThermalSection {
 pub struct InterfaceSection {
     /// Name of the link mode, such as `pcie-3.0-x1` or `sd-sdr104`.
     pub link: String,
-    /// Write commands are acknowledged when the data is in the buffer, or when it is programmed.
+    /// Whether a write command is acknowledged when its data is in the buffer, or when it is programmed.
     pub acknowledge: Acknowledge,
-    /// Commands that an SD card or eMMC queues (SD 6.0, eMMC 5.1), on a host that does so as well; left out, it takes one
-    /// at a time.
+    /// Command queue depth of an SD card or eMMC (SD 6.0, eMMC 5.1), used with a host that has a command queue too;
+    /// left out, the device takes one command at a time.
     pub command_queue: Option<u32>,
-    /// An SD card or eMMC is told the length of a transfer before (SET_BLOCK_COUNT, CMD23), so that no stop command
-    /// follows.
+    /// Whether an SD card or eMMC supports SET_BLOCK_COUNT (CMD23), which states the length of a transfer in advance,
+    /// so that no stop command follows.
     #[serde(default = "yes")]
     pub set_block_count: bool,
-    /// Most writes in one packed command of an eMMC (EXT_CSD `MAX_PACKED_WRITES`), on a host that packs and does not
-    /// queue commands; left out, each write is a command.
+    /// Maximum number of writes in one packed command of an eMMC (EXT_CSD `MAX_PACKED_WRITES`), with a host that packs
+    /// and does not queue commands; left out, each write is a command.
     pub packed_writes: Option<u32>,
     /// Dies that may program or erase at once within the power this interface allows.
     pub active_dies: u32,
     /// Share of the full clock of firmware, ECC and flash buses within that power, 0 to 1.
     pub clock_share: f64,
-    /// Power while commands are outstanding or background work runs, flash operations apart, mW.
+    /// Power while commands are outstanding or background work runs, without flash operations, mW.
     pub active_mw: f64,
     /// Power while idle, mW.
     pub idle_mw: f64,
@@ -476,23 +477,23 @@ pub struct InterfaceSection {
     pub link_pj_per_byte: f64,
 }
 
-/// The default of what nearly every device has.
+/// Default of keys that are true for nearly every device.
 fn yes() -> bool {
     true
 }
 
-/// When a write command is acknowledged.
+/// Time at which a write command is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Acknowledge {
     /// When its data is in the write buffer.
     Buffered,
-    /// When all of its data is programmed. A program unit that it fills in part is padded, unless data of other
-    /// writes that fills it further is on the link.
+    /// When all of its data is programmed. A partly filled program unit is padded, unless data of other writes for it
+    /// is on the link.
     Programmed,
 }
 
-/// How a review attaches the device.
+/// A mode in which a review attaches the device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReviewMode {

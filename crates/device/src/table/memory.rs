@@ -1,4 +1,4 @@
-//! Memory of a table: numbers in huge pages, or in ordinary memory where there are few or the system has no others.
+//! Memory of a table: huge pages, or ordinary memory for short tables and on systems without huge pages.
 
 use bytemuck::Pod;
 use memmap2::MmapMut;
@@ -8,11 +8,11 @@ const HUGE_PAGE: usize = 2 << 20;
 
 /// A number in a table.
 pub(crate) trait Number: Pod {
-    /// The number whose bytes are those of this one, the lowest first.
+    /// The number with its bytes in little-endian order.
     fn to_le(self) -> Self;
-    /// This plus another one, modulo its range.
+    /// Wrapping sum.
     fn plus(self, other: Self) -> Self;
-    /// This minus another one, modulo its range.
+    /// Wrapping difference.
     fn minus(self, other: Self) -> Self;
 }
 
@@ -40,14 +40,14 @@ macro_rules! number {
 number!(u32);
 number!(u64);
 
-/// Numbers one after the other, in huge pages where there are enough and the system has any.
+/// Numbers in huge pages if there are enough and the system has huge pages, otherwise in ordinary memory.
 pub(crate) enum Memory<N> {
     Ordinary(Vec<N>),
     Huge(MmapMut),
 }
 
 impl<N: Number> Memory<N> {
-    /// Numbers of a huge page; a power of two, as is the size of a number.
+    /// Numbers per huge page; a power of two, since the size of a number is one.
     pub(super) const PER_PAGE: usize = HUGE_PAGE / size_of::<N>();
 
     /// `len` zeros.
@@ -69,12 +69,12 @@ impl<N: Number> Memory<N> {
         })
     }
 
-    /// Takes the memory out and leaves none.
+    /// Takes the memory and leaves an empty one.
     pub(super) fn take(&mut self) -> Self {
         std::mem::replace(self, Memory::Ordinary(Vec::new()))
     }
 
-    /// A copy of `numbers`, in which huge pages of zeros take no memory.
+    /// A copy of `numbers`; huge pages of zeros take no memory.
     pub(super) fn copy_of(numbers: &[N]) -> Self {
         let mut copy = Memory::zeroed(numbers.len());
         let parts = copy.numbers_mut().chunks_mut(Self::PER_PAGE);
@@ -90,7 +90,7 @@ impl<N: Number> Memory<N> {
     pub(super) fn numbers(&self) -> &[N] {
         match self {
             Memory::Ordinary(numbers) => numbers,
-            // Pages are aligned, and numbers fill them.
+            // Pages are aligned, and a whole number of numbers fits in each.
             Memory::Huge(pages) => bytemuck::cast_slice(pages),
         }
     }
@@ -104,7 +104,7 @@ impl<N: Number> Memory<N> {
     }
 }
 
-/// Whether all numbers are zero. What is looked at together is what the compiler makes vectors of.
+/// Whether all numbers are zero. Examined in blocks, so that the compiler vectorises the loop.
 pub(super) fn is_blank<N: Number>(numbers: &[N]) -> bool {
     let bytes: &[u8] = bytemuck::cast_slice(numbers);
     bytes
@@ -118,19 +118,19 @@ impl<N: Number> Clone for Memory<N> {
     }
 }
 
-/// Zeroed memory for which huge pages were requested; `None` if it is less than one or the system has none.
+/// Zeroed memory with a request for huge pages; `None` if it is smaller than one or the system has none.
 #[cfg(target_os = "linux")]
 fn huge_pages(bytes: usize) -> Option<MmapMut> {
     if bytes < HUGE_PAGE {
         return None;
     }
     let pages = MmapMut::map_anon(bytes).ok()?;
-    // Without huge pages the memory is as good as any other.
+    // Without huge pages the memory is usable too.
     pages.advise(memmap2::Advice::HugePage).ok();
     Some(pages)
 }
 
-/// Other systems have no such request.
+/// Only Linux has this request.
 #[cfg(not(target_os = "linux"))]
 fn huge_pages(_bytes: usize) -> Option<MmapMut> {
     None

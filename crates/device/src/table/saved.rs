@@ -1,10 +1,10 @@
-//! How a table is saved: its length, then its numbers one by one if they are fewer than those of a huge page, otherwise
+//! Saved form of a table: its length, then its numbers one by one if there are fewer than in a huge page, otherwise
 //! page by page. A page has a kind and bytes:
 //!
 //! - [`BLANK`]: all of its numbers are zero, and there are no bytes;
 //! - [`PLAIN`]: its numbers;
-//! - [`PACKED`]: the differences between each number and the one before, compressed as a block of LZ4. What was
-//!   written in order is mapped in order.
+//! - [`PACKED`]: differences between successive numbers, compressed as an LZ4 block. Data written in order is mapped in
+//!   order.
 
 use super::Table;
 use super::memory::{Memory, Number, is_blank};
@@ -19,9 +19,9 @@ use std::marker::PhantomData;
 const BLANK: u8 = 0;
 const PLAIN: u8 = 1;
 const PACKED: u8 = 2;
-/// Numbers that are compressed to see whether the rest would become shorter.
+/// Size of the sample that is compressed to decide whether the whole page is, in numbers.
 const SAMPLE: usize = 8 << 10;
-/// Numbers are places and units, which have 32 bits.
+/// Maximum length of a table: physical and logical numbers have 32 bits.
 const LONGEST: u64 = 1 << 32;
 
 impl<N: Number + Serialize> Serialize for Table<N> {
@@ -57,7 +57,7 @@ impl<N: Number> Serialize for Pages<'_, N> {
     }
 }
 
-/// Memory that is used for each page in turn.
+/// Memory that is reused for each page.
 struct Room<N> {
     numbers: Vec<N>,
     bytes: Vec<u8>,
@@ -93,7 +93,7 @@ impl<N: Number> Room<N> {
     }
 }
 
-/// Reads what [`Room::saved`] gave into a page of zeros.
+/// Decodes the result of [`Room::saved`] into a page of zeros.
 fn load<N: Number>(kind: u8, bytes: &[u8], page: &mut [N]) -> Result<(), &'static str> {
     let place: &mut [u8] = bytemuck::cast_slice_mut(page);
     match kind {
@@ -133,7 +133,7 @@ impl<'de, N: Number + Deserialize<'de>> Visitor<'de> for Whole<N> {
         let len: u64 = parts.next_element()?.ok_or_else(missing)?;
         let memory = match usize::try_from(len) {
             Ok(len) if len < Table::<N>::PER_PAGE => {
-                // The vector grows with the numbers that exist, whatever length the snapshot claims.
+                // The vector grows with the numbers present, whatever length the snapshot claims.
                 let numbers: Vec<N> = parts.next_element()?.ok_or_else(missing)?;
                 Some(Memory::Ordinary(numbers)).filter(|n| n.numbers().len() == len)
             }
@@ -145,8 +145,8 @@ impl<'de, N: Number + Deserialize<'de>> Visitor<'de> for Whole<N> {
     }
 }
 
-/// Reads a table of that length page by page. A page of zeros takes no memory, and another one at most 255 times
-/// that of its bytes.
+/// Decoder of a table of this length, page by page. A page of zeros takes no memory; any other page takes at most 255
+/// times the memory of its bytes.
 struct Paged<N>(usize, PhantomData<N>);
 
 impl<'de, N: Number> DeserializeSeed<'de> for Paged<N> {

@@ -22,7 +22,7 @@ fn with_fat(p: &mut Profile) {
     });
 }
 
-/// Bytes moved while three files grow, and the FAT is written after each page of them.
+/// Bytes moved while three files grow, with a FAT write after each of their pages.
 fn moved_by_files(p: &Profile) -> u64 {
     let mut d = full(p);
     for page in 0..PAGES {
@@ -39,8 +39,8 @@ fn moved_by_files(p: &Profile) -> u64 {
 fn a_pinned_fat_au_leaves_the_open_aus_to_files() {
     let mut p = plain();
     let without = moved_by_files(&p);
-    // The FAT's AU is always the one written to last, so that three files share two open AUs:
-    // all but the first pages close an AU and have it merged.
+    // The FAT's AU is always the most recently written, so that three files share two open AUs: every page except the
+    // first ones closes an AU, which is merged.
     let merges = (PAGES - 1) * 3;
     assert!(without > merges * (PAGES - 1) * PAGE, "{without}");
     with_fat(&mut p);
@@ -55,7 +55,7 @@ fn the_fat_area_has_open_aus_of_its_own_and_no_more() {
     let mut d = full(&p);
     let opens = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
     exactly("the first", write_us(&mut d, 0, PAGE), opens);
-    // The other one of the area closes it, though none of the data AUs is open.
+    // Another AU of the FAT area closes it, though no data AU is open.
     let merge = (PAGES - 1) as f64 * MOVE_PAGE_US;
     exactly("the second", write_us(&mut d, AU, PAGE), opens + merge);
     for au in 2..5 {
@@ -139,7 +139,7 @@ fn small_writes_go_elsewhere_unless_they_follow_each_other() {
         follows,
     );
     let alone = link_us(4 * KIB) + 4.0 * MOVE_PAGE_US;
-    // An AU takes four clusters, one of them above; the first of each four erases it.
+    // An AU holds four clusters, one of them written above; the first of each four erases it.
     for (au, erase_us) in [(20, 0.0), (3, 0.0), (11, 0.0), (30, ERASE_US), (20, 0.0)] {
         let took = write_us(&mut d, au * AU, 4 * KIB);
         exactly("4 KiB alone", took, alone + erase_us);

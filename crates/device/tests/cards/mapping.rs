@@ -1,4 +1,4 @@
-//! Open allocation units that take their pages in any order.
+//! Open allocation units with the page-mapped policy.
 
 use super::{exactly, full, link_us, write_us};
 use crate::support::card::*;
@@ -36,20 +36,20 @@ fn a_merge_that_is_put_off_empties_the_block_that_waits() {
     card.open_aus = 1;
     card.deferred_merges = 2;
     let mut d = full(&p);
-    // A full block of twelve pages, four of them twice; then the first page once more.
+    // Fills a block with twelve pages, four of them twice; then writes the first page once more.
     for page in (0..12).chain(0..4).chain(0..1) {
         write_us(&mut d, AU + page * PAGE, PAGE);
     }
     let opens = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
     let empties = opens + 4.0 * MOVE_PAGE_US;
     exactly("put off", write_us(&mut d, 2 * AU, PAGE), empties);
-    // The other eleven pages of the full block wait, and are moved when the AU is opened again.
+    // The other eleven pages of the full block are moved only when the AU is opened again.
     let late = opens + 11.0 * MOVE_PAGE_US;
     exactly("done", write_us(&mut d, AU, PAGE), late);
     sound(&d);
 }
 
-/// The time of a write to the first page of a page-mapped AU after writes to `pages` of it.
+/// Time of a write to the first page of a page-mapped AU after writes to `pages` of it.
 fn mapped_after(pages: impl Iterator<Item = u64>) -> f64 {
     mapped_with(plain(), pages)
 }
@@ -76,11 +76,11 @@ fn a_full_block_of_a_mapped_au_waits_until_little_of_it_is_left() {
     // If those four pages were overwritten meanwhile, no page is moved.
     let second = first().chain(4..16).chain(4..8);
     exactly("two others", mapped_after(second), page + ERASE_US);
-    // One page alone leaves so much behind that all is merged.
+    // After a single page, so much of the old block is left that all is merged.
     let merged = page + 2.0 * ERASE_US + PAGES as f64 * MOVE_PAGE_US;
     let same = (0..2 * PAGES).map(|_| 0);
     exactly("one page", mapped_after(same), merged);
-    // With a spare AU for each open one and two more, nothing can wait.
+    // With only one spare AU per open AU and two more, no full block can be kept.
     let mut tight = plain();
     tight.nand.blocks_per_plane = 40 + 5;
     let moved = page + ERASE_US + 4.0 * MOVE_PAGE_US;

@@ -39,7 +39,7 @@ fn copyback_spares_both_transfers() {
 fn pages_out_of_order_go_to_the_log_until_a_full_merge() {
     let mut d = full(&plain());
     let page = |i: u64| i * PAGE;
-    // Eight pages fill the log. The AU is opened with the first.
+    // Eight pages fill the log. The first of them opens the AU.
     write_us(&mut d, page(15), PAGE);
     for i in 1..8 {
         let logged = link_us(PAGE) + WRITE_PAGE_US;
@@ -49,8 +49,8 @@ fn pages_out_of_order_go_to_the_log_until_a_full_merge() {
             logged,
         );
     }
-    // The ninth waits for all 16 pages: those of the log go after those of the old block into the
-    // new one. Then log and new block are erased for what follows.
+    // The ninth page waits for the merge of all 16 pages: those of the old block and the log go into the new block.
+    // Then log and new block are erased for further pages.
     let merge = PAGES as f64 * MOVE_PAGE_US + 2.0 * ERASE_US;
     let expected = link_us(PAGE) + WRITE_PAGE_US + merge;
     exactly(
@@ -61,7 +61,7 @@ fn pages_out_of_order_go_to_the_log_until_a_full_merge() {
     sound(&d);
 }
 
-/// Mean time of a page, µs, where `aus` AUs are written in turn in order, a page of each.
+/// Mean time of a page, µs, if `aus` AUs are written in turn, one page of each at a time.
 fn in_turn(p: &Profile, aus: u64) -> f64 {
     let mut sum = 0.0;
     let mut d = full(p);
@@ -81,8 +81,8 @@ fn one_au_more_than_can_be_open_costs_a_merge_for_every_page() {
     for aus in 1..=3 {
         exactly("AUs up to the limit", in_turn(&p, aus), free);
     }
-    // Beyond it each page reopens its AU, goes to the log there (page 0 does not), and forces
-    // a merge of another AU: all pages but the one in place, and the log's block if there is one.
+    // With more AUs than can be open, each page reopens its AU, goes to the log there (except page 0), and causes a
+    // merge of another AU: all pages except the one in place, and the log's block if there is one.
     for aus in 4..=6 {
         let merges = PAGES * aus - 3;
         let without_log = aus;
@@ -116,11 +116,11 @@ fn a_page_in_order_that_was_written_again_asks_for_a_full_merge() {
     for page in [0, 1, 2, 3, 0] {
         write_us(&mut d, page * PAGE, PAGE);
     }
-    // All pages go to a third AU; new block and log are erased.
+    // All pages are copied to a third AU; new block and log are erased.
     let merge = PAGES as f64 * MOVE_PAGE_US + 2.0 * ERASE_US;
     let expected = link_us(PAGE) + WRITE_PAGE_US + ERASE_US + merge;
     exactly("a full merge", write_us(&mut d, AU, PAGE), expected);
-    // A page ahead in the log goes after those in order, and only the log is erased.
+    // A page ahead of the sequence goes from the log after the pages in order, and only the log is erased.
     for page in [1, 2, 8] {
         write_us(&mut d, AU + page * PAGE, PAGE);
     }
@@ -138,10 +138,10 @@ fn a_linear_open_au_is_written_anew_when_it_goes_back() {
     card.log_kib = None;
     let mut d = full(&p);
     write_us(&mut d, 0, 8 * PAGE);
-    // Forward: what lies between is copied.
+    // Forward: the pages in between are copied.
     let forward = link_us(PAGE) + WRITE_PAGE_US + 2.0 * MOVE_PAGE_US;
     exactly("forward", write_us(&mut d, 10 * PAGE, PAGE), forward);
-    // Back: the rest of the AU is copied, and the new block begins with what lies before.
+    // Backward: the rest of the AU is copied, and the new block begins with the pages before.
     let back = link_us(PAGE) + WRITE_PAGE_US + 5.0 * MOVE_PAGE_US + 2.0 * MOVE_PAGE_US + ERASE_US;
     exactly("back", write_us(&mut d, 2 * PAGE, PAGE), back);
 }
@@ -180,7 +180,7 @@ fn merges_that_were_put_off_are_done_in_idle_time() {
     rest(&mut d, Nanos::from_micros_f64(100e3 - 1.0));
     assert_eq!(d.counters().gc_writes.0, 0, "not yet");
     rest(&mut d, Nanos::from_micros_f64(1.0 + merge / 2.0));
-    // In the middle of the first one a command waits for its end.
+    // A command that arrives during the first merge waits for its end.
     let opened = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
     let got = write_us(&mut d, 5 * AU, PAGE);
     near("after a merge", got, merge / 2.0 + opened, 0.001);
@@ -194,7 +194,7 @@ fn merges_that_were_put_off_are_done_in_idle_time() {
 
 #[test]
 fn a_discarded_au_has_nothing_to_copy() {
-    // AUs 10 and 11 lie in the range as a whole, 9 and 12 do not.
+    // AUs 10 and 11 lie entirely in the range, 9 and 12 do not.
     for (au, moved) in [(10, 0), (11, 0), (9, PAGES - 1), (12, PAGES - 1)] {
         let mut d = full(&plain());
         let done = one(&mut d, discard(0, 10 * AU - PAGE, 2 * AU + PAGE));

@@ -38,7 +38,7 @@ fn link_us(bytes: u64) -> f64 {
     link_ns(FAST_LINK, bytes) as f64 / 1e3
 }
 
-/// Exactly, but for what is lost where times become whole nanoseconds.
+/// Exact except for rounding to whole nanoseconds.
 #[track_caller]
 fn exactly(what: &str, got: f64, expected: f64) {
     assert!(

@@ -22,7 +22,7 @@ fn reads_across_a_page_and_across_an_au_cost_what_they_say() {
         read_us(&mut d, 3 * PAGE - 2 * sector, 2 * sector),
         within,
     );
-    // The second page waits for the first; its sector is all that then has to cross the link.
+    // The second page waits for the first; then only its sector must cross the link.
     let across = 2.0 * READ_US + bus_us(2 * sector) + link_us(sector);
     exactly(
         "across a page",
@@ -67,7 +67,7 @@ fn reads_in_turn_are_read_ahead_if_the_controller_follows_as_many() {
         }
         last[0].max(last[1])
     };
-    // Alone, a read waits for the flash.
+    // A single read waits for the flash.
     exactly(
         "one is followed",
         in_turn_us(1),

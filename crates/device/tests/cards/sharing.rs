@@ -7,7 +7,7 @@ use nandscope_device::profile::Profile;
 use nandscope_device::profile::card::{OutOfOrder, SharedLogSection};
 use nandscope_device::{Device, Status};
 
-/// Pages of an AU: more than in other tests, so that many lengths lie between a page and an AU.
+/// Pages of an AU: more than in other tests, so that many write lengths lie between a page and an AU.
 const PAGES: u64 = 64;
 const AU: u64 = PAGES * PAGE;
 
@@ -35,7 +35,7 @@ fn in_turn(d: &mut Device, aus: u64, piece: u64, passes: u64) {
     sound(d);
 }
 
-/// Pages that merges have moved.
+/// Number of pages moved by merges.
 fn moved(d: &Device) -> u64 {
     d.counters().gc_writes.0 / PAGE
 }
@@ -46,14 +46,14 @@ fn a_page_costs_the_aus_in_the_log_over_its_blocks_at_any_length() {
     for sharing in 1..=5 {
         for blocks in 1..=3 {
             for piece in [1, 2, 4, 8] {
-                // In longer rounds some AUs are not in the log when the open ones become complete, and take their place.
+                // In longer rounds some AUs are not in the log when the open ones become complete, and replace them.
                 if 2 * sharing * piece >= PAGES {
                     continue;
                 }
                 let mut d = full(&shared(blocks, 8));
                 in_turn(&mut d, 3 + sharing, piece, PASSES);
                 let logged = sharing * PAGES * PASSES;
-                // The page that finds the log full has it reclaimed, and all AUs in it merged.
+                // The page that finds the log full causes a reclaim, which merges all AUs in it.
                 let reclaims = logged.div_ceil(u64::from(blocks) * PAGES) - 1;
                 assert_eq!(
                     moved(&d),
@@ -96,7 +96,7 @@ fn a_reclaim_takes_its_merges_and_erases_at_once() {
         write_us(&mut d, au * AU, PAGE);
     }
     let page = link_us(PAGE) + WRITE_PAGE_US;
-    // The first page takes a block for the log.
+    // The first page takes a physical AU for the log.
     let got = write_us(&mut d, 3 * AU, PAGE);
     exactly("the first", got, page + ERASE_US);
     for i in 1..PAGES {
@@ -115,14 +115,15 @@ fn a_reclaim_takes_its_merges_and_erases_at_once() {
 #[test]
 fn one_au_more_than_the_log_takes_costs_merges_for_every_piece() {
     let mut d = full(&shared(2, 2));
-    // Not the last pages: the open AUs would be complete then.
+    // Without the last pages: the open AUs would be complete with them.
     for page in 0..PAGES - 1 {
         for au in 0..6 {
             write_us(&mut d, 2 * au * AU + page * PAGE, PAGE);
         }
     }
     sound(&d);
-    // Every second piece finds two others in the log. One page each was in it for most of the time, and yet all are moved.
+    // Every second piece finds two other AUs in the log. The log had one page of each for most of the time, yet all of
+    // their pages are moved.
     let pieces = 3 * (PAGES - 1);
     let reclaims = pieces.div_ceil(2) - 1;
     assert_eq!(moved(&d), reclaims * 2 * PAGES);
@@ -139,13 +140,13 @@ fn open_aus_that_rest_make_room_after_two_logs() {
     in_turn_elsewhere(&mut d, 1);
     // The second reclaim closes all three: their other pages are moved.
     assert_eq!(moved(&d), 2 * PAGES + 3 * (PAGES - 1));
-    // The AU is in the log now. Another one is opened.
+    // The AU is in the log now. Another AU is opened.
     let opened = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
     exactly("opened", write_us(&mut d, 20 * AU, PAGE), opened);
     sound(&d);
 }
 
-/// Writes `pages` pages of one other AU in order.
+/// Writes `pages` pages of another AU in order.
 fn in_turn_elsewhere(d: &mut Device, pages: u64) {
     for i in 0..pages {
         write_us(d, 10 * AU + i % PAGES * PAGE, PAGE);
@@ -174,7 +175,8 @@ fn parts_of_pages_join_only_at_the_end_of_the_log() {
             fills,
         )
     };
-    // Both halves of a page in a row: two programs of one page. In turn: a page each, the second with the first read.
+    // Both halves of a page in succession: two programs of one page. Alternating with another AU: a page each, the
+    // second including the first half read back.
     assert_eq!(programmed(&[(3, 0), (3, 1), (4, 0), (4, 1)]), (4, 0));
     assert_eq!(programmed(&[(3, 0), (4, 0), (3, 1), (4, 1)]), (4, 2));
     let mut d = full(&p);
@@ -236,7 +238,7 @@ fn fat_units_do_not_share_the_log() {
         slc: false,
     });
     let mut d = full(&p);
-    // Three AUs of the FAT area in turn with one open one: each piece has another one merged.
+    // Three AUs of the FAT area in turn with one open AU: each piece causes a merge of another AU.
     for au in 0..3 {
         write_us(&mut d, au * AU, PAGE);
     }

@@ -18,8 +18,8 @@ fn wear_levelling_moves_cold_data_and_costs_little() {
         write_us(&mut d, i % 2 * AU, AU);
     }
     let moved = d.counters().refreshed.0 / AU;
-    // Without it the 24 spare AUs and two others take all 3000 erases, 125 each. Moving all others
-    // once in 20 cycles takes 38 moves for each 20 x 64 erases.
+    // Without wear levelling, the 24 spare AUs and two others take all 3000 erases, 125 each. Moving all other AUs once
+    // in 20 cycles takes 38 moves per 20 x 64 erases.
     assert!(
         (30..=hot * 38 / (20 * 30)).contains(&moved),
         "{moved} AUs moved"
@@ -59,7 +59,7 @@ fn a_card_whose_blocks_fail_ends_read_only() {
     assert_eq!(one(&mut d, bare(1, CommandKind::Flush)).status, Status::Ok);
 }
 
-/// Small writes fill an AU of their own, cluster by cluster, and each that is full is erased for the next.
+/// Small writes fill their own AU, cluster by cluster; a full AU is erased for the next clusters.
 #[test]
 fn small_writes_wear_and_erase() {
     let mut p = plain();

@@ -11,8 +11,8 @@ use nandscope_device::{Command, CommandKind, Device, Fill};
 fn linear_writing_runs_at_the_rate_of_programs() {
     let mut d = full(&plain());
     for i in 0..8 {
-        // An AU in order: its pages one after another after the first one's transfer, an erase,
-        // and nothing to copy at the end.
+        // An AU written in order: one page after another following the transfer of the first, an erase, and nothing to
+        // copy at the end.
         let expected = link_us(PAGE) + PAGES as f64 * WRITE_PAGE_US + ERASE_US;
         exactly("an AU", write_us(&mut d, i * AU, AU), expected);
     }
@@ -56,8 +56,8 @@ fn parts_of_a_page_cost_a_program_each_as_often_as_the_page_allows() {
         let expected = link_us(part) + WRITE_PAGE_US;
         exactly("a part", write_us(&mut d, i * part, part), expected);
     }
-    // With a single program the second part goes to the log, together with what the page held; so
-    // do the others, and the whole page is moved to its place.
+    // With a single program per page, the second part goes to the log, together with the old contents of the page; so
+    // do the other parts, and the complete page is moved to its place.
     section(&mut p).partial_programs = 1;
     let mut d = full(&p);
     write_us(&mut d, 0, PAGE);
@@ -82,7 +82,7 @@ fn a_page_of_several_program_units_is_programmed_and_filled_up_as_one() {
     section(&mut p).page_kib = Some(4 * 16);
     section(&mut p).controller.buffer_kib = 128;
     let mut d = full(&p);
-    // Four units, one after another on one die.
+    // Four program units, one after another on one die.
     let whole = link_us(4 * PAGE) + 4.0 * WRITE_PAGE_US + ERASE_US;
     exactly("a page", write_us(&mut d, 0, 4 * PAGE), whole);
     // A quarter of the next unit: the missing part is read, and the whole unit is programmed.
@@ -175,7 +175,7 @@ fn a_write_kept_open_costs_one_command_and_programs_behind_the_link() {
     let mut waited = write_us(&mut d, 8 * AU, part);
     let expected = WRITE_PAGE_US + ERASE_US + 2000.0;
     near("elsewhere", waited, expected, 0.001);
-    // Too long to be kept open.
+    // Longer than a write that the host path keeps open.
     write_us(&mut d, 0, AU);
     waited = write_us(&mut d, AU, AU);
     let alone = 2000.0 + link_us(PAGE) + PAGES as f64 * WRITE_PAGE_US + ERASE_US;

@@ -84,8 +84,8 @@ prop_compose! {
     }
 }
 
-/// A command: kind, place (share of the capacity and beyond), length, and whether it follows the
-/// one before; then a pause, µs.
+/// A command: kind, address (share of the capacity and beyond), length, whether it follows the previous one; then a
+/// pause, µs.
 pub type Step = (u8, u32, u32, bool, u32);
 
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -106,7 +106,7 @@ pub fn command(step: Step, tag: u64, sectors: u64, next: &mut u64) -> Command {
         21 | 22 => CommandKind::Discard,
         _ => CommandKind::Health,
     };
-    // A few reach beyond the end.
+    // A few commands extend beyond the end.
     let first = if follows {
         *next
     } else {

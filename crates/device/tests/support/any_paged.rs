@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::profile;
 
-/// The knobs of a small device, each an index or a number that any value is good for.
+/// Parameters of a small device, each an index or a number of any value.
 #[derive(Clone, Debug)]
 pub struct Knobs {
     pub cell: u8,
@@ -187,7 +187,7 @@ pub fn build(k: &Knobs) -> (Profile, &'static str) {
     (p, link)
 }
 
-/// One step of the host: what, where (as a share of the capacity), how much, how long it waits before.
+/// A step of the host: kind, address (as a share of the capacity), length, and pause before it.
 pub type Step = (u8, u32, u32, u32);
 
 pub fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -201,7 +201,7 @@ pub fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 pub fn command(tag: u64, step: &Step, sectors_in_all: u64) -> Command {
     let (what, place, size, _) = *step;
-    // A few places are hot, most are anywhere, some are just beyond the end.
+    // A few addresses are hot, most are random, some are just beyond the end.
     let lba = match what % 5 {
         0 => u64::from(place) % 64,
         1 => sectors_in_all - u64::from(place) % 300 - 1,
@@ -217,7 +217,7 @@ pub fn command(tag: u64, step: &Step, sectors_in_all: u64) -> Command {
     };
     let sectors = match kind {
         CommandKind::Flush | CommandKind::Health => 0,
-        // Whole mapping units where the place allows it, and odd sizes.
+        // Whole mapping units or odd sizes, depending on the address.
         _ if place & 1 == 0 => size,
         _ => size.next_multiple_of(8),
     };

@@ -1,4 +1,4 @@
-//! A small card with allocation units in plain numbers: every time but those given here is zero.
+//! A small card with allocation units and simple times: all times except those given here are zero.
 
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::card::{CardSection, OutOfOrder};
@@ -9,12 +9,12 @@ pub const PAGE: u64 = 16 * KIB;
 pub const PAGES: u64 = 16;
 pub const AU: u64 = PAGES * PAGE;
 
-/// Times of a page, µs: on the bus, read from the array, programmed.
+/// Times of a page, µs: bus transfer, array read, array program.
 pub const BUS_US: f64 = 100.0;
 pub const READ_US: f64 = 50.0;
 pub const PROGRAM_US: f64 = 1000.0;
 pub const ERASE_US: f64 = 500.0;
-/// A page written, a page read, a page moved over the bus.
+/// Times, µs: to write a page, to read a page, to move a page over the bus.
 pub const WRITE_PAGE_US: f64 = BUS_US + PROGRAM_US;
 pub const READ_PAGE_US: f64 = READ_US + BUS_US;
 pub const MOVE_PAGE_US: f64 = READ_US + PROGRAM_US + 2.0 * BUS_US;

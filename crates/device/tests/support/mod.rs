@@ -12,7 +12,7 @@ use nandscope_device::profile::{HostProfile, Profile, library};
 use nandscope_device::{Command, CommandKind, Completion, Device, Status};
 use nandscope_units::{Bytes, Lba, Nanos};
 
-/// Measurements of a closed loop.
+/// Results of a closed loop.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
     pub operations: u64,
@@ -53,7 +53,7 @@ pub fn device(profile: &Profile, host_name: &str) -> Device {
     Device::new(profile, &host(host_name), 1).expect("attaches")
 }
 
-/// A device on a host that has just this link, packs writes of an eMMC, and adds nothing.
+/// A device on a host with only this link, which packs writes of an eMMC and adds no latency.
 pub fn device_on(profile: &Profile, link: &str) -> Device {
     let mut host = host("direct");
     host.host.links = vec![link.to_string()];
@@ -109,7 +109,7 @@ pub fn one(device: &mut Device, command: Command) -> Completion {
     completions.remove(0)
 }
 
-/// Lets time pass with nothing to do; background work continues.
+/// Lets time pass without commands; background work continues.
 pub fn rest(device: &mut Device, time: Nanos) {
     let until = device.now() + time;
     let mut completions = Vec::new();
@@ -136,8 +136,8 @@ pub fn near(what: &str, got: f64, expected: f64, share: f64) {
     );
 }
 
-/// Keeps `depth` commands outstanding until `next` has no more, then waits for the rest. Checks
-/// Little's law exactly: the sum of the latencies is the integral of the number outstanding.
+/// Keeps `depth` commands outstanding until `next` returns none, then waits for the rest. Checks Little's law exactly:
+/// the sum of the latencies is the integral of the number outstanding.
 pub fn closed_loop(
     device: &mut Device,
     depth: u32,

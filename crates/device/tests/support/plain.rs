@@ -44,7 +44,7 @@ pub const FOUR_DIES: Flash = Flash {
     program_us: 100.0,
 };
 
-/// The same flash with six more blocks per plane, for a map in flash: its pages need superblocks of their own, so that the
+/// The same flash with six more blocks per plane, for a map in flash: map pages need their own superblocks, and the
 /// capacity is that of a device with six spare superblocks less.
 pub fn with_map_blocks(flash: Flash) -> Flash {
     Flash {
@@ -64,8 +64,7 @@ impl Flash {
             * 1024
     }
 
-    /// Everything beyond the flash is without delay, limit, error and policy; the capacity leaves
-    /// `spare` superblocks.
+    /// A profile without any delay, limit, error or policy except the flash's; the capacity leaves `spare` superblocks.
     pub fn profile(&self, spare: u32) -> Profile {
         let mut p = super::profile("reference-nvme-64gb");
         p.nand.cell = Cell::Slc;

@@ -1,5 +1,5 @@
-//! The invariants of dies, channels and the operations in them: every operation is in exactly one
-//! place, and something is going to happen wherever one waits.
+//! Invariants of dies, channels and the operations in them: every operation is in exactly one place, and an event is
+//! planned wherever one waits.
 
 use super::{Array, ArrayTimes, Die, DieState, NONE, OVERTAKES_MAX, Queue, SUSPENDS_MAX, slowdown};
 use crate::divisor::Divisor;
@@ -10,7 +10,7 @@ use crate::invariant::{Checked, check_near, check_sum, ensure};
 use nandscope_units::Nanos;
 use std::collections::BTreeSet;
 
-/// Most that a program unit holds is 8 MiB, in 64 pages.
+/// Upper bound of the bytes in an operation: a program unit has at most 8 MiB, in 64 pages.
 const MOST_BYTES: u32 = 1 << 24;
 const MOST_TRANSFERS: u32 = 1 << 10;
 
@@ -57,7 +57,7 @@ impl Places<'_> {
         Ok(self.array.slots[index as usize].op)
     }
 
-    /// As `put`, for places of a die that hold at most one operation.
+    /// As `put`, for places of a die that have at most one operation.
     fn put_of_die(&mut self, index: u32, die: Die, place: Place) -> Checked<Option<OpClass>> {
         if index == NONE {
             return Ok(None);
@@ -88,7 +88,7 @@ impl Places<'_> {
 }
 
 impl Array {
-    /// Checks everything; returns the operations that are queued or under way.
+    /// Checks all invariants; returns the operations queued or under way.
     pub(crate) fn audit(
         &self,
         times: &ArrayTimes,
@@ -258,7 +258,7 @@ impl Array {
         Ok(())
     }
 
-    /// The planes that read on their own hold reads of these planes, which are under way, and the die does nothing else.
+    /// Checks that busy planes have independent reads of these planes, and that their die does nothing else.
     fn audit_planes(&self, number: Die, die: &DieState, places: &[Place], now: Nanos) -> Checked {
         if self.times.planes == 0 {
             ensure!(die.reading == 0, "die {number} has no planes of its own");
@@ -292,7 +292,7 @@ impl Array {
         Ok(())
     }
 
-    /// A read in planes of its own holds all of them until it leaves.
+    /// Checks that an independent plane read occupies all of its planes until its transfer.
     fn audit_plane_reads(&self, places: &[Place]) -> Checked {
         if self.times.planes == 0 {
             return Ok(());
@@ -315,7 +315,7 @@ impl Array {
         Ok(())
     }
 
-    /// Every program whose data is on its way is booked on the channel of its die.
+    /// Checks that every program whose data is being transferred is booked on the channel of its die.
     fn audit_channels(&self, places: &[Place], now: Nanos) -> Checked {
         for (number, channel) in (0..).map(ChannelId).zip(&self.channels) {
             channel.audit(now, |op| {
@@ -333,7 +333,7 @@ impl Array {
         Ok(())
     }
 
-    /// Programs and erases, under way or suspended, have their share of the power.
+    /// Checks that programs and erases, under way or suspended, have power tokens.
     fn audit_power(&self) -> Checked {
         let draws = |index: u32| {
             let slot = self.slots.get(index as usize);

@@ -1,8 +1,8 @@
-//! Independent plane reads: each plane of a die reads a page of its own at its own time. Programs and erases still
-//! take the whole die, and begin when no plane reads.
+//! Independent plane reads: each plane of a die reads its own page at its own time. Programs and erases take the whole
+//! die, and begin when no plane reads.
 //!
-//! The order is that of a die without independent plane reads: host reads precede background work, of which one operation
-//! is started after at most `OVERTAKES_MAX` host reads.
+//! The order is that of a die without independent plane reads: host reads precede background work, one operation of
+//! which is started after at most `OVERTAKES_MAX` host reads.
 
 use super::{Array, Die, NONE, OVERTAKES_MAX};
 use crate::events::{Event, EventQueue};
@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 /// A plane of a die.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct PlaneState {
-    /// The read that it is at work on, or whose page its register holds; or [`NONE`].
+    /// Read in the array of the plane, or whose page is in its register; or [`NONE`].
     pub(super) read: u32,
-    /// End of the last transfer out of its register.
+    /// End of the last transfer out of the plane's register.
     pub(super) bus_until: Nanos,
 }
 
@@ -27,7 +27,7 @@ impl PlaneState {
 }
 
 impl Array {
-    /// Numbers of the planes of a die in the list of all planes.
+    /// Indices of a die's planes in the list of all planes.
     pub(super) fn planes_of(&self, die: Die) -> std::ops::Range<usize> {
         let planes = self.times.planes as usize;
         die.index() * planes..(die.index() + 1) * planes
@@ -45,7 +45,7 @@ impl Array {
             .all(|plane| self.planes[plane].read == NONE)
     }
 
-    /// An operation has come into its queue.
+    /// Handles an operation added to the queue of its die.
     pub(super) fn submitted_to_planes(&mut self, index: u32, now: Nanos, events: &mut EventQueue) {
         let op = self.slots[index as usize].op;
         if self.dies[op.die].array == NONE {
@@ -60,7 +60,7 @@ impl Array {
         }
     }
 
-    /// Starts all that may begin in a die without a program or erase under way.
+    /// Starts all operations that may begin in a die without a program or erase under way.
     pub(super) fn start_on_planes(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
         while let Some(index) = self.next_on_planes(die, OVERTAKES_MAX) {
             self.start_plane_read(index, now, events);
@@ -68,14 +68,14 @@ impl Array {
         if self.dies[die].reading > 0 || self.start_work(die, now, events) {
             return;
         }
-        // The work's data is on the channel, or there is no power for it.
+        // The background operation's data is on the channel, or there is no power for it.
         while let Some(index) = self.next_on_planes(die, u32::MAX) {
             self.start_plane_read(index, now, events);
         }
     }
 
-    /// Takes the next read whose planes are free out of its queue. Host reads overtake waiting work as long as
-    /// fewer than `most` have.
+    /// Removes and returns the next read whose planes are free. Host reads overtake waiting background work while fewer
+    /// than `most` have.
     fn next_on_planes(&mut self, die: Die, most: u32) -> Option<u32> {
         let d = &self.dies[die];
         let holds = d.staged != NONE || d.suspended.op != NONE;
@@ -99,7 +99,7 @@ impl Array {
         Some(self.pop(die, false))
     }
 
-    /// Takes the first host read whose planes are free.
+    /// Removes and returns the first host read whose planes are free.
     fn take_urgent(&mut self, die: Die) -> Option<u32> {
         let mut before = NONE;
         let mut at = self.dies[die].urgent.head;
@@ -133,7 +133,7 @@ impl Array {
         events.push(until, Event::PlaneRead(index));
     }
 
-    /// The array of a plane, or of several that work on one read, is done.
+    /// Handles the end of the array read of one or several planes for one operation.
     pub(crate) fn on_plane_read(
         &mut self,
         index: u32,
@@ -151,7 +151,7 @@ impl Array {
         None
     }
 
-    /// The planes of a read can begin with the next ones.
+    /// Frees the planes of a read for the next ones.
     pub(super) fn free_planes(&mut self, index: u32, now: Nanos, events: &mut EventQueue) {
         let die = self.slots[index as usize].op.die;
         for plane in self.planes_read(index) {
@@ -163,7 +163,7 @@ impl Array {
     }
 }
 
-/// A host read waits for its planes.
+/// Whether a host read of the die waits for its planes.
 fn d_is_waiting(array: &Array, die: Die) -> bool {
     array.dies[die].urgent.head != NONE
 }

@@ -1,27 +1,27 @@
-//! Reads that are planned ahead: bookings of their transfers before the time at which they begin, and the way
-//! back to operations in queues and events. Which reads are planned is not decided here.
+//! Planned reads: transfers booked before the time at which they begin, and their conversion back to operations in
+//! queues and events. Which reads are planned is decided elsewhere.
 
 use super::{Array, Die, FlashOp};
 use nandscope_units::Nanos;
 
-/// A transfer out of a die that was booked ahead.
+/// A transfer out of a die, booked in advance.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Transfer {
     /// End of the transfer.
     pub(crate) end: Nanos,
-    /// Bookings of the channel before it, and the end of the transfer out of the die before it.
+    /// Bookings of the channel before this transfer; then the end of the previous transfer out of the die.
     channel_before: (Nanos, Nanos),
     die_before: Nanos,
 }
 
 impl Array {
-    /// Whether a read on its own occupies its die until its transfer is over, and the dies have nothing to do.
+    /// Whether a read occupies its die until its transfer has ended, and all dies are idle.
     pub(crate) fn may_plan_reads(&self) -> bool {
         self.outstanding == 0 && self.times.planes == 0 && !self.times.cache_read
     }
 
-    /// Books the channel for the pages of a read whose array is done at `at`. Transfers are booked in the order
-    /// in which arrays are done.
+    /// Books the channel for the pages of a read whose array read ends at `at`. Must be called in the order of these
+    /// ends.
     #[inline]
     pub(crate) fn plan_transfer(&mut self, op: &FlashOp, at: Nanos) -> Transfer {
         let attempts = 1 + u64::from(op.retransfers);
@@ -41,7 +41,7 @@ impl Array {
         }
     }
 
-    /// Takes the last booking of a channel back.
+    /// Takes back the last booking of a channel.
     pub(crate) fn take_back(&mut self, die: Die, transfer: &Transfer) {
         self.channel(die).take_back(transfer.channel_before);
         self.dies[die].bus_until = transfer.die_before;
@@ -60,18 +60,18 @@ impl Array {
         self.bus_bytes += op.bytes_on_bus();
     }
 
-    /// Energy that the array takes for a read.
+    /// Energy of the array for a read, pJ.
     pub(crate) fn read_energy_pj(&self, op: &FlashOp) -> u64 {
         u64::from(op.array_ns) * self.times.read_mw
     }
 
-    /// A planned read waits for its die.
+    /// Adds a planned read that waits for its die.
     pub(crate) fn adopt_waiting(&mut self, op: FlashOp) {
         let slot = self.adopt(op);
         self.enqueue(slot);
     }
 
-    /// The array of a die is at work on a planned read until `until`.
+    /// Adds a planned read that is in the array of its die until `until`.
     pub(crate) fn adopt_reading(&mut self, op: FlashOp, until: Nanos) {
         let slot = self.adopt(op);
         let die = &mut self.dies[op.die];
@@ -79,7 +79,7 @@ impl Array {
         die.array_until = until;
     }
 
-    /// The page of a planned read is on its way out of the die; returns the number of the operation.
+    /// Adds a planned read whose page is being transferred; returns the index of the operation.
     pub(crate) fn adopt_transferring(&mut self, op: FlashOp) -> u32 {
         let slot = self.adopt(op);
         self.dies[op.die].register = slot;

@@ -61,7 +61,7 @@ impl Bench {
         );
     }
 
-    /// The operations that end until nothing is left to do, in the order in which they end.
+    /// Runs until all operations have ended; returns their owners in that order.
     fn run(&mut self) -> Vec<Owner> {
         let mut ended = Vec::new();
         while let Some(progress) = self.step() {
@@ -106,12 +106,12 @@ fn is_host_read(owner: &Owner) -> bool {
 #[test]
 fn reads_with_nothing_waiting_overtake_nothing() {
     let mut bench = Bench::new(1);
-    // They wait for one another: a read of a die that has nothing to do skips the queue.
+    // The first read of an idle die skips the queue; the others wait for it.
     for command in 0..2 * OVERTAKES_MAX {
         bench.host_read(command);
     }
     bench.run();
-    // The first of them is in the array when the program and the other reads come.
+    // The first read is in the array when the program and the other reads arrive.
     bench.host_read(0);
     bench.submit(OpClass::Program, 0, Owner::RelocationProgram { job: 0 });
     for command in 1..10 {
@@ -136,7 +136,7 @@ fn one_background_read_has_its_turn_after_so_many_host_reads() {
         .filter(|i| !is_host_read(&ended[*i]))
         .collect();
     let most = OVERTAKES_MAX as usize;
-    // The read in the array when the others came overtook none.
+    // The read already in the array when the others arrived overtook none.
     let expected: Vec<usize> = (1..=6).map(|n| n * (most + 1)).collect();
     assert_eq!(turns[..6], expected, "{ended:?}");
 }
@@ -159,13 +159,13 @@ fn reads_go_on_while_the_work_waits_for_its_data_or_for_power() {
         bench.host_read(command);
     }
     let ended = bench.run();
-    // The array never rested: reads, program and the transfer after each read follow one another.
+    // The array is never idle: reads, program and the transfer after each read follow one another.
     let transfer = 4096;
     let busy = u64::from(reads) * (u64::from(ARRAY_NS) + transfer) + u64::from(ARRAY_NS);
     assert_eq!(bench.now, Nanos(busy), "{ended:?}");
 }
 
-/// The data of a program goes page by page, and a page that was read goes between two of them.
+/// A program's data is transferred page by page, and a read page goes between two of its pages.
 #[test]
 fn a_read_waits_for_a_page_of_a_program_on_its_channel() {
     const PAGES: u32 = 16;
@@ -190,7 +190,7 @@ fn a_read_waits_for_a_page_of_a_program_on_its_channel() {
     );
 }
 
-/// A read of a die that has nothing to do skips the queue: times and order are as if it did not.
+/// A read of an idle die skips the queue: times and order are as if it did not.
 #[test]
 fn a_read_that_skips_the_queue_ends_as_one_that_does_not() {
     for seed in 0..64u64 {

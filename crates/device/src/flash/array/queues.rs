@@ -1,11 +1,11 @@
-//! Operations in their slots, and the queues of dies.
+//! Table of operations, and the queues of dies.
 
 use super::{Array, Die, FlashOp, NONE, Slot};
 use crate::convert::Narrow;
 use crate::flash::{PagesRead, Progress};
 
 impl Array {
-    /// Inlined, so that an operation is made in its slot: copied right after it was made, it would be waited for.
+    /// Inlined, so that an operation is written directly to its slot; a copy right after its creation would stall.
     #[inline(always)]
     pub(super) fn allocate(&mut self, op: FlashOp) -> u32 {
         let index = self.free_slot;
@@ -50,7 +50,7 @@ impl Array {
         queue.tail = index;
     }
 
-    /// Takes the head of a queue that is not empty.
+    /// Removes and returns the head of a queue that is not empty.
     pub(super) fn pop(&mut self, die: Die, urgent: bool) -> u32 {
         let queue = if urgent {
             &mut self.dies[die].urgent

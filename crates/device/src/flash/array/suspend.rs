@@ -1,4 +1,4 @@
-//! Programs and erases are suspended for host reads, and go on when these are done.
+//! Suspension of programs and erases for host reads, and their resumption.
 
 use super::{Array, Die, NONE, OpClass, SUSPENDS_MAX};
 use crate::events::EventQueue;
@@ -20,7 +20,7 @@ impl Array {
         self.start_urgent_read(die, lead, now, events);
     }
 
-    /// Suspends the program or erase of a die; returns the time that takes.
+    /// Suspends the program or erase of a die; returns the time for the suspension.
     pub(super) fn take_suspended(&mut self, die: Die, now: Nanos) -> Nanos {
         let d = &mut self.dies[die];
         debug_assert_eq!(

@@ -49,7 +49,7 @@ impl AuMapDevice {
         let buffer = Buffer::new(&self.attachment, card, &geometry);
         let sectors = p.device.capacity_bytes / SECTOR_BYTES;
         self.buffer.audit(&buffer, sectors)?;
-        // The lists of a card are as long as those that are there, or it is refused before.
+        // Checked first: later checks index lists by the geometry.
         ensure!(
             self.map.fits(&geometry),
             "the card is divided otherwise than the profile says"
@@ -72,7 +72,7 @@ impl AuMapDevice {
             .try_for_each(|sum| check_sum("counters of the card", sum))
     }
 
-    /// Every command is free, queued at the host, or completes once.
+    /// Checks that every command is free, queued at the host, or completes exactly once.
     fn audit_commands(&self) -> Checked {
         let mut used = self.commands.audit(self.attachment.chain.queue_depth, 0)?;
         let mut idle_timers = Vec::new();

@@ -11,24 +11,24 @@ use crate::profile::schema::Acknowledge;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Sectors of one page, from `from` up to `to`, that wait for the rest.
+/// Buffered sectors `from..to` of one page, the rest of which may still come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Held {
     pub(super) from: u64,
     pub(super) to: u64,
-    /// The write that began it followed the one before without a gap.
+    /// The first buffered write of the page followed the previous write without a gap.
     pub(super) continues: bool,
 }
 
 /// The buffer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Buffer {
-    /// Pages that it holds back at most.
+    /// Maximum number of partly written pages.
     pages_most: usize,
     held: VecDeque<Held>,
-    /// Writes complete when the buffer has them.
+    /// Whether writes are acknowledged when their data is in the buffer.
     pub(super) write_back: bool,
-    /// Room for two pages: the link fills one while the flash empties the other.
+    /// Whether there is room for two pages, so that link and flash work at the same time.
     pub(super) overlaps: bool,
     pub(super) pages: u32,
     page_sectors: u64,
@@ -73,7 +73,7 @@ impl Buffer {
                 all = Held { to, ..held };
             }
         } else if let Some(i) = self.held.iter().position(|h| page(h.from) == page(from)) {
-            // The write does not continue the held part of its page, which is evicted first.
+            // The write does not continue the buffered part of its page: that part is evicted first.
             evicted = self.held.remove(i);
         }
         let whole_end = to / self.page_sectors * self.page_sectors;
@@ -99,12 +99,12 @@ impl Buffer {
         [evicted, Some(now)]
     }
 
-    /// Takes back data that could not be programmed, as long as there is power.
+    /// Returns data to the buffer that could not be programmed; it stays as long as there is power.
     pub(super) fn keep(&mut self, held: Held) {
         self.held.push_back(held);
     }
 
-    /// Checks that it is the buffer of this card and holds pieces of pages of it.
+    /// Checks that the buffer has the sizes of `fresh` and holds parts of pages of this card.
     pub(super) fn audit(&self, fresh: &Buffer, sectors: u64) -> Checked {
         let own = |b: &Buffer| {
             (
@@ -128,7 +128,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Gives up everything that is held back.
+    /// Empties the buffer; returns the partly written pages.
     pub(super) fn drain(&mut self) -> Vec<Held> {
         self.held.drain(..).collect()
     }

@@ -21,7 +21,7 @@ pub(crate) struct CardGeometry {
     pub(crate) stripe_bytes: u32,
     /// Logical AUs; the last one may be cut off by the capacity.
     pub(crate) logical_aus: u32,
-    /// AUs that the good blocks of the flash make.
+    /// AUs that the flash's good blocks form.
     pub(crate) physical_aus: u32,
     /// Superblocks (an erase block on every plane of every die) of an AU, rounded up.
     pub(crate) au_superblocks: u32,
@@ -30,8 +30,7 @@ pub(crate) struct CardGeometry {
 }
 
 impl CardGeometry {
-    /// The geometry of a profile, whose numbers may still be impossible: products saturate, and
-    /// divisors are at least 1.
+    /// The geometry of a profile that may be invalid: products saturate, and divisors are at least 1.
     pub(crate) fn new(profile: &Profile, card: &CardSection) -> Self {
         let nand = &profile.nand;
         let array = native(profile);
@@ -76,7 +75,7 @@ impl CardGeometry {
         superblock.narrow() * self.dies + (unit % u64::from(self.dies)).narrow()
     }
 
-    /// Bytes of a program unit; meant for a page that is a whole number of them.
+    /// Bytes of a program unit; exact if a page is a whole number of program units.
     pub(crate) fn unit_bytes(&self) -> u64 {
         u64::from(self.unit_sectors) * SECTOR_BYTES
     }
@@ -87,7 +86,7 @@ impl CardGeometry {
     }
 }
 
-/// Array times of the mode that the card's blocks are used in.
+/// Array times of the cell mode in which the card's blocks are used.
 pub(crate) fn native(profile: &Profile) -> &ArraySection {
     profile.nand.native.as_ref().unwrap_or(&profile.nand.slc)
 }

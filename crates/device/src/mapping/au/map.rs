@@ -1,8 +1,8 @@
-//! The map of a card: which physical AU holds a logical one, which AUs are open, which merges were
-//! deferred. It says what the flash has to do for each write, and knows nothing of time.
+//! Map of a card: which physical AU holds a logical one, which AUs are open, which merges are deferred. It gives the
+//! flash operations of each write; it has no notion of time.
 //!
-//! A merge's bookkeeping is done at once even where it is deferred: nobody can see the
-//! difference, because the spare AUs that it would hold meanwhile are checked to be there.
+//! A deferred merge is entered in the map at once. No command can see the difference, because the check of a profile
+//! requires the spare AUs that the merge occupies until it is done.
 
 mod audit;
 
@@ -45,25 +45,25 @@ struct Fat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoSpare;
 
-/// A merge that is done later.
+/// A deferred merge.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct DeferredMerge {
     au: u32,
     ops: OpCounts,
-    /// Pages of the merge that must be moved at once.
+    /// Pages of the merge that cannot be deferred.
     at_once: u32,
 }
 
-/// AUs whose state is in RAM.
+/// AUs whose state the controller has in RAM.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct StatesInRam {
-    /// The AU used last comes first.
+    /// AU numbers, the most recently used first.
     aus: VecDeque<u32>,
     most: usize,
 }
 
 impl StatesInRam {
-    /// An AU is used. Returns whether another state had to leave RAM for its own.
+    /// Loads the state of an AU into RAM. Returns whether the state of another AU was evicted.
     fn use_state(&mut self, au: u32) -> bool {
         if self.aus.front() == Some(&au) {
             return false;
@@ -83,36 +83,36 @@ impl StatesInRam {
     }
 }
 
-/// Merges that are done later, in order.
+/// Deferred merges, the oldest first, and their maximum number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct DeferredMerges {
     merges: VecDeque<DeferredMerge>,
     most: u32,
 }
 
-/// Small writes, whose clusters are rewritten in an AU of their own.
+/// Small writes: their clusters are rewritten in a separate AU.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Clusters {
-    /// Sectors up to which a write is small; 0 if none is.
+    /// Largest small write, sectors; 0 if no write counts as small.
     up_to: u32,
     /// Pages of a cluster.
     pages: u32,
-    /// AU to which clusters are written one after another.
+    /// AU that takes the rewritten clusters.
     au: Option<u32>,
-    /// Pages of this AU that are used.
+    /// Used pages of the AU of clusters.
     used: u32,
 }
 
 /// Wear levelling and refresh.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct WearLevelling {
-    /// Cycles by which the least worn AU may lag the most worn; 0 for any number.
+    /// Erase cycles by which the least worn AU may lag behind the most worn; 0 for no limit.
     spread: u32,
-    /// AUs that are levelled together.
+    /// Number of AUs moved in one levelling.
     batch: u32,
     /// Reads of a block after which its AU is rewritten; 0 if never.
     pub(super) refresh_reads: u32,
-    /// Cycles of the most worn AU at the last levelling.
+    /// Erase cycles of the most worn AU at the last levelling.
     levelled_at: u32,
 }
 
@@ -132,7 +132,7 @@ pub(super) struct Map {
     clusters: Clusters,
     pub(super) wear: WearLevelling,
     pub(super) uses: u64,
-    /// Log for data AUs that find no open AU free.
+    /// Log shared by data AUs that find no free open AU; `None` if the card has none.
     pub(super) shared_log: Option<SharedLog>,
 }
 
@@ -141,8 +141,8 @@ impl Map {
         let planes = profile.nand.planes;
         let wear = WearPerErase::new(native(profile).cycles, profile.nand.slc.cycles);
         let spare = geometry.physical_aus.saturating_sub(geometry.logical_aus);
-        // An old and a full block of each open AU and one of each deferred merge, and two to turn over.
-        // Small writes have an AU of their own.
+        // Needed: an old and a full block per open AU, one per deferred merge, and two that are erased while others are
+        // in use. Small writes need one more AU.
         let clusters = u32::from(card.small_writes.is_some());
         let log_aus = card.shared_log_aus();
         let full_block_waits =
@@ -208,7 +208,8 @@ impl Map {
         }
     }
 
-    /// Writes sectors; `continues` where they follow the write before. What it takes is added to `ops`.
+    /// Writes sectors and adds the flash operations to `ops`; `continues` if the write follows the one before without a
+    /// gap.
     ///
     /// # Errors
     /// [`NoSpare`] if no AU is left to write to; earlier sectors have been written.
@@ -236,8 +237,8 @@ impl Map {
         Ok(())
     }
 
-    /// Rewrites a cluster: its pages go to the AU that clusters are written to, which is erased when it is full.
-    /// All its pages count as rewritten in later clusters by then.
+    /// Rewrites a cluster: its pages go to the AU for clusters, which is erased when it is full. By then, all of its
+    /// pages count as rewritten in later clusters.
     fn write_cluster(
         &mut self,
         context: &mut MapContext,
@@ -313,7 +314,8 @@ impl Map {
         }
     }
 
-    /// The slot of an AU, opened where it is not yet; the AU written to longest ago is closed for it.
+    /// Index of an open AU, which is opened first if necessary; if no slot is free, the AU written least recently is
+    /// closed.
     fn open_slot(
         &mut self,
         au: u32,
@@ -397,7 +399,7 @@ impl Map {
         }
     }
 
-    /// Removes the oldest deferred merge, to be done in idle time.
+    /// Removes the oldest deferred merge, for execution in idle time.
     pub(super) fn take_deferred_merge(&mut self) -> Option<OpCounts> {
         self.deferred.merges.pop_front().map(|merge| merge.ops)
     }
@@ -423,7 +425,7 @@ impl Map {
         Ok(fresh)
     }
 
-    /// An erased AU, for use in SLC mode or not.
+    /// Takes an erased AU, for use in SLC mode or the native mode.
     fn take_erased(
         &mut self,
         which: WearChoice,
@@ -443,8 +445,8 @@ impl Map {
             .ok_or(NoSpare)
     }
 
-    /// Static wear levelling: moves the data that lies in the least worn AUs to the most worn ones,
-    /// so that the former take part in writing again and the latter rest.
+    /// Static wear levelling: moves the data of the least worn AUs to the most worn ones. The former then take part in
+    /// writes again, and the latter are spared.
     fn level_wear(&mut self, context: &mut MapContext, ops: &mut OpCounts) {
         let most = self.physical.most_worn();
         let limit = most.saturating_sub(self.wear.spread);
@@ -482,7 +484,7 @@ impl Map {
         Ok(())
     }
 
-    /// Physical AU that a page of a logical one is read from; none where it was never written.
+    /// Physical AU that has a page of a logical AU; `None` if the page was never written.
     pub(super) fn locate(&self, au: u32, page: u32) -> Option<u32> {
         if let Some((open, fresh)) = self.open.iter().find(|(o, _)| o.au == au)
             && open.holds(page)
@@ -496,8 +498,8 @@ impl Map {
         (physical != UNMAPPED).then_some(physical)
     }
 
-    /// A block of an AU, or of the log that it shares, has been read so often that the charge of its other pages
-    /// suffers: rewrites the AU, or reclaims the log.
+    /// Rewrites an AU, or reclaims the log that has its data, if one of its blocks has reached the read limit of
+    /// refresh.
     pub(super) fn refresh_if_due(&mut self, au: u32, context: &mut MapContext) -> Option<OpCounts> {
         if self.is_shared_log_worn_by_reads(au) {
             let mut ops = OpCounts::default();
@@ -517,7 +519,7 @@ impl Map {
         Some(ops)
     }
 
-    /// Forgets AUs that lie wholly in the range; returns how many.
+    /// Unmaps the AUs that lie entirely in the range; returns their number.
     pub(super) fn discard(&mut self, sector: u64, sectors: u32) -> u32 {
         let size = u64::from(self.geometry.au_sectors);
         let end = sector + u64::from(sectors);

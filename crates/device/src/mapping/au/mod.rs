@@ -1,10 +1,9 @@
-//! Cards with allocation units: SD cards, eMMC, USB sticks. [`map`] is their translation layer,
-//! [`times`] what flash work costs, [`service`] how a command goes through the card, [`buffer`]
-//! what its RAM holds back. A card serves one command after another, so that the end of a command
-//! is known when it begins, and the queue of events holds little but completions.
+//! Cards with allocation units: SD cards, eMMC, USB sticks. [`map`] is their translation layer, [`times`] the cost of
+//! flash operations, [`service`] the path of a command through the card, [`buffer`] the partly written pages in RAM. A
+//! card serves one command after another, so the end of a command is known when it begins, and the event queue holds
+//! little but completions.
 //!
-//! Left out: what the stored data is (as everywhere in this crate); reads that overtake the
-//! programs of a write-back buffer.
+//! Not modelled: contents (as everywhere in this crate); reads that overtake the programs of a write-back buffer.
 
 mod audit;
 mod buffer;
@@ -76,23 +75,23 @@ pub(crate) struct AuMapDevice {
     spans: Spans,
     counters: HostCounters,
     flash_counters: Counters,
-    /// When the last spare AU was gone.
+    /// Time at which the last spare AU was used up.
     read_only_since: Option<Nanos>,
     idle_planned: Option<Nanos>,
-    /// When the pending idle timer runs out; there is never more than one.
+    /// Time of the pending idle timer; there is at most one.
     idle_timer: Option<Nanos>,
-    /// Writes that a power cut would destroy, if they are tracked.
+    /// Writes that a power cut would destroy; `None` unless writes are tracked.
     #[serde(skip)]
     unpersisted: Option<Box<UnpersistedWrites>>,
     #[serde(skip)]
     recent: Recent,
 }
 
-/// Last computed times, kept for commands like the one before. They are not part of the state.
+/// Times computed last, reused for equal commands. Not part of the state.
 #[derive(Clone, Debug, Default)]
 struct Recent {
     link: RecentLinkTime,
-    /// Flash operations and their cost at the present clock.
+    /// Flash operation counts, and their cost at the present clock.
     cost: (OpCounts, FlashCost),
 }
 
@@ -228,7 +227,7 @@ impl AuMapDevice {
         self.schedule.now()
     }
 
-    /// The command leaves the host; when it will be done is known at once.
+    /// Starts a command, whose completion time is known at once.
     fn start(&mut self, index: u32) {
         self.commands.start();
         self.power.meter.note(true, self.schedule.now());
@@ -256,7 +255,7 @@ impl AuMapDevice {
             self.start(next);
         }
         if self.commands.outstanding() == 0 {
-            // The order in which indices became free is no part of the state.
+            // The order of free indices is not part of the state.
             self.commands.clear();
             self.power.meter.note(false, self.schedule.now());
             self.plan_idle(
@@ -271,7 +270,8 @@ impl AuMapDevice {
         }
     }
 
-    /// Plans the next look for deferred merges. A timer that runs out before is started again then.
+    /// Plans the idle timer that starts deferred merges. A pending timer that expires earlier is restarted when it
+    /// does.
     fn start_idle_timer(&mut self, at: Nanos) {
         self.idle_planned = Some(at);
         if self.idle_timer.is_none() {
@@ -280,7 +280,7 @@ impl AuMapDevice {
         }
     }
 
-    /// Does one deferred merge; a command that arrives meanwhile waits for its end.
+    /// Executes one deferred merge; commands that arrive meanwhile wait for its end.
     fn on_idle(&mut self) {
         self.idle_timer = None;
         let Some(planned) = self.idle_planned else {

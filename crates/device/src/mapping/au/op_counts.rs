@@ -1,5 +1,4 @@
-//! Flash operation counts of a command: the map counts operations, [`super::times`] computes their
-//! cost.
+//! [`OpCounts`], flash operations of a command. The map counts them; [`super::times`] computes their cost.
 
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
@@ -9,20 +8,20 @@ use serde::{Deserialize, Serialize};
 pub(super) struct OpCounts {
     /// Pages programmed with data of the host, in whole or in part.
     pub(super) programs: u32,
-    /// Part of `programs` and of `merged` that is in blocks used as SLC.
+    /// Part of `programs` and of `merged` that goes to blocks used as SLC.
     pub(super) slc_programs: u32,
     pub(super) slc_merged: u32,
-    /// Pages read to complete pages that the host wrote only in part.
+    /// Pages read to complete pages that the host wrote in part.
     pub(super) fills: u32,
     /// Pages moved by merges.
     pub(super) merged: u32,
     /// Pages moved by wear levelling and refresh.
     pub(super) relocated: u32,
-    /// Pages read and programmed around small writes.
+    /// Pages read and programmed to rewrite the clusters of small writes.
     pub(super) clusters: u32,
     /// Superblocks erased.
     pub(super) erases: u32,
-    /// Changes from the state of one open AU to that of another.
+    /// Switches of the controller from the state of one open AU to that of another.
     pub(super) switches: u32,
 }
 
@@ -48,7 +47,7 @@ impl OpCounts {
         }
     }
 
-    /// Splits the move of some merged pages off.
+    /// Splits off the moves of `pages` merged pages.
     pub(super) fn split_merged(&mut self, pages: u32) -> OpCounts {
         let slc = pages.min(self.slc_merged);
         self.merged -= pages;
@@ -60,7 +59,7 @@ impl OpCounts {
         }
     }
 
-    /// Pages that go from one place in flash to another.
+    /// Pages moved within the flash, for all causes.
     pub(super) fn moved(&self) -> u32 {
         self.merged + self.relocated
     }

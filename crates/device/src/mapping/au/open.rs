@@ -20,7 +20,7 @@ pub(super) struct OpenAuPolicy {
     pub(super) log_pages: u32,
     /// True if sequential pages go to the log as well.
     pub(super) log_first: bool,
-    /// True if a page-mapped AU keeps a full block beside the old one for a while.
+    /// True if a page-mapped AU keeps a full block besides the old one until most of the old one is overwritten.
     pub(super) full_block_waits: bool,
     pub(super) partial_programs: u32,
     pub(super) au_pages: u32,
@@ -40,22 +40,22 @@ impl OpenAuPolicy {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct OpenAu {
     pub(super) au: u32,
-    /// The AU held data before it was opened, so that pages not written have to be copied.
+    /// The AU held data before it was opened, so that unwritten pages must be copied.
     pub(super) has_old: bool,
     /// Next sequential page.
     next: u32,
-    /// Sectors of that page that are programmed already, and in how many parts; in a page-mapped
-    /// AU, those of the page `filling`.
+    /// Sectors of page `next` that are programmed already, and the number of programs that took; in a page-mapped AU,
+    /// those of the page `filling`.
     filled: u32,
     parts: u32,
     filling: u32,
-    /// Pages whose newest data is in the log, one bit each, and their number.
+    /// Pages whose newest data is in the log, one bit each; then their number.
     logged: Vec<u64>,
     logged_count: u32,
-    /// Pages of the log that are used up.
+    /// Used pages of the log.
     log_used: u32,
-    /// Pages of a page-mapped AU whose newest data is in the block before the last full one, one
-    /// bit each, and their number.
+    /// Pages of a page-mapped AU whose newest data is in the block before the last full one, one bit each; then their
+    /// number.
     older: Vec<u64>,
     older_count: u32,
     pub(super) last_used: u64,
@@ -182,7 +182,7 @@ impl OpenAu {
         }
     }
 
-    /// Sectors `from..to` of one page, not all of it.
+    /// Writes sectors `from..to`, a part of one page.
     fn write_part(
         &mut self,
         page: u32,
@@ -211,7 +211,7 @@ impl OpenAu {
             }
             return;
         }
-        // Starting a page in its middle includes the part before.
+        // A page started in its middle is completed with the old data before that.
         ops.fills += u32::from(self.filled == 0 && from > 0 && self.has_old);
         ops.programs += 1;
         self.filled = to;
@@ -221,8 +221,8 @@ impl OpenAu {
         }
     }
 
-    /// Part of a page of a page-mapped AU: after the part before if the page takes another
-    /// program, else in a new page.
+    /// Writes a part of a page of a page-mapped AU: in the page of the previous part if that page takes another
+    /// program, otherwise in a new page.
     fn write_mapped_part(
         &mut self,
         page: u32,
@@ -238,7 +238,7 @@ impl OpenAu {
             ops.programs += 1;
             self.parts += 1;
         } else {
-            // If the page allows one program only, the rest of it is included.
+            // If the page allows only one program, its rest is programmed with it.
             let along = from > 0 || policy.partial_programs == 1;
             ops.fills += u32::from(along && (self.has_old || self.holds(page)));
             self.write_out_of_order(page, 1, policy, ops);
@@ -248,8 +248,8 @@ impl OpenAu {
         self.filled = to % policy.page_sectors;
     }
 
-    /// The rest of a page that was begun in its place came to the log; when the page is whole, it
-    /// is moved to its place.
+    /// Appends to the log the rest of a page that was begun in its place; when the page is complete, it is moved to its
+    /// place.
     fn continue_in_log(&mut self, to: u32, policy: &OpenAuPolicy, ops: &mut OpCounts) {
         self.filled = to;
         if to == policy.page_sectors {
@@ -263,7 +263,7 @@ impl OpenAu {
             return self.write_out_of_order(first, count, policy, ops);
         }
         if first == self.next + 1 && self.filled > 0 {
-            // The page that was filled in part is filled up with what it held before.
+            // The partly written page is completed with its old data.
             ops.merged += 1;
             self.advance(1, policy);
         }
@@ -274,7 +274,7 @@ impl OpenAu {
         self.write_out_of_order(first, count, policy, ops);
     }
 
-    /// Sequential pages were programmed: their copies in the log are invalid.
+    /// Advances past `count` sequential pages just programmed: their copies in the log become invalid.
     fn advance(&mut self, count: u32, policy: &OpenAuPolicy) {
         debug_assert!(self.next + count <= policy.au_pages);
         if self.logged_count > 0 {
@@ -309,7 +309,7 @@ impl OpenAu {
         }
     }
 
-    /// Pages go to the log, which has room for them.
+    /// Appends pages to the log, which must have room for them.
     #[inline]
     fn log_run(&mut self, first: u32, count: u32, ops: &mut OpCounts) {
         for page in first..first + count {
@@ -319,7 +319,7 @@ impl OpenAu {
         ops.programs += count;
     }
 
-    /// As [`OpenAu::write_out_of_order`], of more than the log has room for.
+    /// As [`OpenAu::write_out_of_order`], for more pages than the log has room for.
     fn write_beyond_log(
         &mut self,
         first: u32,
@@ -404,7 +404,7 @@ impl OpenAu {
         }
     }
 
-    /// After a merge the AU is as if it had just been opened.
+    /// Resets the AU after a merge, as if it had just been opened.
     fn reopen(&mut self, has_old: bool) {
         self.has_old = has_old;
         self.next = 0;

@@ -12,12 +12,12 @@ use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Which free AU is taken.
+/// Which free AU to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WearChoice {
-    /// For data of the host: dynamic wear levelling.
+    /// The least worn one, for host data: dynamic wear levelling.
     LeastWorn,
-    /// For data that has not changed for long: it keeps the AU from wearing further.
+    /// The most worn one, for data that has not changed for long, which spares it further wear.
     MostWorn,
 }
 
@@ -25,15 +25,15 @@ pub(super) enum WearChoice {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Physical {
     all: Vec<Superblock>,
-    /// Reads of the blocks of each AU, those on the planes of a die together: they are read together.
+    /// Reads per group of blocks of each AU: the blocks on the planes of one die are read together.
     pub(super) reads: BlockReads,
     wear_per_erase: WearPerErase,
-    /// Free ones, the least worn first.
+    /// Free AUs by wear, the least worn first.
     free: BTreeSet<(u64, u32)>,
     initial_free: u32,
     needed: u32,
     retired: u32,
-    /// Wear of all together, and of the most worn.
+    /// Total wear of all AUs, then the wear of the most worn one.
     wear: u64,
     most_wear: u64,
 }
@@ -56,8 +56,8 @@ impl Physical {
         }
     }
 
-    /// Erases the least worn free AU (or the most worn one) and hands it out, for use in SLC mode or not; one of
-    /// which a block fails is retired and the next one tried. None where none is left.
+    /// Erases and returns the least (or most) worn free AU, for use in SLC mode or the native mode. If a block fails,
+    /// the AU is retired and the next one tried. `None` if no AU is left.
     pub(super) fn take(
         &mut self,
         (which, slc): (WearChoice, bool),
@@ -91,7 +91,7 @@ impl Physical {
         }
     }
 
-    /// The AU holds nothing of value any more.
+    /// Adds an AU without valid data to the free ones.
     pub(super) fn release(&mut self, index: u32) {
         let block = &mut self.all[index as usize];
         debug_assert_eq!(
@@ -135,7 +135,7 @@ impl Physical {
         self.wear.to_f64() / (self.all.len().max(1).to_f64() * NATIVE_CYCLE.to_f64())
     }
 
-    /// Spare AUs that are left, percent of those the card began with.
+    /// Spare AUs left, percent of those at the start.
     pub(super) fn spare_percent(&self) -> u8 {
         let left = self
             .len()
@@ -181,7 +181,7 @@ impl Physical {
         self.all.iter().try_for_each(|block| block.audit(now))
     }
 
-    /// Whether an AU is free, retired, or not there at all.
+    /// Whether an AU is free, retired, or does not exist.
     pub(super) fn is_out_of_use(&self, index: u32) -> bool {
         let block = self.all.get(index as usize);
         block.is_none_or(|block| block.state != State::Closed)
@@ -198,7 +198,7 @@ mod tests {
     use super::super::map::MapContext;
     use super::super::op_counts::OpCounts;
 
-    /// Most and least erases of an AU after `hot` AU-sized writes to two of a full card's AUs.
+    /// Highest and lowest erase count of an AU after `hot` AU-sized writes to two AUs of a full card.
     fn spread(wear_spread_cycles: u32, hot: u64) -> (u32, u32) {
         let mut d = AuMapDevice::small(|card| {
             card.wear_spread_cycles = wear_spread_cycles;

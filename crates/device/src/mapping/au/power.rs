@@ -11,7 +11,7 @@ use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Unfinished flash work, and the sum of finished work.
+/// Flash work under way, and the sum of finished work.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Spans {
     under_way: VecDeque<Span>,
@@ -94,7 +94,7 @@ impl Span {
 }
 
 impl AuMapDevice {
-    /// Sets the clock, and steps power and heat up to it.
+    /// Sets the clock and updates power and heat up to it.
     #[inline]
     pub(super) fn pass_time(&mut self, to: Nanos) {
         let mut taken = 0u32;

@@ -1,21 +1,21 @@
-//! Sequential reads of a card: which of them a read continues. Nothing is read ahead here; the service of a read asks how
-//! long the flash had time for it.
+//! Sequential reads of a card: finds the stream that a read continues. It does not read ahead; the service of a read
+//! computes how much earlier the flash could begin.
 
 use crate::invariant::{Checked, check_near, ensure};
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// The sequential reads that the controller tracks at once.
+/// Sequential read streams that the controller tracks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct ReadStreams {
-    /// Sector after the last read of each stream, the latest stream first.
+    /// First sector after the last read of each stream, the most recent stream first.
     next: Vec<u64>,
     /// Time at which the flash finished the last read of the streams.
     flash_done: Nanos,
 }
 
 impl ReadStreams {
-    /// Whether a read from this sector on continues one of them.
+    /// Whether a read that starts at this sector continues a stream.
     pub(super) fn continues(&self, first: u64) -> bool {
         self.next.contains(&first)
     }
@@ -24,7 +24,8 @@ impl ReadStreams {
         self.flash_done
     }
 
-    /// A read of sectors up to `end` that continues the one to `first`, or begins another, of which `most` are followed.
+    /// Records a read of sectors up to `end`, which continues the stream at `first` or begins a new one; at most `most`
+    /// streams are tracked.
     pub(super) fn read(&mut self, (first, end): (u64, u64), most: usize, flash_done: Nanos) {
         self.next.retain(|next| *next != first);
         self.next.truncate(most.saturating_sub(1));
@@ -32,13 +33,13 @@ impl ReadStreams {
         self.flash_done = flash_done;
     }
 
-    /// Forgets all of them.
+    /// Forgets all streams.
     pub(super) fn clear(&mut self) {
         self.next.clear();
         self.flash_done = Nanos::ZERO;
     }
 
-    /// Checks that there are no more of them than `most`, and none is ahead of time.
+    /// Checks that there are at most `most` streams, and that their time is plausible.
     pub(super) fn audit(&self, most: usize, now: Nanos) -> Checked {
         ensure!(
             self.next.len() <= most,

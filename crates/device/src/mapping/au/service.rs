@@ -1,4 +1,4 @@
-//! How a command goes through the card: firmware, link, buffer, flash.
+//! Path of a command through the card: firmware, link, buffer, flash.
 
 use super::AuMapDevice;
 use super::buffer::Held;
@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 pub(super) struct WriteStream {
     /// Sector after the last write.
     pub(super) next: u64,
-    /// No other command has come since.
+    /// No other command came since the last write.
     pub(super) unbroken: bool,
-    /// The host keeps it open.
+    /// The host keeps the write open.
     open: bool,
 }
 
@@ -57,7 +57,7 @@ impl AuMapDevice {
         })
     }
 
-    /// Between two transfers of one command the host's driver hears of the first and sends the second.
+    /// Time between two transfers of one command: the host's driver sees the end of the first and sends the second.
     fn between_transfers(&self) -> Nanos {
         self.attachment.chain.command + self.attachment.chain.completion
     }
@@ -78,7 +78,7 @@ impl AuMapDevice {
     fn read(&mut self, index: u32, begin: Nanos, first: u64, sectors: u32) -> Nanos {
         let mut at = begin;
         self.writing.unbroken = false;
-        // A read ends a write that was kept open.
+        // A read ends a write that the host path kept open.
         if !self.buffer.write_back || self.overlaps_buffer(first, sectors) {
             at = self.write_out_buffer(at);
         }
@@ -105,7 +105,8 @@ impl AuMapDevice {
         let ahead = u64::from(self.card.controller.read_ahead_kib) * 2;
         let continues = streaming && ahead > 0;
         let cost = self.times.reading(&extent, continues);
-        // With read-ahead the flash did not wait for the command, but no longer than RAM had room.
+        // With read-ahead, the flash begins before the command arrives: at most as long before as it takes to fill the
+        // read-ahead RAM.
         let flash_begin = if continues {
             let head_start = self.times.reading(&self.extent(0, ahead), true).time;
             self.reads
@@ -123,7 +124,7 @@ impl AuMapDevice {
             ready.max(flash_begin + lookups + self.times.reading(&head, continues).time);
         let most = self.card.controller.read_ahead_streams as usize;
         self.reads.read((first, end), most, flash_done);
-        // The last sector leaves when the flash has brought it.
+        // The last sector crosses the link after the flash has delivered it.
         let last_sector = link_time(nandscope_units::SECTOR_BYTES, self.attachment.chain.rate.0);
         if self.buffer.overlaps {
             (link_begin + link).max(flash_done + last_sector)
@@ -156,7 +157,7 @@ impl AuMapDevice {
         let mut at = first;
         while at < end {
             let au = (at / size).narrow();
-            // The time of a command includes finding its first AU, where it is not known already.
+            // The firmware time of a command includes the first AU, unless that is known already.
             if at > first || (streaming && at.is_multiple_of(size)) {
                 time += self.times.au_lookup;
             }
@@ -268,7 +269,7 @@ impl AuMapDevice {
                 continue;
             }
             kept = false;
-            // The part before this write was acknowledged, so it stays in the buffer.
+            // The part before this write was acknowledged and stays in the buffer.
             let acknowledged = Held {
                 to: if held.to == end { first } else { held.to },
                 ..held
@@ -366,7 +367,7 @@ impl AuMapDevice {
         end
     }
 
-    /// Writes everything that is held back, and waits for it. What finds no AU is kept in RAM.
+    /// Writes all buffered data and waits for it. Data that finds no AU stays in RAM.
     pub(super) fn write_out_buffer(&mut self, begin: Nanos) -> Nanos {
         self.writing.unbroken = false;
         if self.buffer.is_empty() {

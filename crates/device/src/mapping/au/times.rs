@@ -11,7 +11,7 @@ use crate::profile::schema::Profile;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Times of one page, and of one more page in a run, ns; energies of both, J.
+/// Times of the first page and of each further page of a run, ns; then the energies of both, J.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct PageCost {
     first: f64,
@@ -29,7 +29,7 @@ impl PageCost {
     }
 }
 
-/// Times of reading, ns, and energies, J.
+/// Times, ns, and energies, J, of a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct ReadTimes {
     page_ns: f64,
@@ -47,11 +47,11 @@ struct ReadTimes {
 /// Flash units touched by a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extent {
-    /// Pages that the firmware has to find.
+    /// Pages that the firmware must look up.
     pub(super) pages: u32,
     /// Array reads: pages across the planes of a die.
     pub(super) stripes: u32,
-    /// Bytes that leave the flash.
+    /// Bytes transferred from the flash.
     pub(super) bytes: u64,
 }
 
@@ -124,7 +124,7 @@ impl Times {
             read: ReadTimes {
                 page_ns: fw(c.read_page_us.unwrap_or(c.page_us)),
                 array_ns: read_ns,
-                // With cache reads, array times but the first overlap the transfers.
+                // With cache reads, all array times but the first overlap with transfers.
                 round_ns: if nand.cache_read { 0.0 } else { read_ns },
                 dies: geometry.dies.max(1),
                 command_ns: overhead_ns,
@@ -180,7 +180,7 @@ impl Times {
         }
     }
 
-    /// Cost of reading an extent; `streaming` if the array has already started with it.
+    /// Cost of reading an extent; with `streaming`, the array has already started.
     pub(super) fn reading(&self, extent: &Extent, streaming: bool) -> FlashCost {
         if extent.stripes == 0 {
             return FlashCost::default();
@@ -198,7 +198,7 @@ impl Times {
         } else {
             r.array_ns + r.command_ns + r.decode_ns
         };
-        // Firmware finds the next page while the one before is transferred.
+        // Firmware looks up the next page during the transfer of the page before.
         let transfer = rounds * r.round_ns + (stripes - 1.0) * r.command_ns + bytes * r.byte_ns;
         let finding = f64::from(extent.pages.saturating_sub(1)) * r.page_ns;
         let ns = f64::from(extent.pages.min(1)) * r.page_ns + first + transfer.max(finding);
@@ -215,12 +215,12 @@ impl Times {
     }
 }
 
-/// One page of several program units; times of a unit, ns.
+/// A page of several program units, and the times of one program unit.
 struct Page {
     units: f64,
     unit_bytes: u64,
     bus_ns: f64,
-    /// Array reads of a unit.
+    /// Array reads of a program unit.
     reads: f64,
     read_ns: f64,
     program_ns: f64,

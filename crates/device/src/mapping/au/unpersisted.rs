@@ -1,5 +1,5 @@
-//! Times at which each piece of the latest writes of a card begins and ends to be programmed, for power cuts. Recorded on
-//! request only ([`crate::powercut`]).
+//! Program times of each piece of a card's latest writes, for power cuts. Recorded only on request
+//! ([`crate::powercut`]).
 
 use super::AuMapDevice;
 use super::buffer::Held;
@@ -7,18 +7,18 @@ use crate::command::{CommandKind, Status};
 use crate::powercut::{Cut, Damage, Numbers};
 use nandscope_units::Nanos;
 
-/// Number of programmed pieces that are kept, since the next program may share their word line.
+/// Number of programmed pieces kept, since the next program may share their word line.
 const REMEMBERED: usize = 16;
 
-/// Number of pieces above which persisted ones are removed.
+/// Number of pieces above which persisted pieces are removed.
 const MOST_PIECES: usize = 256;
 
 /// Location of a piece of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// In RAM, waiting for the rest of its page.
+    /// In RAM; the rest of the page has not come.
     Ram,
-    /// Programmed, page after page, from one time to the other.
+    /// In flash: begin and end of its programs, page after page.
     Flash(Nanos, Nanos),
 }
 
@@ -35,14 +35,14 @@ struct Piece {
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnpersistedWrites {
     pub(super) numbers: Numbers,
-    /// In order of writing.
+    /// Pieces in order of writing.
     pieces: Vec<Piece>,
-    /// Ends of flushes, past and future. Data programmed before the end of one has a second copy.
+    /// Ends of flushes, past and future. Data programmed before the end of a flush has a second copy.
     flushes: Vec<Nanos>,
 }
 
 impl UnpersistedWrites {
-    /// A write's sectors are in RAM, at `now`.
+    /// Adds sectors of a write that are in RAM at `now`.
     pub(super) fn taken(&mut self, write: u64, from: u64, to: u64, now: Nanos) {
         if self.pieces.len() + self.flushes.len() >= MOST_PIECES {
             self.settle(now);
@@ -55,7 +55,7 @@ impl UnpersistedWrites {
         });
     }
 
-    /// The data of these sectors that was in RAM is programmed from `begin` to `end`.
+    /// Marks buffered sectors as programmed from `begin` to `end`.
     pub(super) fn programmed(&mut self, held: Held, begin: Nanos, end: Nanos) {
         let mut split = Vec::new();
         for mut piece in std::mem::take(&mut self.pieces) {
@@ -77,18 +77,18 @@ impl UnpersistedWrites {
         self.pieces = split;
     }
 
-    /// A flush ends at `end`.
+    /// Records a flush that ends at `end`.
     pub(super) fn flushed(&mut self, end: Nanos) {
         self.flushes.push(end);
     }
 
-    /// Removes discarded sectors in RAM, which will never be written.
+    /// Removes discarded sectors from RAM; they will never be programmed.
     pub(super) fn forget(&mut self, from: u64, to: u64) {
         self.pieces
             .retain(|p| p.place != Place::Ram || p.to <= from || p.from >= to);
     }
 
-    /// Removes persisted pieces: those that the last flush covered, and all but the latest of the other programmed ones.
+    /// Removes persisted pieces: those programmed before the last flush, and all but the latest of the others.
     fn settle(&mut self, now: Nanos) {
         let over = self.flushes.iter().filter(|end| **end <= now);
         let flushed = over.max().copied().unwrap_or(Nanos::ZERO);
@@ -111,7 +111,7 @@ impl UnpersistedWrites {
         first.map_or(incomplete, |first| first.min(incomplete))
     }
 
-    /// Lost and torn sectors of a power cut at `now`, with the layout of `pages`.
+    /// Lost and torn sectors of a power cut at `now`; `pages` has the page layout.
     fn damage(&self, now: Nanos, pages: Pages) -> Vec<Damage> {
         let mut damage = Vec::new();
         let mut torn_pages = Vec::new();
@@ -139,12 +139,12 @@ impl UnpersistedWrites {
         damage
     }
 
-    /// Damages the pages before a torn one on its word line, if they were programmed since the flush.
+    /// Marks the pages before a torn page on its word line as torn, if they were programmed since the last flush.
     fn tear_partners(&self, now: Nanos, page: u64, pages: Pages, damage: &mut Vec<Damage>) {
         let first = page / pages.per_word_line * pages.per_word_line * pages.sectors;
         let end = page * pages.sectors;
         for piece in &self.pieces {
-            // In a piece under way, the pages before the torn one have been programmed.
+            // Pages before the torn one in a piece under way are programmed.
             let (from, to) = (piece.from.max(first), piece.to.min(end));
             let has_begun = matches!(piece.place, Place::Flash(begin, _) if begin < now);
             if has_begun && from < to {
@@ -154,7 +154,7 @@ impl UnpersistedWrites {
     }
 }
 
-/// How pages lie.
+/// Layout of pages: sectors per page, and pages per word line.
 #[derive(Clone, Copy, Debug)]
 struct Pages {
     sectors: u64,
@@ -162,11 +162,11 @@ struct Pages {
 }
 
 impl Pages {
-    /// The page that is being programmed when `passed` of `whole` have passed.
+    /// The page of sectors `from..to` being programmed at time `passed` of a total of `whole`, both ns.
     fn reached(self, from: u64, to: u64, passed: u64, whole: u64) -> u64 {
         let (first, last) = (from / self.sectors, (to - 1) / self.sectors);
         let share = u128::from(last - first + 1) * u128::from(passed) / u128::from(whole.max(1));
-        // Less than the number of pages, since less than the whole has passed.
+        // Below the number of pages, since `passed` is below `whole`.
         let share = u64::try_from(share).unwrap_or(u64::MAX);
         first.saturating_add(share).min(last)
     }
@@ -219,7 +219,7 @@ impl AuMapDevice {
             per_word_line: u64::from(self.profile.nand.cell.bits()),
         };
         let mut damage = unpersisted.damage(self.schedule.now(), pages);
-        // Writes that were refused, or that the host has not sent yet, are lost in full.
+        // Refused writes, and writes that the host has not sent yet, are lost entirely.
         for (index, write) in unpersisted.numbers.pending() {
             let p = &self.commands[index];
             if p.status != Status::Ok || self.commands.waiting().any(|waiting| waiting == index) {
@@ -232,7 +232,8 @@ impl AuMapDevice {
         damage
     }
 
-    /// The end of each open AU, and of each block of the shared log, is sought by halves, a page at a time.
+    /// Recovery time: a binary search for the end of each open AU and each block of the shared log, one page read per
+    /// step.
     fn recovery(&self) -> Nanos {
         let g = &self.map.geometry;
         let pages = (g.au_sectors / g.page_sectors.max(1)).max(1);
@@ -242,7 +243,7 @@ impl AuMapDevice {
         Nanos(self.times.reading(&page, false).time.0 * looks) + self.times.read_command
     }
 
-    /// A write is submitted.
+    /// Numbers a submitted command, if it is a write.
     pub(super) fn number(&mut self, index: u32, kind: CommandKind) {
         if let Some(unpersisted) = &mut self.unpersisted
             && matches!(kind, CommandKind::Write { .. })

@@ -1,6 +1,6 @@
-//! The invariants of a page-mapped device, checked from the ground up, for tests and snapshots: what
-//! every command and job waits for is counted in the queues, and compared. Slow: it looks at every
-//! unit of the flash.
+//! Invariants of a page-mapped device, checked from the ground up, for tests and snapshots: everything that commands
+//! and jobs wait for is counted in the queues and compared with their own counts. Slow: it examines every unit of the
+//! flash.
 
 use super::background::{JobFlow, JobState};
 use super::{
@@ -82,7 +82,7 @@ fn count(list: &mut [u32], superblock: SuperblockId) -> Checked {
 }
 
 impl PageMapDevice {
-    /// Checks the invariants of the state at any instant.
+    /// Checks all invariants; valid at any time.
     pub(crate) fn audit(&self) -> Checked {
         profile::audit(&self.profile)?;
         let (Some(ftl), Some(controller)) = (&self.profile.ftl, &self.profile.controller) else {
@@ -310,7 +310,7 @@ impl PageMapDevice {
         Ok(())
     }
 
-    /// Every command is free, queued at the host, or waits for something that comes.
+    /// Checks that every command is free, queued at the host, or waits for an operation under way.
     fn audit_commands(&self, census: &Census) -> Checked {
         let depth = self.attachment.chain.queue_depth;
         let started = self.commands.audit(depth, self.packed.beyond_depth())?;
@@ -340,7 +340,7 @@ impl PageMapDevice {
     fn audit_command(&self, index: u32, p: &Pending) -> Checked {
         let in_range = p.request.command.is_within(self.capacity().0);
         let (first, units) = self.units_of(&p.request.command);
-        // A discard waits with the units that it covers whole.
+        // A queued discard has the units that it covers completely.
         let within = p.first >= first && p.first + p.units <= first + units;
         let is_discard = p.request.command.kind == CommandKind::Discard;
         ensure!(
@@ -411,7 +411,7 @@ impl PageMapDevice {
         Ok(())
     }
 
-    /// Programs and erases that are under way keep their superblocks from being reused.
+    /// Checks that superblocks with programs or erases under way cannot be reused.
     fn audit_blocks(
         &self,
         census: &Census,
@@ -441,7 +441,7 @@ impl PageMapDevice {
         Ok(())
     }
 
-    /// The places of the write buffer that are taken are those of what is in it.
+    /// Checks that the used places of the write buffer match its contents.
     fn audit_buffer(&self, census: &Census) -> Checked {
         let g = &self.log.geometry;
         let gathered = u64::from(self.log.gathered_host_units());

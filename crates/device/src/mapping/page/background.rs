@@ -1,6 +1,6 @@
-//! Relocation in time: collection, folding and refresh as jobs that read valid units and program them elsewhere.
-//! [`handling`] is what firmware does for moved units, [`erase`] what follows relocation, [`idle`] when it may go on without
-//! need.
+//! Relocation over time: collection, folding and refresh as jobs that read valid units and program them elsewhere.
+//! [`handling`] is the firmware time of moved units, [`erase`] the erasure of emptied superblocks, [`idle`] the start
+//! of work in idle time.
 
 mod audit;
 mod erase;
@@ -27,16 +27,16 @@ use jobs::Jobs;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Background {
     pub(super) jobs: Jobs,
-    /// Most jobs at once.
+    /// Maximum number of jobs.
     most: u32,
-    /// Jobs take places of the write buffer.
+    /// Whether jobs use places of the write buffer.
     shares_buffer: bool,
-    /// The host waits while jobs are under way.
+    /// Whether the host waits while jobs are under way.
     takes_turns: bool,
     idle: IdleTimer,
-    /// Reads of a block after which it is refreshed, 0 if never.
+    /// Reads of a block that trigger its refresh; 0 for never.
     refresh_reads: u32,
-    /// Cycles by which the least worn superblock may lag the mean, 0 for any number.
+    /// Erase cycles by which the least worn superblock may lag behind the mean; 0 for no limit.
     wear_spread: u32,
 }
 
@@ -55,7 +55,7 @@ impl Background {
         }
     }
 
-    /// Places of the write buffer that jobs take.
+    /// Number of write buffer places that jobs use.
     pub(super) fn buffer_units(&self, program_units: u32) -> u32 {
         self.buffer_units_of_job(program_units) * self.jobs.active()
     }
@@ -64,12 +64,12 @@ impl Background {
         if self.shares_buffer { program_units } else { 0 }
     }
 
-    /// Reads of a block after which it is refreshed, 0 if never.
+    /// Reads of a block that trigger its refresh; 0 for never.
     pub(super) fn refresh_reads(&self) -> u32 {
         self.refresh_reads
     }
 
-    /// Whether folding begins within an idle time of `rest`.
+    /// Whether folding begins within an idle time of length `rest`.
     pub(super) fn folds_within(&self, rest: Nanos) -> bool {
         self.idle.delay <= rest
     }
@@ -123,10 +123,10 @@ impl PageMapDevice {
         self.scratch.sources = sources;
         let fetches = self.fetch_map(wanted, MapWaiter::Job(job), false);
         self.background.jobs[job].reads += fetches;
-        // After the fetches, which read the pages where they were.
+        // Submitted after the fetches, which read the map pages at their old places.
         self.log
             .write_updated_pages(self.schedule.now(), &mut written);
-        // Relocation is at work already.
+        // The returned request to start relocation is not needed here.
         let _ = self.submit_host_programs(&mut written);
         self.scratch.written = written;
         if exhausted {
@@ -145,7 +145,7 @@ impl PageMapDevice {
         true
     }
 
-    /// Whether relocation has a reason, a turn and a buffer. Most frequent refusals first.
+    /// Whether there is a reason for relocation, it may run now, and a buffer is free. Most frequent rejections first.
     pub(super) fn may_relocate(&self) -> bool {
         let b = &self.background;
         let filling = b.jobs.filling().is_some();
@@ -176,7 +176,7 @@ impl PageMapDevice {
         if let Some(job) = self.background.jobs.filling() {
             return job;
         }
-        // A starting state may have left data in the program unit, which is at its new place already.
+        // After a starting state, the program unit may already hold data; its source is its new place.
         let gathered = self.log.gathered_by_relocation(pool);
         let job = self.background.jobs.begin(pool, gathered);
         let program_units = self.log.geometry.native.program_units;
@@ -191,7 +191,7 @@ impl PageMapDevice {
         self.program_ready_jobs();
     }
 
-    /// Pads and programs what was moved into the job that is being filled: nothing more is moved now.
+    /// Closes the job being filled: pads and programs its data, and moves no more units into it.
     pub(super) fn finish_filling_job(&mut self) {
         let Some(job) = self.background.jobs.filling() else {
             return;
@@ -206,7 +206,7 @@ impl PageMapDevice {
         }
     }
 
-    /// A read for a job is over.
+    /// Handles the end of a read for a job.
     pub(super) fn on_relocation_read(&mut self, job: u32) {
         match self.background.jobs.end_read(job, self.schedule.now()) {
             Some(decoded) => self.schedule.push(decoded, Event::RelocationDecoded(job)),

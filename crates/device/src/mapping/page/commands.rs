@@ -1,4 +1,4 @@
-//! A command on its way: host path, firmware, link, completion. What it does in between is with reads, writes, discards.
+//! Path of a command: host, firmware, link, completion. Reads, writes and discards have their own modules.
 
 use super::{PageMapDevice, Pending};
 use crate::command::{Command, CommandKind, Payload, Status};
@@ -9,12 +9,12 @@ use crate::mapping::page::lpn::Lpn;
 use nandscope_units::{Nanos, SECTOR_BYTES};
 
 impl PageMapDevice {
-    /// The first logical unit that a command touches, and how many; none if a part of it is out of range.
+    /// First logical unit of a command and number of units; 0 units if the command is out of range.
     pub(super) fn units_of(&self, command: &Command) -> (Lpn, u32) {
         let start = command.lba.offset().0;
         let end = start.saturating_add(command.bytes().0);
         if end <= self.profile.device.capacity_bytes && end > start {
-            // A unit has a power of two of bytes.
+            // The size of a unit is a power of two bytes.
             let shift = self.log.geometry.unit_bytes.trailing_zeros();
             let first = start >> shift;
             (
@@ -26,12 +26,12 @@ impl PageMapDevice {
         }
     }
 
-    /// Adds a command of the present, with the first logical unit that it touches and how many. Inlined into both callers:
-    /// a call would take 2 % of a planned read.
+    /// Adds a command submitted now, with its first logical unit and number of units. Inlined into both callers: a call
+    /// would take 2 % of the time of a planned read.
     #[inline(always)]
     pub(super) fn add_command(&mut self, command: Command, (first, units): (Lpn, u32)) -> u32 {
         let now = self.schedule.now();
-        // By the time firmware asks for the entry, it has come from memory.
+        // Prefetched: the entry is in the cache when the firmware needs it.
         if units == 1 && command.kind.is_write() {
             self.log.map.prefetch_old(first);
         } else {
@@ -48,7 +48,7 @@ impl PageMapDevice {
         })
     }
 
-    /// The command leaves the host: stages of the path, then a core of the firmware.
+    /// Sends a command from the host through the stages of the path to a core of the firmware.
     #[inline]
     pub(super) fn start(&mut self, index: u32) {
         let splits = self.time_of_splits(index);
@@ -69,13 +69,13 @@ impl PageMapDevice {
         self.schedule.push(arrival, Event::Arrived(index));
     }
 
-    /// A command comes that others might have overtaken on its way.
+    /// Handles the arrival of a command that others might have overtaken on its way.
     pub(super) fn on_arrival(&mut self, index: u32) {
         self.cores.arrived();
         self.book_firmware(index, self.schedule.now());
     }
 
-    /// Gives a command that arrives at `arrival` its turn on a core.
+    /// Books a core for a command that arrives at `arrival`.
     #[inline]
     fn book_firmware(&mut self, index: u32, arrival: Nanos) {
         let p = &self.commands[index];
@@ -97,7 +97,7 @@ impl PageMapDevice {
         self.slowed((us * 1e3).floor_u64() + more)
     }
 
-    /// A command that the host's driver splits takes the path once more for each further transfer.
+    /// Additional path time of a command that the host's driver splits: one pass per further transfer.
     #[inline]
     fn time_of_splits(&self, index: u32) -> Nanos {
         let chain = &self.attachment.chain;
@@ -140,7 +140,7 @@ impl PageMapDevice {
         }
     }
 
-    /// Something that a command waited for has come.
+    /// Ends one of the waits of a command.
     pub(super) fn on_wait_over(&mut self, index: u32) {
         let p = &mut self.commands[index];
         p.waits -= 1;
@@ -153,7 +153,7 @@ impl PageMapDevice {
         }
     }
 
-    /// The device is done with a command at `at`; the host sees it after the path back.
+    /// Completes a command in the device at `at`; the host sees the completion after the path back.
     pub(super) fn complete_at(&mut self, index: u32, at: Nanos) {
         let stops = self.attachment.stops(&self.commands[index].request.command);
         self.schedule.push(
@@ -162,7 +162,7 @@ impl PageMapDevice {
         );
     }
 
-    /// A command is over for the host.
+    /// Completes a command at the host.
     #[inline]
     pub(super) fn complete(&mut self, index: u32) {
         let kind = self.commands[index].request.command.kind;
@@ -190,7 +190,7 @@ impl PageMapDevice {
         }
     }
 
-    /// The host gets the completion of a command, which is outstanding no longer.
+    /// Gives the host the completion of a command and frees its index.
     #[inline]
     pub(super) fn hand_back(&mut self, index: u32, payload: Option<Box<Payload>>) {
         let request = &self.commands[index].request;

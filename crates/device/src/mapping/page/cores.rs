@@ -6,17 +6,17 @@ use crate::profile::schema::ControllerSection;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// When each core is free, and what is still on its way to them.
+/// Times at which cores become free, and commands still on their way to them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Cores {
-    /// In order from `next` on, around the end: cores do not differ, and most work ends later than all that was
-    /// booked before.
+    /// Time at which each core becomes free, as a ring in ascending order from `next`. Cores are interchangeable, and
+    /// most work ends later than all work booked before.
     free_at: Vec<Nanos>,
-    /// The core that is free first.
+    /// Index of the core that becomes free first.
     next: usize,
-    /// Relocation takes no time on them, so that commands are all of their work.
+    /// Whether relocation takes no core time, so that cores execute commands only.
     commands_only: bool,
-    /// Commands that are booked when they arrive.
+    /// Number of commands under way that are booked when they arrive.
     expected: u32,
 }
 
@@ -30,16 +30,16 @@ impl Cores {
         }
     }
 
-    /// Whether a command that arrives at `arrival` may be booked now: nothing that is booked later can arrive
-    /// before it. That is so if commands are all of the work and take equally long to arrive; one that
-    /// is split (`splits`) takes longer.
+    /// Whether a command that arrives at `arrival` may be booked now, because no command booked later can arrive
+    /// earlier. That holds if cores execute commands only and all commands take equally long to arrive; a command split
+    /// into transfers takes `splits` longer.
     #[inline]
     pub(super) fn may_book(&self, now: Nanos, arrival: Nanos, splits: Nanos) -> bool {
         let in_order = self.commands_only && splits == Nanos::ZERO && self.expected == 0;
         in_order || arrival == now
     }
 
-    /// A command will be booked when it arrives.
+    /// Counts a command that will be booked when it arrives.
     pub(super) fn expect(&mut self) {
         self.expected += 1;
     }
@@ -55,13 +55,13 @@ impl Cores {
         matches!(self.free_at[..], [at] if at <= now)
     }
 
-    /// When work that arrives at `from` would end if it were booked now.
+    /// End of work that arrives at `from`, if it were booked now.
     #[inline]
     pub(super) fn end_of(&self, from: Nanos, time: Nanos) -> Nanos {
         self.free_at[self.next].max(from) + time
     }
 
-    /// Books the core that is free first for work that arrives at `from`; returns the end.
+    /// Books the core that becomes free first for work that arrives at `from`; returns the end.
     #[inline]
     pub(super) fn book(&mut self, from: Nanos, time: Nanos) -> Nanos {
         let place = self.next;
@@ -88,7 +88,7 @@ impl Cores {
         place.checked_sub(1).unwrap_or(self.free_at.len() - 1)
     }
 
-    /// Moves the last core before those that are free later.
+    /// Moves the core at `place` before the cores that become free later.
     #[cold]
     fn sort_in(&mut self, mut place: usize) {
         while place != self.next {
@@ -101,7 +101,7 @@ impl Cores {
         }
     }
 
-    /// Checks that these are the profile's cores, and that `expected` commands are on their way.
+    /// Checks that the number of cores is the profile's, and that `expected` commands are on their way.
     pub(super) fn audit(
         &self,
         controller: &ControllerSection,

@@ -1,9 +1,9 @@
-//! Decoding of pages that have come from the flash, by a bounded number of engines of the ECC or any number. Reads of
-//! the host, of relocation, of the map and of old data that partial writes need take the engines in the order in which
-//! their pages come, and wait for them.
+//! Decoding of pages read from flash, by a limited or unlimited number of ECC engines. Reads of the host, of
+//! relocation, of map pages and of old data for partial writes use the engines in the order in which their pages
+//! arrive.
 //!
-//! The die is kept until a failed attempt of a read retry is over, so its time is that of the die
-//! ([`PageMapDevice::read_operation`]). The engine's time for it is booked with that of the last attempt.
+//! A failed decoding attempt of a read retry keeps its die busy, so its time is part of the die's
+//! ([`PageMapDevice::read_operation`]). The engine time of all attempts is booked with the last one.
 
 use super::PageMapDevice;
 use crate::events::Event;
@@ -12,7 +12,7 @@ use crate::invariant::{Checked, check_near, ensure};
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// When each engine is free; none where there is one for every page.
+/// Time at which each engine becomes free; empty if there is no limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Decoders(Vec<Nanos>);
 
@@ -21,8 +21,7 @@ impl Decoders {
         Decoders(vec![Nanos::ZERO; engines.unwrap_or(0) as usize])
     }
 
-    /// Books the engines that are free first for pages that take `page` for each attempt; returns when the last of
-    /// them is ready.
+    /// Books engines for pages that take `page` per attempt; returns the end of the last page.
     #[inline]
     fn book(&mut self, read: PagesRead, page: Nanos, now: Nanos) -> Nanos {
         if self.0.is_empty() {
@@ -39,12 +38,12 @@ impl Decoders {
         end
     }
 
-    /// Whether there is one for every page.
+    /// Whether the number of engines is unlimited.
     pub(super) fn are_unlimited(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Checks that there are as many as the profile says.
+    /// Checks that the number of engines is the profile's.
     pub(super) fn audit(&self, engines: Option<u32>, now: Nanos) -> Checked {
         ensure!(
             self.0.len() == engines.unwrap_or(0) as usize,
@@ -59,14 +58,14 @@ impl Decoders {
 }
 
 impl PageMapDevice {
-    /// Decodes pages that have come from the flash; returns when all of them are ready.
+    /// Decodes pages read from flash; returns the end of the last page.
     #[inline]
     pub(super) fn decode(&mut self, read: PagesRead) -> Nanos {
         let page = self.decode_time();
         self.decoders.book(read, page, self.schedule.now())
     }
 
-    /// Decodes pages that firmware needs itself; returns when it has them. Any number of engines takes none of its time.
+    /// Decodes pages that the firmware needs itself; returns the end. With unlimited engines this takes no time.
     fn decode_for_firmware(&mut self, read: PagesRead) -> Nanos {
         if self.decoders.are_unlimited() {
             return self.schedule.now();

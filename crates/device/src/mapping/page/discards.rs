@@ -1,6 +1,6 @@
-//! Discards in time. A discard waits for its turn among the writes, is acknowledged when it is in the
-//! journal, and takes effect after that, some pages of the map at a time; what was submitted later and
-//! changes data waits for it.
+//! Discards over time. A discard waits for its turn among the writes, is acknowledged when its journal entry is
+//! written, and then takes effect a few map pages at a time. Later commands that change data wait until it has taken
+//! effect.
 
 use super::PageMapDevice;
 use crate::convert::Narrow;
@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 /// A discard that is taking effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Discarding {
-    /// Units from here on are still mapped.
+    /// First unit that is still mapped.
     at: Lpn,
-    /// The map pages of the units up to here are being fetched.
+    /// End of the units whose map pages are being fetched.
     until: Lpn,
     end: Lpn,
-    /// Fetches that it waits for.
+    /// Fetches that the discard waits for.
     waits: u32,
 }
 
 impl Discarding {
-    /// Checks that it lies within the host's units and waits for as many fetches as are under way.
+    /// Checks that the discard lies within the host's units and waits for as many fetches as are under way.
     pub(super) fn audit(this: Option<&Self>, user_units: u32, fetches: u32) -> Checked {
         ensure!(
             match this {
@@ -54,7 +54,7 @@ impl PageMapDevice {
         let p = &self.commands[index];
         let unit = self.unit_bytes();
         let start = p.request.command.lba.offset().0;
-        // Units that are covered only in part keep their data.
+        // Partly covered units keep their data.
         let first = Lpn(start.div_ceil(unit).narrow());
         let end = Lpn(((start + p.request.command.bytes().0) / unit).narrow());
         if end <= first {
@@ -69,7 +69,7 @@ impl PageMapDevice {
         self.run(Wants::Admission);
     }
 
-    /// A discard has its turn.
+    /// Starts a discard whose turn has come.
     pub(super) fn admit_discard(&mut self, index: u32) {
         let p = &mut self.commands[index];
         p.to_admit = 0;
@@ -90,7 +90,7 @@ impl PageMapDevice {
         });
     }
 
-    /// Discards as far as the pages of the map are loaded, and fetches the next: one for each die.
+    /// Discards the units whose map pages are loaded, and fetches the next map pages: one per die.
     fn continue_discard(&mut self, mut discarding: Discarding) {
         let most = self.log.geometry.dies as usize;
         while discarding.waits == 0 && discarding.at < discarding.end {
@@ -113,7 +113,7 @@ impl PageMapDevice {
         self.erase_invalid();
     }
 
-    /// A page of the map has come that a discard changes.
+    /// Handles a fetched map page that the discard changes.
     pub(super) fn on_discard_fetched(&mut self) -> Wants {
         let Some(mut discarding) = self.discarding.take() else {
             return Wants::Nothing;

@@ -28,7 +28,7 @@ pub struct ModeGeometry {
     pub program_units: u32,
     /// Program units of data in a superblock.
     pub programs: u32,
-    /// Mapping units of data in a superblock.
+    /// Mapping units of data in a superblock of this mode.
     pub superblock_units: u32,
     /// Array read time of each page of a word line, ns.
     pub read_ns: Vec<u32>,
@@ -36,10 +36,10 @@ pub struct ModeGeometry {
     pub program_ns: Vec<u32>,
     /// Erase time, ns.
     pub erase_ns: u32,
-    /// Rated cycles.
+    /// Rated program/erase cycles.
     pub cycles: u32,
     by_program_units: Divisor,
-    /// A program fills all pages of a word line, each a stripe of it.
+    /// Whether a program fills all pages of a word line (one-shot programming).
     one_shot: bool,
 }
 
@@ -56,17 +56,17 @@ impl ModeGeometry {
 pub struct Geometry {
     /// Buses between controller and dies.
     pub channels: u32,
-    /// Dies in all.
+    /// Number of dies on all channels.
     pub dies: u32,
-    /// Planes of a die.
+    /// Planes per die.
     pub planes: u32,
-    /// Blocks of a plane, good and bad.
+    /// Blocks per plane, good and bad.
     pub blocks_per_plane: u32,
-    /// Bytes of a mapping unit.
+    /// Size of a mapping unit, bytes.
     pub unit_bytes: u32,
-    /// Mapping units of a page on one plane.
+    /// Mapping units per page of one plane.
     pub units_per_page: u32,
-    /// Mapping units of a page across the planes of a die.
+    /// Mapping units per stripe: a page on every plane of a die.
     pub stripe_units: u32,
     /// Logical mapping units of the host.
     pub user_units: u32,
@@ -83,19 +83,19 @@ pub struct Geometry {
 /// Location of a mapping unit within a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The superblock that it belongs to.
+    /// Superblock of the unit.
     pub superblock: SuperblockId,
     /// Program unit within the superblock.
     pub program: ProgramId,
-    /// The die that holds the program unit.
+    /// Die of the program unit.
     pub die: Die,
-    /// Page across the planes within the program unit.
+    /// Stripe (a page on every plane) within the program unit.
     pub stripe: u32,
 }
 
 impl Geometry {
-    /// The geometry of a page-mapped device. The profile has been checked, so that no product overflows in
-    /// practice; where one would, it saturates and the capacity check refuses it.
+    /// The geometry of a page-mapped device. The profile has been checked, so that products do not overflow; one that
+    /// would saturates, and the capacity check refuses the profile.
     pub fn new(profile: &Profile, ftl: &FtlSection) -> Self {
         let nand = &profile.nand;
         let units_per_page = nand.page_kib * 1024 / ftl.mapping_unit_bytes.max(1);
@@ -151,15 +151,14 @@ impl Geometry {
         if slc { &self.slc } else { &self.native }
     }
 
-    /// Good superblocks that are left on average when every plane has lost its share of bad blocks.
-    /// Half a percent more is set aside because planes lose unequally.
+    /// Average number of good superblocks if every plane has its share of bad blocks, less 0.5 % because planes differ.
     pub fn expected_good_superblocks(&self, bad_percent: f64) -> u32 {
         let bad = (f64::from(self.blocks_per_plane) * bad_percent / 100.0).floor_u32();
         let uneven = if bad > 0 { 3 * isqrt(bad) } else { 0 };
         self.blocks_per_plane.saturating_sub(bad + uneven)
     }
 
-    /// Logical units after the host's: pages of the map (where it lives in flash) and of its journal.
+    /// Logical units after the host's: map pages (if the map is in flash) and journal pages.
     pub fn metadata_units(&self, ftl: &FtlSection) -> u32 {
         let map = if ftl.map.location != MapLocation::Dram || checkpoints(ftl) {
             self.map_units()
@@ -169,18 +168,18 @@ impl Geometry {
         map + self.journal_units(ftl)
     }
 
-    /// Entries of the map that a mapping unit holds, of four bytes each.
+    /// Map entries (4 bytes each) per mapping unit.
     #[inline]
     pub fn entries_per_unit(&self) -> u32 {
         self.unit_bytes / 4
     }
 
-    /// Units that the whole map takes.
+    /// Size of the whole map, mapping units.
     pub fn map_units(&self) -> u32 {
         self.user_units.div_ceil(self.entries_per_unit())
     }
 
-    /// Units through which the map's journal goes round; none without a journal.
+    /// Size of the map's journal, mapping units; 0 without a journal.
     pub fn journal_units(&self, ftl: &FtlSection) -> u32 {
         if ftl.journal_entries == 0 {
             return 0;
@@ -189,7 +188,8 @@ impl Geometry {
         pages.min(self.native.superblock_units)
     }
 
-    /// Superblocks that the profile's capacity needs, spare for collection, open blocks and static SLC cache included.
+    /// Superblocks required for the profile's capacity, including those for collection, open blocks and the static SLC
+    /// cache.
     pub fn needed_superblocks(&self, ftl: &FtlSection) -> u64 {
         let logical = u64::from(self.user_units) + u64::from(self.metadata_units(ftl));
         let static_gb = ftl.slc_cache.as_ref().map_or(0.0, |s| s.static_gb);
@@ -200,8 +200,8 @@ impl Geometry {
             + u64::from(self.slc_superblocks_for(static_gb))
     }
 
-    /// Free superblocks at which collection starts. Each stream that is kept apart may open a superblock before it gives
-    /// one back.
+    /// Number of free superblocks at which collection starts, including those that each stream of separated data may
+    /// open before it frees one.
     pub fn collection_start(&self, ftl: &FtlSection) -> u32 {
         if has_map_blocks(ftl) {
             return ftl.collection_start.max(open_superblocks(ftl));
@@ -210,8 +210,8 @@ impl Geometry {
         ftl.collection_start.saturating_add(more)
     }
 
-    /// Closed superblocks of map pages beyond which they are collected, where the map is in flash: about twice what the
-    /// pages take, so that a victim among them is mostly invalid. 0 for a map in DRAM.
+    /// Number of closed map superblocks above which they are collected, for a map in flash: about twice the size of the
+    /// map, so that a victim is mostly invalid. 0 for a map in DRAM.
     pub fn map_superblocks(&self, ftl: &FtlSection) -> u32 {
         if !has_map_blocks(ftl) {
             return 0;
@@ -220,14 +220,14 @@ impl Geometry {
         twice.div_ceil(self.native.superblock_units.max(1)) + 1
     }
 
-    /// Superblocks that [`Geometry::map_superblocks`] takes beyond the valid pages of the map.
+    /// Part of [`Geometry::map_superblocks`] beyond the valid map pages, superblocks.
     pub fn map_reserve(&self, ftl: &FtlSection) -> u32 {
         let valid = self.map_units() / self.native.superblock_units.max(1);
         self.map_superblocks(ftl).saturating_sub(valid)
     }
 
-    /// Superblocks that journal and checkpoint of a map in DRAM fill at once, when the host has written what is admitted
-    /// together.
+    /// Largest number of superblocks that journal and checkpoint of a map in DRAM fill at once, after the host has
+    /// written all that is admitted together.
     pub fn checkpoint_burst(&self, ftl: &FtlSection) -> u32 {
         if !checkpoints(ftl) {
             return 0;
@@ -240,7 +240,7 @@ impl Geometry {
             .clamp_u32()
     }
 
-    /// Superblocks in the native mode that so many GB fill whole.
+    /// Number of whole native-mode superblocks in `gb` GB.
     pub fn native_superblocks_in(&self, gb: f64) -> u32 {
         let bytes = f64::from(self.native.superblock_units) * f64::from(self.unit_bytes);
         if bytes <= 0.0 {
@@ -250,7 +250,7 @@ impl Geometry {
         }
     }
 
-    /// SLC superblocks that hold so many GB.
+    /// Number of SLC superblocks needed for `gb` GB.
     pub fn slc_superblocks_for(&self, gb: f64) -> u32 {
         let bytes = f64::from(self.slc.superblock_units) * f64::from(self.unit_bytes);
         if bytes <= 0.0 {
@@ -260,12 +260,12 @@ impl Geometry {
         }
     }
 
-    /// The number of the mapping unit at `offset` of a superblock.
+    /// Physical number of the mapping unit at `offset` of a superblock.
     pub fn ppn(&self, superblock: SuperblockId, offset: u32) -> Ppn {
         Ppn(superblock.0 * self.native.superblock_units + offset)
     }
 
-    /// The superblock that a mapping unit lies in.
+    /// The superblock of a mapping unit.
     #[inline]
     pub fn superblock_of(&self, ppn: Ppn) -> SuperblockId {
         SuperblockId(self.by_superblock_units.quotient(ppn.0))
@@ -277,18 +277,18 @@ impl Geometry {
         self.rows.die_of(program, self.passes(slc))
     }
 
-    /// Row of a program unit: its place on its die, in program units.
+    /// Row of a program unit: its index on its die, in program units.
     #[inline]
     pub fn row_of(&self, program: ProgramId) -> u32 {
         self.rows.row_of(program)
     }
 
-    /// Rows of a superblock.
+    /// Number of rows in a superblock.
     pub fn rows(&self, slc: bool) -> u32 {
         self.row_of(ProgramId(self.mode(slc).programs))
     }
 
-    /// The dies that are programmed with parity after a program unit of data.
+    /// The dies that program parity after a program unit of data.
     pub fn parity_dies_after(
         &self,
         slc: bool,
@@ -297,7 +297,7 @@ impl Geometry {
         self.rows.parity_dies_after(program, self.passes(slc))
     }
 
-    /// Mapping units of parity that belong to the first program units of a superblock.
+    /// Mapping units of parity for the first `programs` program units of a superblock.
     pub fn parity_units(&self, slc: bool, programs: u32) -> u32 {
         self.row_of(ProgramId(programs)) * self.rows.parity_dies() * self.mode(slc).program_units
     }
@@ -306,12 +306,12 @@ impl Geometry {
         self.mode(slc).programs_per_word_line()
     }
 
-    /// Erase blocks of a superblock.
+    /// Number of erase blocks in a superblock.
     pub fn blocks_per_superblock(&self) -> u32 {
         self.dies * self.planes
     }
 
-    /// The erase block, within its superblock, of a die and a plane.
+    /// Index of a die's and plane's erase block in its superblock.
     pub fn block_of(&self, die: Die, plane: Plane) -> u32 {
         die.0 * self.planes + plane.0
     }
@@ -328,13 +328,13 @@ impl Geometry {
         self.block_of(self.die_of(slc, program), self.plane_of(offset))
     }
 
-    /// Position of the unit at `offset` of a superblock within its page across the planes.
+    /// Position in its stripe of the unit at `offset` of a superblock.
     #[inline]
     pub fn place_in_stripe(&self, offset: u32) -> u32 {
         self.by_stripe_units.remainder(offset)
     }
 
-    /// The plane that holds the unit at a position of a page across the planes.
+    /// The plane at a position in a stripe.
     #[inline]
     pub fn plane_in_stripe(&self, place: u32) -> Plane {
         Plane(self.by_units_per_page.quotient(place))
@@ -362,19 +362,19 @@ impl Geometry {
         }
     }
 
-    /// Array time to read one page: `stripe` within program unit `program`.
+    /// Array read time of one page, ns: `stripe` within program unit `program`.
     #[inline]
     pub fn read_ns(&self, slc: bool, program: ProgramId, stripe: u32) -> u32 {
         self.mode(slc).read_ns[self.page_type(slc, program, stripe) as usize]
     }
 
-    /// The shortest array time to read a page.
+    /// Shortest array read time of any page, ns.
     pub fn shortest_read_ns(&self) -> u32 {
         let times = self.slc.read_ns.iter().chain(&self.native.read_ns);
         times.copied().min().unwrap_or(0)
     }
 
-    /// Page of its word line, from 0: `stripe` within program unit `program`.
+    /// Number of a page in its word line, from 0: `stripe` within program unit `program`.
     #[inline]
     pub fn page_type(&self, slc: bool, program: ProgramId, stripe: u32) -> u32 {
         let mode = self.mode(slc);
@@ -386,35 +386,33 @@ impl Geometry {
         }
     }
 
-    /// Array time to program one program unit.
+    /// Array program time of one program unit, ns.
     pub fn program_ns(&self, slc: bool, program: ProgramId) -> u32 {
         let times = &self.mode(slc).program_ns;
         times[self.row_of(program) as usize % times.len()]
     }
 }
 
-/// Superblocks that are open for writing at once (host, relocation), and one more so that
-/// relocation always has a target.
+/// Superblocks open for writing (host, relocation), and one more so that relocation always has a target.
 pub const OPEN_SUPERBLOCKS: u32 = 3;
 
-/// Superblocks that are open at once, and one: two more for each kind of data that is kept apart, hot data or pages of the
-/// map.
+/// Maximum number of open superblocks plus one; two more for each separated kind of data (hot data, map pages).
 pub fn open_superblocks(ftl: &FtlSection) -> u32 {
     let apart = u32::from(ftl.separate_by_heat) + u32::from(has_map_blocks(ftl));
     OPEN_SUPERBLOCKS + 2 * apart
 }
 
-/// Whether pages of the map are in superblocks of their own: those of a map of which only a part is loaded.
+/// Whether map pages have their own superblocks: for maps that are only partly loaded.
 pub fn has_map_blocks(ftl: &FtlSection) -> bool {
     ftl.map.location != MapLocation::Dram
 }
 
-/// Whether a map in DRAM is written to flash.
+/// Whether checkpoints of a map in DRAM are written to flash.
 pub fn checkpoints(ftl: &FtlSection) -> bool {
     ftl.map.location == MapLocation::Dram && ftl.journal_entries > 0 && ftl.journal_pages.is_some()
 }
 
-/// Logical units through which the map's journal goes round where the profile does not state them.
+/// Default size of the map's journal, mapping units.
 const JOURNAL_UNITS: u32 = 256;
 
 fn ns(us: f64) -> u32 {

@@ -62,7 +62,7 @@ use slc::SlcCache;
 use window::MapWindow;
 pub(crate) use window::WantedPage;
 
-/// A program unit that is full (or was closed) and must be programmed.
+/// A full (or closed) program unit, ready to be programmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProgramUnit {
     pub(crate) superblock: SuperblockId,
@@ -70,12 +70,11 @@ pub(crate) struct ProgramUnit {
     pub(crate) die: Die,
     pub(crate) slc: bool,
     pub(crate) pool: Pool,
-    /// Units of host data in it, which take places in the write buffer; the rest is metadata,
-    /// relocated data and padding.
+    /// Units of host data, which occupy places of the write buffer; the rest is metadata, relocated data and padding.
     pub(crate) host_units: u32,
 }
 
-/// Why data is moved.
+/// Cause of a relocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Cause {
     Fold,
@@ -86,14 +85,14 @@ pub(crate) enum Cause {
 /// A run of mapping units in one page across planes: one array read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageRun {
-    /// Place of its first unit.
+    /// Physical number of the first unit.
     pub(crate) first: Ppn,
     pub(crate) superblock: SuperblockId,
     pub(crate) program: ProgramId,
     pub(crate) die: Die,
     pub(crate) array_ns: u32,
     pub(crate) units: u32,
-    /// Planes whose pages are read: those pages are transferred, and their blocks disturbed.
+    /// Planes that read: their pages are transferred and their blocks disturbed.
     pub(crate) planes: PlaneSet,
 }
 

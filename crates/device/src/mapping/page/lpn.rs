@@ -4,25 +4,25 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// Logical page number: which mapping unit of the address range it is. The pages of the map and of its journal follow
+/// Logical page number: index of a mapping unit in the address range. The pages of the map and of its journal follow
 /// the host's units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(transparent)]
 pub(crate) struct Lpn(pub(crate) u32);
 
 impl Lpn {
-    /// Position in a list of all logical units.
+    /// Index in a list of all logical units.
     #[inline]
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The unit after so many; `None` beyond all numbers.
+    /// The unit `units` after this one; `None` on overflow.
     pub(crate) fn checked_add(self, units: u32) -> Option<Lpn> {
         self.0.checked_add(units).map(Lpn)
     }
 
-    /// `count` units, beginning with this one.
+    /// `count` consecutive units, from this one on.
     #[inline]
     pub(crate) fn and_next(self, count: u32) -> impl Iterator<Item = Lpn> + Clone + use<> {
         (self.0..self.0 + count).map(Lpn)
@@ -45,7 +45,7 @@ impl AddAssign<u32> for Lpn {
     }
 }
 
-/// Units from one number to another that is not greater.
+/// Distance from a lower to a higher number, in units.
 impl Sub for Lpn {
     type Output = u32;
 

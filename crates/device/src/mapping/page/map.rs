@@ -1,8 +1,8 @@
-//! Both directions of the mapping, and which physical units hold valid data. Four bytes per
-//! logical unit, four and one bit per physical one.
+//! Both directions of the mapping, and the validity of physical units. Takes 4 bytes per logical unit, and 4 bytes and
+//! a bit per physical unit.
 //!
-//! A place is kept as its complement, so that zero means unmapped: the table of a fresh device is
-//! zeroed memory, which the system hands out page by page as it is written to.
+//! Physical numbers are stored as their complements, so that zero means unmapped: the table of a fresh device is zeroed
+//! memory, which the system allocates page by page on the first write.
 
 use super::ppn::Ppn;
 use crate::convert::Narrow;
@@ -14,22 +14,22 @@ use serde::{Deserialize, Serialize};
 /// Logical-to-physical map, its inverse, and the validity of every physical unit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Map {
-    /// Complements of places.
+    /// Complements of physical numbers, by logical unit.
     forward: Table<u32>,
     inverse: Table<u32>,
-    /// A bit for each place.
+    /// One validity bit per physical unit.
     valid: Table<u64>,
     mapped: u32,
-    /// Owners of the units that [`Map::take_valid`] took last.
+    /// Owners of the units taken last by [`Map::take_valid`].
     #[serde(skip)]
     owners: Vec<u32>,
 }
 
-/// Places one after the other that logical units one after the other had.
+/// Consecutive physical units from which consecutive logical units were moved away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LostRun {
     pub(crate) first: Ppn,
-    /// Zero in a run of none.
+    /// Number of units; 0 in an empty run.
     pub(crate) count: u32,
 }
 
@@ -71,7 +71,8 @@ impl Map {
         Ppn::from_complement(self.forward.get(logical.index()))
     }
 
-    /// How many of `most` units from `first` lie one after the other, or are unmapped as the first is; at least one.
+    /// Number of units from `first`, at most `most` and at least one, whose physical units are consecutive, or which
+    /// are all unmapped.
     pub(crate) fn units_in_run(&self, first: Lpn, most: u32) -> u32 {
         let start = self.forward.get(first.index());
         let step = u32::from(start != Ppn::UNMAPPED.complement());
@@ -90,13 +91,13 @@ impl Map {
         units
     }
 
-    /// Whether all of `count` units from `first` are mapped.
+    /// Whether `count` units from `first` are all mapped.
     pub(crate) fn are_mapped(&self, first: Lpn, count: u32) -> bool {
         let mut done = 0;
         while done < count {
             let entries = self.forward.rest_of_page((first + done).index());
             let entries = &entries[..entries.len().min((count - done) as usize)];
-            // All are looked at, whatever comes of the first ones: that is done several at a time.
+            // All entries are examined, without an early end, so that the loop is vectorised.
             let is_unmapped = |entry: &u32| *entry == Ppn::UNMAPPED.complement();
             if entries.iter().fold(false, |any, e| any | is_unmapped(e)) {
                 return false;
@@ -106,7 +107,7 @@ impl Map {
         true
     }
 
-    /// Points a logical unit at a new place, and returns the old one. The caller marks the new place as valid
+    /// Maps a logical unit to a new physical unit and returns the old one. The caller marks the new unit as valid
     /// ([`Map::mark_valid`]).
     #[inline]
     pub(crate) fn point(&mut self, logical: Lpn, ppn: Ppn) -> Ppn {
@@ -122,8 +123,8 @@ impl Map {
         old
     }
 
-    /// As [`Map::point`] for `count` logical units from `first` and the places from `to`. `lost` gets what they had,
-    /// in order.
+    /// As [`Map::point`] for `count` logical units from `first` and physical units from `to`. Appends the old physical
+    /// units to `lost`, in order.
     pub(crate) fn point_run(
         &mut self,
         mut first: Lpn,
@@ -164,8 +165,8 @@ impl Map {
         }
     }
 
-    /// As [`Map::point`] for logical units anywhere, among which one may be more than once, and the places from `to`, and
-    /// [`Map::mark_valid`] for these. `lost` gets the places that the units had.
+    /// As [`Map::point`] for any logical units, possibly repeated, and physical units from `to`; then marks these as
+    /// valid. Appends the old physical units to `lost`.
     pub(crate) fn point_each(&mut self, units: &[Lpn], to: Ppn, lost: &mut Vec<Ppn>) {
         lost.clear();
         self.mark_valid(to, units.len().narrow());
@@ -186,9 +187,9 @@ impl Map {
         }
     }
 
-    /// Takes valid units of `from..end`, those that `wanted` accepts and at most `most`: they are
-    /// appended to `taken` and marked as valid no longer. The entries of their owners are prefetched: they lie anywhere
-    /// in memory, and [`Map::move_taken`] needs all of them.
+    /// Takes valid units of `from..end` that `wanted` accepts, at most `most`: appends them to `taken` and marks them
+    /// as invalid. Prefetches the map entries of their owners, which lie anywhere in memory and are all needed by
+    /// [`Map::move_taken`].
     pub(crate) fn take_valid(
         &mut self,
         from: Ppn,
@@ -203,7 +204,7 @@ impl Map {
         while at < end.0 && taken.len() < most {
             let first = at / 64 * 64;
             let word = self.valid.slot(first as usize / 64);
-            // A page of the table has a multiple of 64 places.
+            // A page of the table holds a multiple of 64 entries.
             let owners = self.inverse.rest_of_page(first as usize);
             let mut left = between(*word, at, end.0);
             while left != 0 && taken.len() < most {
@@ -221,14 +222,15 @@ impl Map {
             };
             at = next;
         }
-        // Most have come while the host wrote; of those that have not, each would be waited for by itself.
+        // Most entries were prefetched while the host wrote; without a prefetch here, each other one would cost a full
+        // cache miss.
         let owners = self.owners.iter();
         self.forward
             .prefetch_all(owners.map(|owner| *owner as usize));
     }
 
-    /// Begins to fetch the entries of the owners of the first `most` valid units in `from..end`; returns the place after
-    /// the last of them, or the end if there are fewer, and their number.
+    /// Prefetches the map entries of the owners of the first `most` valid units in `from..end`. Returns the physical
+    /// unit after the last one (or `end`), and their number.
     pub(crate) fn prefetch_owners(&self, from: Ppn, end: Ppn, most: u32) -> (Ppn, u32) {
         let mut at = from.0;
         let mut left = most;
@@ -248,8 +250,8 @@ impl Map {
         (end.min(Ppn(at)), most - left)
     }
 
-    /// Points the owners of the units that were taken last at the places from `to`. The caller marks these places as
-    /// valid ([`Map::mark_valid`]).
+    /// Maps the owners of the units taken last to physical units from `to`. The caller marks these as valid
+    /// ([`Map::mark_valid`]).
     pub(crate) fn move_taken(&mut self, to: Ppn) {
         let places = self.owners.iter().zip(to.0..);
         let places = places.map(|(owner, at)| (*owner as usize, Ppn(at).complement()));
@@ -259,13 +261,13 @@ impl Map {
         self.inverse.replace(owners, |_| ());
     }
 
-    /// `count` places from `first` hold valid data now.
+    /// Marks `count` physical units from `first` as valid.
     #[inline]
     pub(crate) fn mark_valid(&mut self, first: Ppn, count: u32) {
         self.change_valid(first, count, |word, bits| word | bits);
     }
 
-    /// Changes the bits of places, word by word.
+    /// Changes the validity bits of physical units, word by word.
     #[inline]
     fn change_valid(&mut self, first: Ppn, count: u32, change: impl Fn(u64, u64) -> u64) {
         let mut at = first.0;
@@ -278,25 +280,25 @@ impl Map {
         }
     }
 
-    /// Begins to fetch an entry from memory that is going to be looked up soon.
+    /// Prefetches the map entry of a logical unit.
     #[inline]
     pub(crate) fn prefetch(&self, logical: Lpn) {
         self.forward.prefetch(logical.index());
     }
 
-    /// Begins to fetch what a write to `logical` will change besides its entry, which is best in a cache already.
+    /// Prefetches the validity bits that a write to `logical` will change; the map entry should be in a cache already.
     #[inline]
     pub(crate) fn prefetch_old(&self, logical: Lpn) {
         self.valid.prefetch(self.lookup(logical).index() / 64);
     }
 
-    /// As [`Map::prefetch`], of several.
+    /// As [`Map::prefetch`], for several units.
     pub(crate) fn prefetch_all(&self, units: &[Lpn]) {
         self.forward.prefetch_all(units.iter().map(|u| u.index()));
     }
 
-    /// Reads what is going to be needed for these logical units, so that a row of accesses to
-    /// memory that is not in any cache overlaps and each has arrived when its turn comes.
+    /// Reads the map entries and validity bits of these logical units, so that their cache misses overlap before the
+    /// units are used.
     #[inline]
     pub(crate) fn warm(&self, units: &[Lpn]) {
         let mut sum = 0u64;
@@ -309,7 +311,7 @@ impl Map {
         std::hint::black_box(sum);
     }
 
-    /// Forgets a logical unit; returns where it was.
+    /// Unmaps a logical unit; returns its physical unit.
     pub(crate) fn unmap(&mut self, logical: Lpn) -> Ppn {
         let slot = self.forward.slot(logical.index());
         let old = Ppn::from_complement(std::mem::replace(slot, Ppn::UNMAPPED.complement()));
@@ -320,7 +322,7 @@ impl Map {
         old
     }
 
-    /// Which logical unit was written at a physical one.
+    /// Logical unit last written to a physical unit.
     pub(crate) fn owner(&self, ppn: Ppn) -> Lpn {
         Lpn(self.inverse.get(ppn.index()))
     }
@@ -344,9 +346,8 @@ impl Map {
         None
     }
 
-    /// Checks that the tables have their sizes and that both directions agree: every valid place is
-    /// that of the unit which it names, and there are as many as mapped units. `valid` counts them
-    /// per `per_superblock` places.
+    /// Checks the tables' sizes and that both directions agree: every valid physical unit is the one to which its owner
+    /// is mapped, and there are as many as mapped units. `valid` counts them per `per_superblock` physical units.
     pub(crate) fn audit(&self, logical: u32, per_superblock: u32, valid: &mut [u32]) -> Checked {
         let physical = valid.len() * per_superblock as usize;
         ensure!(
@@ -365,9 +366,9 @@ impl Map {
                 top < physical,
                 "a place beyond the flash is marked as valid"
             );
-            // A page of the table has a multiple of 64 places.
+            // A page of the table holds a multiple of 64 entries.
             let owners = self.inverse.rest_of_page(first);
-            // The entries lie anywhere in memory: they are fetched while those before are checked.
+            // Prefetched: entries lie anywhere in memory.
             for bit in bits(word) {
                 self.forward.prefetch(owners[bit] as usize);
             }
@@ -403,7 +404,7 @@ impl Map {
     }
 }
 
-/// The bits of the word that holds place `at`, from that place on and before `end`.
+/// The bits of a word that belong to physical units from `at` to before `end`.
 #[inline]
 fn between(word: u64, at: u32, end: u32) -> u64 {
     let from = word >> (at % 64) << (at % 64);
@@ -413,7 +414,7 @@ fn between(word: u64, at: u32, end: u32) -> u64 {
     }
 }
 
-/// Numbers of the bits that are set, upwards.
+/// Indices of the set bits, ascending.
 fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let bit = word.trailing_zeros() as usize;
@@ -469,7 +470,7 @@ mod tests {
         assert_eq!(map.next_valid(Ppn(0), Ppn(300)), Some(Ppn(190)));
     }
 
-    /// Against [`Map::point`] for each unit, with some units twice.
+    /// Compared with [`Map::point`] for each unit, some units twice.
     #[test]
     fn units_anywhere_are_pointed_as_each_of_them_is() {
         let mut random = Random::new(6);
@@ -494,8 +495,8 @@ mod tests {
         assert!(map.valid.iter().eq(single.valid.iter()));
     }
 
-    /// Against [`Map::point`] for each unit: runs of any length to places in order, over data that was written in
-    /// runs of another length.
+    /// Compared with [`Map::point`] for each unit: runs of any length to consecutive physical units, over data written
+    /// in runs of other lengths.
     #[test]
     fn a_run_is_pointed_as_its_units_are() {
         let mut random = Random::new(5);
@@ -523,7 +524,7 @@ mod tests {
         assert!(map.valid.iter().eq(single.valid.iter()));
     }
 
-    /// Against a look-up of each unit.
+    /// Compared with a look-up of each unit.
     #[test]
     fn runs_are_those_of_single_look_ups() {
         let mut random = Random::new(8);
@@ -556,7 +557,7 @@ mod tests {
         }
     }
 
-    /// Against a search from unit to unit.
+    /// Compared with a search from unit to unit.
     #[test]
     fn the_units_taken_are_the_next_valid_ones() {
         let every = |n: u32| move |ppn: Ppn| ppn.0.is_multiple_of(n);

@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 const ABSENT: u32 = u32::MAX;
 
-/// Result of a lookup.
+/// Result of a look-up of a map page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lookup {
-    /// At hand.
+    /// The page is in RAM.
     Hit,
-    /// On its way: a fetch has been begun.
+    /// The page is being fetched.
     Coming,
-    /// Absent, to be fetched now; a changed page may have had to go.
+    /// The page is absent and must be fetched; a changed page may have been evicted for it.
     Miss {
-        /// Map page that must be written back.
+        /// Evicted map page that must be written back.
         write_back: Option<u32>,
     },
 }
@@ -26,7 +26,7 @@ struct Slot {
     page: u32,
     referenced: bool,
     changed: bool,
-    /// Fetch that it waits for, or [`ABSENT`].
+    /// Fetch of the page in this slot, or [`ABSENT`].
     fetch: u32,
 }
 
@@ -54,7 +54,7 @@ impl MapCache {
         }
     }
 
-    /// Looks a page up and gives it a slot where it is absent; `change` marks it as changed.
+    /// Looks a page up and gives it a slot if it is absent; with `change`, marks it as changed.
     pub(crate) fn touch(&mut self, page: u32, change: bool) -> Lookup {
         let slot = self.slot_of[page as usize];
         if slot != ABSENT {
@@ -91,7 +91,7 @@ impl MapCache {
         self.slot_of[page as usize] != ABSENT
     }
 
-    /// A page is not needed any more, nor what was changed in it.
+    /// Removes a page that is no longer needed; its changes are dropped.
     pub(crate) fn forget(&mut self, page: u32) {
         let slot = std::mem::replace(&mut self.slot_of[page as usize], ABSENT);
         if let Some(slot) = self.slots.get_mut(slot as usize) {
@@ -104,33 +104,33 @@ impl MapCache {
         }
     }
 
-    /// The fetch of a page, if it is on its way and has not been evicted since.
+    /// Number of the fetch of a page, if one is under way and the page was not evicted since.
     pub(crate) fn fetch_of(&self, page: u32) -> Option<u32> {
         let slot = self.slots.get(self.slot_of[page as usize] as usize)?;
         (slot.fetch != ABSENT).then_some(slot.fetch)
     }
 
-    /// The page is being fetched. Nothing changes where it has been evicted already.
+    /// Records the fetch of a page; does nothing if the page was evicted already.
     pub(crate) fn note_fetch(&mut self, page: u32, fetch: u32) {
         if let Some(slot) = self.slots.get_mut(self.slot_of[page as usize] as usize) {
             slot.fetch = fetch;
         }
     }
 
-    /// The fetch of a page is over.
+    /// Records the end of the fetch of a page.
     pub(crate) fn note_fetched(&mut self, page: u32, fetch: u32) {
         if self.fetch_of(page) == Some(fetch) {
             self.note_fetch(page, ABSENT);
         }
     }
 
-    /// Pages that wait for a fetch, and its number.
+    /// Pages being fetched, each with the number of its fetch.
     pub(crate) fn coming(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let slots = self.slots.iter().filter(|s| s.fetch != ABSENT);
         slots.map(|s| (s.page, s.fetch))
     }
 
-    /// Checks that pages and slots name each other.
+    /// Checks that pages and slots refer to each other.
     pub(crate) fn audit(&self, slots: u32, pages: u32) -> Checked {
         ensure!(
             self.slots.len() == slots.max(1) as usize
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(map_cache.touch(1, true), Lookup::Coming, "another fetch");
         map_cache.note_fetched(1, 7);
         assert_eq!(map_cache.touch(1, false), Lookup::Hit);
-        // A page that had to go before it came is fetched again.
+        // A page that was evicted before its fetch ended is fetched again.
         map_cache.note_fetch(1, 8);
         let write_back = Some(1);
         assert_eq!(map_cache.touch(2, false), Lookup::Miss { write_back });

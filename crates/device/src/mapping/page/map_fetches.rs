@@ -1,5 +1,4 @@
-//! Pages of the L2P map on their way to the controller, from flash or host memory. Whoever looks up a
-//! page that is on its way waits for the same fetch.
+//! Fetches of map pages from flash or host memory. All look-ups of a page being fetched wait for the same fetch.
 
 use crate::convert::Narrow;
 use crate::invariant::{Checked, ensure, places_in_use};
@@ -7,14 +6,14 @@ use crate::profile::schema::FtlSection;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// An operation that waits for a page of the map.
+/// An operation that waits for a map page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum MapWaiter {
-    /// A read that cannot find its data.
+    /// A read command; its data cannot be located before.
     Command(u32),
     /// The discard that is taking effect.
     Discard,
-    /// Places of the write buffer: those of the program of this sequence number.
+    /// Write buffer places of the program with this sequence number.
     Program(u32),
     /// A relocation job.
     Job(u32),
@@ -23,7 +22,7 @@ pub(crate) enum MapWaiter {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct MapFetch {
     page: u32,
-    /// Keeps its memory from one fetch to the next.
+    /// Waiting operations; the memory is reused by the next fetch.
     waiters: Vec<MapWaiter>,
 }
 
@@ -32,7 +31,7 @@ struct MapFetch {
 pub(crate) struct MapFetches {
     fetches: Vec<MapFetch>,
     free: Vec<u32>,
-    /// Time of a fetch from host memory, if the map is there.
+    /// Duration of a fetch from host memory; `None` if the map is not there.
     host_time: Option<Nanos>,
 }
 
@@ -45,12 +44,12 @@ impl MapFetches {
         }
     }
 
-    /// Time of a fetch from host memory, if the map is there.
+    /// Duration of a fetch from host memory; `None` if the map is not there.
     pub(crate) fn host_time(&self) -> Option<Nanos> {
         self.host_time
     }
 
-    /// A fetch of `page` begins; returns its number.
+    /// Starts a fetch of `page`; returns its number.
     pub(crate) fn begin(&mut self, page: u32) -> u32 {
         if let Some(fetch) = self.free.pop() {
             self.fetches[fetch as usize].page = page;
@@ -63,13 +62,12 @@ impl MapFetches {
         self.fetches.len().narrow() - 1
     }
 
-    /// `waiter` waits for a fetch too.
+    /// Adds `waiter` to a fetch.
     pub(crate) fn join(&mut self, fetch: u32, waiter: MapWaiter) {
         self.fetches[fetch as usize].waiters.push(waiter);
     }
 
-    /// A fetch is over. Exchanges its waiters, in order of arrival, with the empty list `waiters`;
-    /// returns the page.
+    /// Ends a fetch: swaps its waiters, in order of arrival, with the empty list `waiters`, and returns the page.
     pub(crate) fn end(&mut self, fetch: u32, waiters: &mut Vec<MapWaiter>) -> u32 {
         debug_assert!(!self.free.contains(&fetch), "a fetch ends twice");
         let ended = &mut self.fetches[fetch as usize];
@@ -78,17 +76,17 @@ impl MapFetches {
         ended.page
     }
 
-    /// Whether something is being fetched.
+    /// Whether a fetch is under way.
     pub(crate) fn under_way(&self) -> bool {
         self.free.len() < self.fetches.len()
     }
 
-    /// The page of a fetch.
+    /// The map page of a fetch.
     pub(crate) fn page_of(&self, fetch: u32) -> Option<u32> {
         self.fetches.get(fetch as usize).map(|f| f.page)
     }
 
-    /// Checks that exactly the fetches `coming` are under way; returns their waiters.
+    /// Checks that exactly the fetches of `coming` are under way; returns their waiters.
     pub(crate) fn audit(&self, coming: &[u32], pages: u32) -> Checked<Vec<MapWaiter>> {
         let mut waited_for = places_in_use("map fetches", self.fetches.len(), &self.free)?;
         for fetch in coming {

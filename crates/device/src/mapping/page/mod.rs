@@ -79,12 +79,12 @@ struct Pending {
     /// First logical unit and number of units.
     first: Lpn,
     units: u32,
-    /// Flash operations, segments and fetches that a read waits for.
+    /// Number of flash operations, segments and fetches that a read waits for.
     waits: u32,
-    /// Units of a write for which the buffer has no place yet, and those whose data has not come.
+    /// Units of a write without a place in the buffer; then units whose data has not arrived.
     to_admit: u32,
     to_arrive: u32,
-    /// End of its last transfer on the link.
+    /// End of the last transfer on the link.
     link_done: Nanos,
 }
 
@@ -115,19 +115,19 @@ pub(crate) struct PageMapDevice {
     pace: Pace,
     power: Power,
     counters: HostCounters,
-    /// Writes that a power cut would destroy, if they are tracked.
+    /// Writes that a power cut would destroy; `None` unless writes are tracked.
     #[serde(skip)]
     unpersisted: Option<Box<UnpersistedWrites>>,
     #[serde(skip)]
     scratch: Scratch,
     #[serde(skip)]
     recent: RecentTimes,
-    /// Turned back into events before the device is saved.
+    /// Planned reads; turned back into events before the device is saved.
     #[serde(skip)]
     plan: ReadPlan,
 }
 
-/// Buffers that are used again and again, so that the hot path allocates nothing.
+/// Reused buffers, so that the hot path allocates nothing.
 #[derive(Clone, Debug, Default)]
 struct Scratch {
     runs: Vec<(Option<PageRun>, u32)>,
@@ -138,12 +138,12 @@ struct Scratch {
     merges: Vec<PageRun>,
 }
 
-/// Mapping units that the write buffer holds.
+/// Capacity of the write buffer, mapping units.
 fn buffer_units(controller: &ControllerSection, geometry: &Geometry) -> u32 {
     (u64::from(controller.write_buffer_kib) * 1024 / u64::from(geometry.unit_bytes)).clamp_u32()
 }
 
-/// Mapping units that are read ahead.
+/// Capacity of read-ahead, mapping units.
 fn read_ahead_units(controller: &ControllerSection, geometry: &Geometry) -> u32 {
     controller.read_ahead_kib * 1024 / geometry.unit_bytes
 }
@@ -342,7 +342,7 @@ impl PageMapDevice {
         self.schedule.now()
     }
 
-    /// Share of the full clock that interface and throttling leave.
+    /// Share of the full clock that the interface and throttling allow, 0 to 1.
     fn clock(&self) -> f64 {
         self.power.clock(&self.attachment)
     }

@@ -1,9 +1,9 @@
 //! Packed writes of eMMC (JESD84-B51, packed commands): writes that wait at the host travel as one command, whose first
-//! block lists them, and are over together when the device has accepted all of their data. What the path costs for each
-//! command is paid once. Packed reads are not modelled: Linux never sent any.
+//! block lists them, and complete together when the device has accepted all of their data. The command overhead of the
+//! path is paid once. Packed reads are not modelled: Linux never sent any.
 //!
-//! As in Linux 3.9 to 4.9, the writes that follow one another in the queue are packed, up to what the device takes and
-//! one transfer carries; a forced write (FUA), a flush or a read ends the pack. A single write is not packed.
+//! As in Linux 3.9 to 4.9, consecutive writes of the queue are packed, up to the limits of the device and of one
+//! transfer; a forced write (FUA), a flush or a read ends the pack. A single write is not packed.
 
 use super::PageMapDevice;
 use crate::command::CommandKind;
@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 /// The packed command that is under way.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct PackedWrites {
-    /// Number of its writes; 0 without a packed command.
+    /// Number of writes in the command; 0 if no packed command is under way.
     members: u32,
-    /// Finished writes that wait for the other writes of the packed command.
+    /// Finished writes, which wait for the other writes of the packed command.
     done: Vec<u32>,
 }
 
@@ -27,12 +27,12 @@ impl PackedWrites {
         self.members.saturating_sub(1)
     }
 
-    /// Writes that are done and wait for the others.
+    /// Finished writes of the packed command.
     pub(super) fn done(&self) -> &[u32] {
         &self.done
     }
 
-    /// Checks that a pack is one that device and host could have made.
+    /// Checks that device and host allow the packed command.
     pub(super) fn audit(&self, most: u32) -> Checked {
         let members = self.members as usize;
         ensure!(
@@ -49,7 +49,7 @@ impl PackedWrites {
 }
 
 impl PageMapDevice {
-    /// Starts what waits at the host, now that a command has ended.
+    /// Starts commands that wait at the host, after a command has ended.
     pub(super) fn start_waiting(&mut self) {
         let packed = self.writes_to_pack();
         if packed < 2 {
@@ -59,7 +59,7 @@ impl PageMapDevice {
             return;
         }
         self.packed.members = packed;
-        // The block that lists the writes comes before their data.
+        // The block that lists the writes precedes their data.
         let sent = self.schedule.now() + self.attachment.chain.command;
         self.receive(SECTOR_BYTES, sent);
         for _ in 0..packed {
@@ -92,7 +92,7 @@ impl PageMapDevice {
         fitting.count().narrow()
     }
 
-    /// The host hears of a command, or of all writes of a packed one when the last of them is done.
+    /// Completes a command at the host, or all writes of a packed command when the last one is done.
     #[inline]
     pub(super) fn on_complete(&mut self, index: u32) {
         if self.packed.members == 0 {
@@ -104,7 +104,7 @@ impl PageMapDevice {
         }
         let mut done = std::mem::take(&mut self.packed.done);
         self.packed.members = 0;
-        // The next command starts with the last of them.
+        // `members` is 0 by now, so the last of these completions starts the next command.
         for index in done.drain(..) {
             self.complete(index);
         }

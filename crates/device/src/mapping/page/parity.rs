@@ -23,14 +23,14 @@ impl ParityPrograms {
         self.0 -= 1;
     }
 
-    /// Number of programs that are under way.
+    /// Number of parity programs under way.
     pub(super) fn count(&self) -> u32 {
         self.0
     }
 }
 
 impl PageMapDevice {
-    /// Programs the parity of the row that a program of data completes.
+    /// Programs the parity of a row if a data program completes the row.
     pub(super) fn program_parity(&mut self, unit: &ProgramUnit) {
         let superblock = unit.superblock;
         let g = &self.log.geometry;

@@ -1,5 +1,5 @@
-//! Which dies hold parity: of each row of program units, one on every die, some dies hold parity of the others. The place
-//! rotates, so that each die holds its share.
+//! Dies that hold parity: in each row of program units, one per die, some dies hold parity of the others. Their
+//! position rotates, so that each die holds its share.
 
 use crate::convert::Narrow;
 use crate::divisor::Divisor;
@@ -16,7 +16,7 @@ pub struct ParityRows {
 }
 
 impl ParityRows {
-    /// Rows across `dies`, of which `parity` hold parity; at least one is left for data.
+    /// Rows across `dies`, of which `parity` hold parity; at least one die holds data.
     pub(super) fn new(dies: u32, parity: u32) -> Self {
         let parity = parity.min(dies.saturating_sub(1));
         ParityRows {
@@ -26,23 +26,23 @@ impl ParityRows {
         }
     }
 
-    /// Program units of data in a row.
+    /// Data program units per row.
     pub(super) fn data_dies(&self) -> u32 {
         self.dies - self.parity
     }
 
-    /// Program units of parity in a row.
+    /// Parity program units per row.
     pub(super) fn parity_dies(&self) -> u32 {
         self.parity
     }
 
-    /// Row of a program unit of data.
+    /// Row of a data program unit.
     #[inline]
     pub(super) fn row_of(&self, program: ProgramId) -> u32 {
         self.by_data_dies.quotient(program.0)
     }
 
-    /// Die of a program unit of data; `passes` is the number of programs of a word line.
+    /// Die of a data program unit; `passes` is the number of programs per word line.
     #[inline]
     pub(super) fn die_of(&self, program: ProgramId, passes: u32) -> Die {
         let place = self.by_data_dies.remainder(program.0);
@@ -52,7 +52,7 @@ impl ParityRows {
         self.turned(place, self.row_of(program), passes)
     }
 
-    /// The dies that hold the parity of a row, if a program unit is the last one of data in it.
+    /// The dies that hold the parity of a row, if `program` is the last data program unit of the row.
     pub(super) fn parity_dies_after(
         &self,
         program: ProgramId,
@@ -65,7 +65,8 @@ impl ParityRows {
         places.map(move |place| rows.turned(place, row, passes))
     }
 
-    /// All passes of a word line are on one side: otherwise a torn program of parity would take data with it.
+    /// Die at a rotated position. All passes of a word line have the same position: otherwise a torn parity program
+    /// would destroy data on its word line.
     fn turned(&self, place: u32, row: u32, passes: u32) -> Die {
         let turn = u64::from(row / passes.max(1)) * u64::from(self.parity);
         let back = (turn % u64::from(self.dies)).narrow();

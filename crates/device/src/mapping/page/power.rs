@@ -6,7 +6,7 @@ use crate::power::meter::FlashUse;
 use nandscope_units::Nanos;
 
 impl PageMapDevice {
-    /// Sets the clock, and steps power and heat up to it.
+    /// Sets the clock and updates power and heat up to it.
     #[inline]
     pub(super) fn pass_time(&mut self, to: Nanos) {
         if self.power.next_step() <= to {
@@ -15,7 +15,7 @@ impl PageMapDevice {
         self.schedule.set_now(to);
     }
 
-    /// Steps power and heat up to a time.
+    /// Updates power and heat up to a time, in steps.
     #[cold]
     fn step_to(&mut self, to: Nanos) {
         let mut taken = 0u32;
@@ -29,7 +29,7 @@ impl PageMapDevice {
         }
     }
 
-    /// The device has begun or ended to be active.
+    /// Tells the power meter that the device has become active or idle.
     pub(super) fn note_busy(&mut self) {
         let busy = self.commands.outstanding() > 0
             || self.array.outstanding() > 0
@@ -42,8 +42,8 @@ impl PageMapDevice {
         self.power.meter.note(busy, self.schedule.now());
     }
 
-    /// When the controller attends to a command that arrives at `arrival`: a device in a power state that is not
-    /// operational leaves it first, and everything that arrives meanwhile waits.
+    /// Time at which the controller handles a command that arrives at `arrival`: a device in a non-operational power
+    /// state leaves it first, and all commands that arrive meanwhile wait.
     pub(super) fn awake_at(&mut self, arrival: Nanos) -> Nanos {
         if self.attachment.idle_states.is_empty() {
             return arrival;

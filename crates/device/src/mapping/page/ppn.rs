@@ -4,22 +4,22 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, Sub};
 
-/// Physical number of a mapping unit: superblock × native units per superblock + offset.
+/// Physical page number of a mapping unit: superblock × native units per superblock + offset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct Ppn(pub u32);
 
 impl Ppn {
-    /// Mark of a logical unit that is not mapped.
+    /// Value of an unmapped logical unit.
     pub const UNMAPPED: Ppn = Ppn(u32::MAX);
 
-    /// Position in a list of all physical units.
+    /// Index in a list of all physical units.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The number as the map stores it: its complement, so that zero means unmapped.
+    /// Form in which the map stores the number: its complement, so that zero means unmapped.
     #[inline]
     pub(crate) const fn complement(self) -> u32 {
         !self.0
@@ -41,7 +41,7 @@ impl Add<u32> for Ppn {
     }
 }
 
-/// Units from one number to another that is not greater.
+/// Distance from a lower to a higher number, in units.
 impl Sub for Ppn {
     type Output = u32;
 

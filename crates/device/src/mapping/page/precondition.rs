@@ -1,6 +1,5 @@
-//! Starting states without the time they take: a device that is filled, or has been written to at
-//! random for long. The bookkeeping is the same as in a timed run; only the clock, the queues and
-//! the heat are left out.
+//! Starting states without simulated time: a filled device, or one after many random writes. The bookkeeping is that of
+//! a timed run; clock, queues and heat do not advance.
 
 use super::PageMapDevice;
 use crate::convert::{Narrow, Whole};
@@ -10,15 +9,14 @@ use crate::mapping::page::lpn::Lpn;
 use crate::random::Random;
 use nandscope_units::{Bytes, Nanos};
 
-/// The long idle time after a fill: a device that waits longer than this with folding never folds
-/// in practice, and keeps its SLC cache full.
+/// Length of the idle time after a fill. A device that folds only after a longer idle time keeps its SLC cache full.
 const REST: Nanos = Nanos::from_secs(3600);
-/// Units that are written together, and whose map entries come from memory together.
+/// Number of units written together; their map entries are prefetched together.
 const BATCH: usize = 32;
 
 impl PageMapDevice {
-    /// Fills the first `share` (0 to 1) of the capacity at once, and lets folding and collection
-    /// finish as they would in a long idle time. Must be called while nothing is outstanding.
+    /// Fills the first `share` (0 to 1) of the capacity without simulated time, then completes folding and collection
+    /// as in a long idle time. No command may be outstanding.
     pub(crate) fn precondition(
         &mut self,
         share: f64,
@@ -36,10 +34,9 @@ impl PageMapDevice {
         }
     }
 
-    /// Overwrites `count` units drawn uniformly from the whole capacity, at once. With several
-    /// times the capacity this is the steady state of random writes. With [`Afterwards::Load`] some more are
-    /// overwritten, until collection would set the pace of a host.
-    /// Must be called while nothing is outstanding.
+    /// Overwrites `count` units drawn uniformly from the whole capacity, without simulated time. Several times the
+    /// capacity give the steady state of random writes. With [`Afterwards::Load`] more units are overwritten, until
+    /// collection would pace a host. No command may be outstanding.
     pub(crate) fn overwrite_randomly(
         &mut self,
         count: u64,
@@ -86,7 +83,7 @@ impl PageMapDevice {
         let before = self.log.accounts.programmed().total();
         while next.count > 0 && !stops {
             let batch = std::mem::replace(&mut next, Batch::of(&mut units));
-            // These come from memory while the batch before is written.
+            // Prefetched while the batch before is written.
             self.log.map.prefetch_all(next.units());
             self.log.map.warm(batch.units());
             if !self.write_batch(batch.units(), &mut full) {
@@ -128,7 +125,7 @@ impl PageMapDevice {
         }
     }
 
-    /// Writes units without making room for them, until collection would begin.
+    /// Writes units without relocation, until collection would begin.
     fn use_up_free_space(&mut self, mut units: impl Iterator<Item = Lpn>) -> FillProgress {
         let now = self.schedule.now();
         let mut full = std::mem::take(&mut self.scratch.full);
@@ -154,7 +151,7 @@ impl PageMapDevice {
         progress
     }
 
-    /// Returns false where no block is left.
+    /// Writes a batch of units; returns false if no block is left.
     fn write_batch(&mut self, mut units: &[Lpn], full: &mut Vec<ProgramUnit>) -> bool {
         let now = self.schedule.now();
         while let Some(&unit) = units.first() {
@@ -182,7 +179,7 @@ impl PageMapDevice {
     }
 }
 
-/// See [`BATCH`].
+/// Units that are written together, at most [`BATCH`].
 struct Batch {
     units: [Lpn; BATCH],
     count: usize,
@@ -208,8 +205,8 @@ impl Batch {
     }
 }
 
-/// A permutation of `0..n` without a table: a bijection of the next power of two, walked until
-/// it falls into the range.
+/// A permutation of `0..n` without a table: a bijection on the next power of two, repeated until the result is below
+/// `n`.
 struct Shuffle {
     n: u32,
     mask: u32,
@@ -276,7 +273,7 @@ mod tests {
         small::attached(&profile, &small::host("direct"))
     }
 
-    /// As [`PageMapDevice::write_instantly`], with the calls that a timed write makes for each unit.
+    /// As [`PageMapDevice::write_instantly`], with the calls of a timed write for each unit.
     fn write_one_by_one(device: &mut PageMapDevice, units: &[Lpn]) {
         let now = device.now();
         let mut full = Vec::new();
@@ -303,7 +300,7 @@ mod tests {
             let user_units = u64::from(together.log.geometry.user_units);
             let mut random = Random::new(u64::from(journal_entries));
             let mut units: Vec<Lpn> = (0..user_units as u32).map(Lpn).collect();
-            // Some of them twice in a row, so that a unit is replaced while its program unit is being filled.
+            // Some units twice in succession, so that a unit is replaced in the program unit being filled.
             for _ in 0..3 * user_units {
                 let unit = Lpn(random.below(user_units) as u32);
                 units.extend(std::iter::repeat_n(unit, 1 + random.below(2) as usize));

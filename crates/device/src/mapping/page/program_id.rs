@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Number of a program unit of data within its superblock, in the order of programming.
+/// Number of a data program unit within its superblock, in programming order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct ProgramId(pub u32);

@@ -1,15 +1,14 @@
-//! Small reads planned ahead, where the device has nothing else to do.
+//! Small reads planned ahead, while the device executes nothing else.
 //!
-//! A read passes the firmware, the array of its die, the channel, the decoder and the link. While small reads are
-//! all that is under way, each of these steps follows from those before it, and no later command can change a
-//! step earlier than its own array read can end. The steps of many reads are then computed together, one kind
-//! after another, without an event for each: [`PageMapDevice::extend_plan`] up to the horizon, which is the
-//! present plus the shortest array read. What other work needs, the plan cannot give: before it begins, the
-//! plan is given up ([`leave`]), and what lies in the future becomes operations and events again, with the same
-//! times and in the same order.
+//! A read passes the firmware, the array of its die, the channel, the decoder and the link. If only small reads are
+//! under way, each step follows from earlier steps, and no later command can change a step that comes before the end of
+//! the shortest array read started now. The steps of many reads are therefore computed together, without an event for
+//! each: [`PageMapDevice::extend_plan`] up to the horizon, which is the present plus the shortest array read. Other
+//! work needs operations and events: before it begins, the plan is abandoned ([`leave`]), and its future steps become
+//! operations and events with the same times and in the same order.
 //!
-//! Only devices whose reads occupy a die until their transfer is over are planned for, with the whole map in RAM,
-//! a decoder for each page and a link that carries both directions at once.
+//! Reads are planned only on devices whose reads occupy a die until their transfer ends, with the whole map in RAM,
+//! unlimited decoders and a full-duplex link.
 
 mod leave;
 mod submit;
@@ -27,9 +26,9 @@ use nandscope_units::Nanos;
 use std::collections::VecDeque;
 use timed::TimedList;
 
-/// No read.
+/// Index that stands for no read.
 const NONE: u32 = u32::MAX;
-/// Reads that are planned at once; the lists are kept in order by insertion.
+/// Maximum number of planned reads; the sorted lists are maintained by insertion.
 const MOST: u32 = 256;
 
 /// How far a read is planned.
@@ -38,26 +37,27 @@ enum Stage {
     /// The read is not planned.
     #[default]
     None,
-    /// Firmware has not looked at it.
+    /// The firmware has not handled the read.
     Firmware,
-    /// It waits for another read of its die whose transfer is not booked.
+    /// The read waits for another read of its die whose transfer is not booked.
     Waiting,
-    /// The times of its array read are known.
+    /// The times of the array read are known.
     Array,
-    /// Its transfer over the channel is booked.
+    /// The transfer over the channel is booked.
     Transfer,
-    /// Its transfer over the link is booked.
+    /// The transfer over the link is booked.
     Link,
 }
 
-/// Which event would start the array read: it decides between reads whose arrays start and end together.
+/// Event that would start the array read: decides the order of reads whose array times are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Trigger {
-    /// When that event would be planned itself.
+    /// Time at which that event would be planned.
     planned_at: Nanos,
-    /// By a command of the host, after all events of that time; otherwise by the end of another array read.
+    /// True for a command of the host, which comes after all events of its time; false for the end of another array
+    /// read.
     by_host: bool,
-    /// Among those of one kind.
+    /// Sequence number among triggers of the same kind.
     order: u64,
 }
 
@@ -67,40 +67,40 @@ struct ArrayRead {
     start: Nanos,
     trigger: Trigger,
     end: Nanos,
-    /// Number in the order of the ends of array reads.
+    /// Rank among all array reads by their ends.
     rank: u64,
 }
 
 /// Times of a transfer to the host.
 #[derive(Clone, Copy, Debug, Default)]
 struct LinkTransfer {
-    /// End of the transfer before.
+    /// End of the previous transfer on the link.
     before: Nanos,
     end: Nanos,
-    /// When the host sees the completion.
+    /// Time at which the host sees the completion.
     completed: Nanos,
 }
 
-/// A read under way. Times are valid as far as its stage says.
+/// A read under way. Times of later stages than `stage` are invalid.
 #[derive(Clone, Copy, Debug)]
 struct PlannedRead {
     stage: Stage,
-    /// The next read of its die.
+    /// Next read of the same die.
     next: u32,
     op: FlashOp,
     submitted: Nanos,
-    /// Firmware has looked at it, and number in the order of firmware.
+    /// End of the firmware time; then the sequence number in the order of the firmware.
     firmware: Nanos,
     order: u64,
     array: ArrayRead,
     transfer: Transfer,
     link: LinkTransfer,
-    /// How far it is in the counters of energy and data.
+    /// Stage up to which the read is counted in energy and data counters.
     counted: Stage,
 }
 
 impl PlannedRead {
-    /// A read that firmware has not handled yet, so that its flash operation is not known.
+    /// A read not yet handled by the firmware: its flash operation is unknown.
     fn unknown() -> Self {
         PlannedRead {
             stage: Stage::None,
@@ -130,12 +130,12 @@ impl PlannedRead {
     }
 }
 
-/// The reads of a die.
+/// Planned reads of a die.
 #[derive(Clone, Copy, Debug)]
 struct DiePlan {
-    /// The last read whose transfer is not booked.
+    /// Last read whose transfer is not booked.
     last: u32,
-    /// End of the last transfer that is booked, and end and rank of its array read.
+    /// End of the last booked transfer; then end and rank of its array read.
     free: Nanos,
     array_end: Nanos,
     rank: u64,
@@ -148,28 +148,28 @@ const IDLE: DiePlan = DiePlan {
     rank: 0,
 };
 
-/// All reads that are planned.
+/// All planned reads.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReadPlan {
-    /// By number of the command.
+    /// Planned reads, by command number.
     reads: Vec<PlannedRead>,
     dies: Vec<DiePlan>,
-    /// How many are under way.
+    /// Number of reads under way.
     active: u32,
-    /// Commands in the order in which firmware looks at them, and when it looks at the last one that was planned.
+    /// Commands in the order in which the firmware handles them; then the time of the last one planned.
     firmware: VecDeque<u32>,
     last_firmware: Nanos,
-    /// Times and commands in order: ends of array reads whose transfer is not booked, ends of transfers that are
-    /// not on the link, completions.
+    /// Commands sorted by time: by end of the array read until the transfer is booked, by end of the transfer until the
+    /// link is booked, by completion.
     arrays: TimedList,
     transfers: TimedList,
     completions: TimedList,
-    /// Numbers given so far.
+    /// Next sequence number.
     order: u64,
     rank: u64,
-    /// Everything up to this time has happened.
+    /// Time up to which all planned steps have happened.
     settled: Nanos,
-    /// Everything before this time is planned.
+    /// Time before which all steps are planned.
     horizon: Nanos,
     #[cfg(test)]
     pub(super) refused: bool,
@@ -182,7 +182,7 @@ impl ReadPlan {
         self.active > 0
     }
 
-    /// Time of the next step of a read.
+    /// Time of the next planned step.
     pub(super) fn next_time(&self) -> Option<Nanos> {
         let next_of = |read: &PlannedRead| {
             let steps = [
@@ -221,7 +221,7 @@ impl ReadPlan {
         self.active += 1;
     }
 
-    /// Firmware has looked at a read: it starts when its die is free.
+    /// Plans the start of a read that the firmware has handled: when its die becomes free.
     #[inline]
     fn dispatch(&mut self, command: u32, op: FlashOp) {
         let read = &mut self.reads[command as usize];
@@ -253,8 +253,7 @@ impl ReadPlan {
         self.start(command, start, trigger);
     }
 
-    /// The array read of a command starts at a time. Of array reads that end together, the one that starts first
-    /// comes first.
+    /// Starts the array read of a command. Of array reads that end together, the one started first comes first.
     #[inline(always)]
     fn start(&mut self, command: u32, start: Nanos, trigger: Trigger) {
         let read = &mut self.reads[command as usize];
@@ -270,7 +269,7 @@ impl ReadPlan {
         });
     }
 
-    /// The transfer of a read is booked, whose array is the next one that is done.
+    /// Plans the link transfer of a read whose channel transfer is booked; its array read is the next one to end.
     fn on_booked(&mut self, command: u32, transfer: Transfer) {
         let rank = self.rank;
         self.rank += 1;
@@ -299,8 +298,8 @@ impl ReadPlan {
 }
 
 impl PageMapDevice {
-    /// Plans a command that firmware will have looked at at `firmware`, if it is a small read and the device does
-    /// nothing but such reads. Otherwise what is planned is given up.
+    /// Plans a command whose firmware time ends at `firmware`, if it is a small read and only such reads are under way.
+    /// Otherwise abandons the plan and returns false.
     #[inline]
     pub(super) fn plan_read(&mut self, index: u32, firmware: Nanos) -> bool {
         let p = &self.commands[index];
@@ -319,7 +318,7 @@ impl PageMapDevice {
         true
     }
 
-    /// Whether the device has nothing to do but the first of the reads, and is one whose reads are planned.
+    /// Whether only the first read is under way, and reads of this device can be planned.
     fn may_plan_reads(&self) -> bool {
         #[cfg(test)]
         if self.plan.refused {
@@ -344,7 +343,7 @@ impl PageMapDevice {
     }
 
     /// As [`PageMapDevice::advance`], while reads are planned. `None` if no read is planned at the start, or the plan
-    /// was given up on the way, at the present time.
+    /// was abandoned meanwhile, at the present time.
     pub(super) fn advance_plan(
         &mut self,
         until: Nanos,
@@ -375,7 +374,7 @@ impl PageMapDevice {
         None
     }
 
-    /// Lets everything up to a time before the horizon happen. Returns false if the plan was given up.
+    /// Executes all planned steps up to a time before the horizon. Returns false if the plan was abandoned.
     #[inline]
     fn settle_plan(&mut self, to: Nanos) -> bool {
         while let Some(&command) = self.plan.firmware.front() {
@@ -395,12 +394,12 @@ impl PageMapDevice {
         true
     }
 
-    /// Firmware has looked at a read. Returns false if the plan was given up.
+    /// Handles a read for which the firmware time has ended. Returns false if the plan was abandoned.
     #[inline]
     fn dispatch_planned(&mut self, command: u32) -> bool {
         let p = &self.commands[command];
         let (first, from) = (p.first, p.request.command.lba.0);
-        // All of the command is in one unit.
+        // The command lies within one mapping unit.
         let bytes = p.request.command.bytes().0.narrow();
         let range = ReadRange {
             command,
@@ -424,7 +423,7 @@ impl PageMapDevice {
         true
     }
 
-    /// A read needs more than a plan can give.
+    /// Abandons the plan for a read that it does not support.
     #[cold]
     fn dispatch_unplanned(&mut self, command: u32) -> bool {
         let read = &mut self.plan.reads[command as usize];
@@ -436,8 +435,8 @@ impl PageMapDevice {
         false
     }
 
-    /// Plans everything that reads which come later cannot change: whatever happens before the shortest array read
-    /// that starts now can end, and before the clock may change.
+    /// Plans all steps that later commands cannot change: those before the end of the shortest array read started now,
+    /// and before the next possible change of the clock.
     fn extend_plan(&mut self) {
         let shortest = Nanos(u64::from(self.log.geometry.shortest_read_ns()));
         let horizon = (self.plan.settled + shortest).min(self.power.meter.next_step());
@@ -475,7 +474,7 @@ impl PageMapDevice {
         self.plan.horizon = horizon;
     }
 
-    /// The host sees all completions of a time.
+    /// Completes all reads of a time at the host.
     fn complete_planned(&mut self, at: Nanos) {
         while let Some((next, command)) = self.plan.completions.first()
             && next == at
@@ -488,7 +487,7 @@ impl PageMapDevice {
         }
     }
 
-    /// As [`PageMapDevice::complete`], of a read: no other command waits for it, and it changes nothing.
+    /// As [`PageMapDevice::complete`], for a read: no other command waits for it, and it changes no data.
     #[inline]
     fn complete_read(&mut self, index: u32) {
         debug_assert!(

@@ -7,10 +7,10 @@ use crate::mapping::page::lpn::Lpn;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
 
-/// Reads in sequence before read-ahead begins.
+/// Number of sequential reads before read-ahead begins.
 const STREAK_MIN: u32 = 2;
-/// Streams that are followed at once. No maker states it; a few let several programs read files at the
-/// same time, and cost the firmware a few comparisons per read.
+/// Maximum number of tracked streams. No maker states it; a few let several programs read files at the same time, and
+/// cost the firmware a few comparisons per read.
 const STREAMS: usize = 4;
 
 /// Units of a command that wait for a segment.
@@ -25,7 +25,7 @@ pub(crate) struct Waiter {
 struct Segment {
     units: u32,
     ready: bool,
-    /// Its data is lost: it covers nothing.
+    /// The data is lost: the segment covers nothing.
     spoiled: bool,
     waiters: Vec<Waiter>,
 }
@@ -34,23 +34,23 @@ struct Segment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadRange {
     pub(crate) command: u32,
-    /// Sectors from the first to the one after the last.
+    /// First sector, and the sector after the last.
     pub(crate) sectors: (u64, u64),
-    /// First mapping unit, and the number of units that it touches.
+    /// First mapping unit, and the number of units.
     pub(crate) first: Lpn,
     pub(crate) units: u32,
 }
 
-/// Part of a range that read-ahead has.
+/// Part of a range that read-ahead covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Covered {
-    /// Units from the start of the range that are ready.
+    /// Units from the start of the range whose data is in memory.
     pub(crate) ready: u32,
-    /// Units after them that are on their way.
+    /// Units after these that are being read.
     pub(crate) coming: u32,
-    /// Segments that the command now waits for.
+    /// Number of segments that the command waits for.
     pub(crate) waits: u32,
-    /// Stream that the read belongs to.
+    /// Stream of the read.
     pub(crate) stream: Option<u32>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct SegmentId {
     pub(crate) number: u32,
 }
 
-/// Reads that follow one another.
+/// A stream of sequential reads.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Stream {
     streak: u32,
@@ -77,11 +77,11 @@ struct Stream {
 /// State of the read-ahead.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ReadAhead {
-    /// Units that fit into the memory for it.
+    /// Memory for read-ahead, mapping units.
     window: u32,
     unit_sectors: u32,
     reads: u64,
-    /// Sector after the last read of each stream. `used` is the number of that read; 0 if the stream has none.
+    /// Sector after the last read of each stream. `used` is the sequence number of that read; 0 for an unused stream.
     next_sectors: [u64; STREAMS],
     used: [u64; STREAMS],
     streams: [Stream; STREAMS],
@@ -96,7 +96,7 @@ impl ReadAhead {
         }
     }
 
-    /// The parts of an arriving read that are in the buffer or on their way. Segments before its end are dropped.
+    /// The parts of a new read that are in the buffer or being read. Drops segments before the end of the read.
     pub(crate) fn take(&mut self, read: &ReadRange) -> Covered {
         if self.window == 0 {
             return Covered::default();
@@ -118,8 +118,8 @@ impl ReadAhead {
         }
     }
 
-    /// As [`ReadAhead::take`], of a read of which nothing is in the buffer and after which nothing is to be read ahead.
-    /// Returns false, with nothing changed, if that is not so.
+    /// As [`ReadAhead::take`], for a read that the buffer does not cover and that starts no read-ahead. Returns false,
+    /// with nothing changed, for other reads.
     #[inline]
     pub(crate) fn takes_alone(&mut self, read: &ReadRange) -> bool {
         if self.window == 0 {
@@ -142,19 +142,19 @@ impl ReadAhead {
         }
     }
 
-    /// The unit of a sector.
+    /// The mapping unit of a sector.
     fn unit_of(&self, sector: u64) -> Lpn {
         Lpn((sector / u64::from(self.unit_sectors)).narrow())
     }
 
-    /// The stream that a read from a sector belongs to.
+    /// The stream that a read from a sector continues.
     #[inline]
     fn followed_by(&self, from: u64) -> Option<usize> {
         (0..STREAMS).find(|i| self.next_sectors[*i] == from && self.used[*i] > 0)
     }
 
-    /// A read that follows no other may be the first of a stream: it takes the place of the one that
-    /// was used least lately, and for whose segments no command waits.
+    /// Begins a stream with a read that continues no other: replaces the least recently used stream without waiting
+    /// commands.
     #[inline]
     fn begin_stream(&mut self, read: &ReadRange) {
         let mut oldest = 0;
@@ -177,8 +177,8 @@ impl ReadAhead {
         self.next_sectors[oldest] = read.sectors.1;
     }
 
-    /// The next range to read ahead in a stream, if any: first unit and most units. The streams that
-    /// are read ahead share the memory equally.
+    /// Next range to read ahead in a stream, if any: first unit and maximum number of units. The active streams share
+    /// the memory equally.
     pub(crate) fn wanted(&self, stream: u32, user_units: u32) -> Option<(Lpn, u32)> {
         let is_ahead = |s: &&Stream| s.streak >= STREAK_MIN;
         let sharing = self.streams.iter().filter(is_ahead).count().narrow();
@@ -186,7 +186,7 @@ impl ReadAhead {
         let stream = self.streams.get(stream as usize).filter(is_ahead)?;
         let next_unit = self.unit_of(next_sector);
         if !stream.segments.is_empty() && !(stream.start..=stream.end).contains(&next_unit) {
-            // Segments of an older stream that commands still wait for.
+            // Commands still wait for segments of an older stream.
             return None;
         }
         let from = if stream.segments.is_empty() {
@@ -199,7 +199,7 @@ impl ReadAhead {
         (from < until).then(|| (from, until - from))
     }
 
-    /// A segment of `units` from `unit` is being read (or holds nothing and is `ready`).
+    /// Adds a segment of `units` from `unit`, which is being read, or `ready` because it holds no data.
     pub(crate) fn push(&mut self, stream: u32, unit: Lpn, units: u32, ready: bool) -> SegmentId {
         let own = &mut self.streams[stream as usize];
         if own.segments.is_empty() {
@@ -219,7 +219,7 @@ impl ReadAhead {
         }
     }
 
-    /// A segment has been read; returns who waited for it.
+    /// Marks a segment as read; returns the commands that waited for it.
     pub(crate) fn arrived(&mut self, id: SegmentId) -> Vec<Waiter> {
         match self.segment(id) {
             Some(segment) => {
@@ -230,7 +230,7 @@ impl ReadAhead {
         }
     }
 
-    /// The data of a segment is lost.
+    /// Marks the data of a segment as lost.
     pub(crate) fn spoil(&mut self, id: SegmentId) {
         if let Some(segment) = self.segment(id) {
             segment.spoiled = true;
@@ -243,7 +243,7 @@ impl ReadAhead {
         stream.segments.get_mut(index)
     }
 
-    /// The host writes or discards a range: what was read ahead of it is stale.
+    /// Drops read-ahead data of a range that the host writes or discards.
     pub(crate) fn invalidate(&mut self, unit: Lpn, units: u32) {
         for stream in &mut self.streams {
             if unit < stream.end && unit + units > stream.start {
@@ -252,13 +252,13 @@ impl ReadAhead {
         }
     }
 
-    /// Everything that no command waits for is dropped.
+    /// Drops all segments that no command waits for.
     pub(crate) fn drop_all(&mut self) {
         self.streams.iter_mut().for_each(Stream::drop_all);
     }
 
-    /// Checks that the segments lie within the host's units, and that each that has not come is among
-    /// those `coming`. Returns the commands that wait for segments.
+    /// Checks that the segments lie within the host's units, and that unfinished ones are among `coming`. Returns the
+    /// commands that wait for segments.
     pub(crate) fn audit(
         &self,
         window: u32,
@@ -337,7 +337,7 @@ impl Stream {
                 });
             }
         }
-        // The rest of a unit that was read in part is wanted next.
+        // A partly read unit is kept: its rest is likely to be read next.
         self.drop_before(wanted_end.min(next_unit));
         covered
     }
@@ -346,7 +346,7 @@ impl Stream {
         self.segments.iter().any(|s| !s.waiters.is_empty())
     }
 
-    /// Segments that commands wait for stay until they have arrived.
+    /// Drops segments before a unit; those that commands wait for stay until they have been read.
     fn drop_before(&mut self, unit: Lpn) {
         while let Some(segment) = self.segments.front() {
             if self.start + segment.units > unit || !segment.waiters.is_empty() {
@@ -369,7 +369,7 @@ impl Stream {
         }
     }
 
-    /// Drops all segments if no command waits for any of them, otherwise those before.
+    /// Drops all segments before the first one that a command waits for.
     fn drop_segments(&mut self) {
         self.drop_before(Lpn(u32::MAX));
         if !self.is_waited_for() {
@@ -442,7 +442,7 @@ mod tests {
         for part in 0..3 {
             ahead.take(&range(0, part * 4, 4));
         }
-        // The next sector is the seventh half unit's.
+        // The next sector belongs to the seventh half unit.
         assert_eq!(ahead.wanted(0, 1000), Some((Lpn(1), 64)));
         ahead.push(0, Lpn(1), 2, true);
         for part in 3..6 {
@@ -465,7 +465,7 @@ mod tests {
         };
         assert_eq!(ahead.wanted(a, 1000), Some((Lpn(16), 32)));
         assert_eq!(ahead.wanted(b, 1000), Some((Lpn(516), 32)));
-        // Reads anywhere do not end streams that are in use.
+        // Random reads do not end streams in use.
         for unit in [700, 300, 900] {
             take(&mut ahead, unit, 4, 0);
             assert_eq!(take(&mut ahead, 16, 0, 0).stream, Some(a));

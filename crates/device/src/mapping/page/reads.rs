@@ -1,4 +1,4 @@
-//! Reads: the map, read-ahead, array reads, the link.
+//! Reads: map look-up, read-ahead, array reads, link.
 
 use super::PageMapDevice;
 use crate::command::Status;
@@ -44,8 +44,7 @@ impl PageMapDevice {
         }
     }
 
-    /// Begins to fetch pages of the map, or joins the fetch of what is on its way; returns for how
-    /// many of them `waiter` waits.
+    /// Fetches map pages, or joins fetches under way; returns the number of fetches that `waiter` waits for.
     #[inline]
     pub(super) fn fetch_map(
         &mut self,
@@ -76,8 +75,8 @@ impl PageMapDevice {
         waits
     }
 
-    /// Begins to fetch a page of the map; `None` where nothing has to be fetched: it was never
-    /// written to flash, or is still in the write buffer.
+    /// Begins to fetch a map page; `None` if no fetch is needed because the page was never written to flash or is in
+    /// the write buffer.
     fn begin_map_fetch(
         &mut self,
         wanted: WantedPage,
@@ -106,7 +105,7 @@ impl PageMapDevice {
         Some(fetch)
     }
 
-    /// A page of the map has come.
+    /// Handles the end of a map page's fetch.
     pub(super) fn on_map_fetched(&mut self, fetch: u32) {
         let mut waiters = std::mem::take(&mut self.scratch.map_waiters);
         let page = self.map_fetches.end(fetch, &mut waiters);
@@ -128,7 +127,7 @@ impl PageMapDevice {
         self.scratch.map_waiters = waiters;
     }
 
-    /// Counts the bytes of a read that were never written, or were discarded since.
+    /// Counts the bytes of a read that are unmapped: never written, or discarded since.
     fn count_unmapped(&mut self, index: u32, first: Lpn, units: u32) {
         if self.log.map.are_mapped(first, units) {
             return;
@@ -140,7 +139,7 @@ impl PageMapDevice {
         }
     }
 
-    /// The map is loaded: read what read-ahead has not.
+    /// Reads the parts of a command that read-ahead does not cover; the map pages are loaded.
     pub(super) fn dispatch_read(&mut self, index: u32) {
         let p = &self.commands[index];
         let (first, units) = (p.first, p.units);
@@ -166,10 +165,10 @@ impl PageMapDevice {
         }
     }
 
-    /// Reads units of a command from where they are; returns the array reads that it waits for.
+    /// Reads units of a command from flash; returns the number of array reads that it waits for.
     fn read_flash(&mut self, index: u32, first: Lpn, units: u32) -> u32 {
         if units == 1 {
-            // The common case needs no list of runs.
+            // A single unit, the common case, needs no list of runs.
             let run = self.log.run_of(first).and_then(|run| self.place_of(run));
             return self.read_run(index, first, 1, run);
         }
@@ -184,7 +183,7 @@ impl PageMapDevice {
         waits
     }
 
-    /// Reads one run of a command; returns whether the command waits for it.
+    /// Reads one run of a command; returns 1 if the command waits for it, else 0.
     fn read_run(&mut self, index: u32, first: Lpn, units: u32, run: Option<PageRun>) -> u32 {
         let Some(run) = run else {
             // The units are unmapped or still in the write buffer: no flash read is needed.
@@ -244,7 +243,7 @@ impl PageMapDevice {
             if let Some(run) = run {
                 let readable = self.submit_read(run, true, Owner::ReadAhead { segment }, None);
                 if !readable {
-                    // The host's own read will find the page and report it.
+                    // The host's own read of the page will report the error.
                     self.read_ahead.spoil(segment);
                 }
             }
@@ -253,8 +252,7 @@ impl PageMapDevice {
         self.scratch.runs = runs;
     }
 
-    /// Array reads of a logical range as its data is placed now, in order; `None` with a number of
-    /// units that need none.
+    /// Array reads of a logical range at its present places, in order; `None` with a number of units that need no read.
     fn runs_now(&self, first: Lpn, count: u32, runs: &mut Vec<(Option<PageRun>, u32)>) {
         self.log.runs(first, count, |run, n| match run {
             Some(run) => self.resolve(run, runs),
@@ -262,8 +260,8 @@ impl PageMapDevice {
         });
     }
 
-    /// Adds the array reads that a run in its final place takes now: none while the write buffer has its data. A unit that
-    /// is being moved is read at its old place until the program at its new place is done.
+    /// Adds the array reads needed now for a run at its final place: none while the write buffer holds its data. A unit
+    /// under relocation is read at its old place until its program is done.
     #[inline(always)]
     pub(super) fn resolve(&self, run: PageRun, runs: &mut Vec<(Option<PageRun>, u32)>) {
         if self.is_settled(&run) {
@@ -272,9 +270,9 @@ impl PageMapDevice {
         self.resolve_unsettled(run, runs);
     }
 
-    /// As [`PageMapDevice::resolve`], of a superblock that is being written to.
+    /// As [`PageMapDevice::resolve`], for a superblock that is being written.
     fn resolve_unsettled(&self, run: PageRun, runs: &mut Vec<(Option<PageRun>, u32)>) {
-        // The page that units are joined in, and where it ends.
+        // Page whose units are joined into one read, and its end.
         let mut page: Option<(Ppn, PageRun)> = None;
         for i in 0..run.units {
             let Some(ppn) = self.unit_place(run.first + i) else {
@@ -296,7 +294,7 @@ impl PageMapDevice {
         runs.extend(page.map(|(_, run)| (Some(run), run.units)));
     }
 
-    /// The array read of a run of one unit as [`PageMapDevice::resolve`] finds it.
+    /// As [`PageMapDevice::resolve`], for a run of one unit.
     pub(super) fn place_of(&self, run: PageRun) -> Option<PageRun> {
         if self.is_settled(&run) {
             return Some(run);
@@ -315,7 +313,8 @@ impl PageMapDevice {
     /// Present place of a unit in the flash; `None` while the write buffer has it.
     fn unit_place(&self, ppn: Ppn) -> Option<Ppn> {
         let mut at = ppn;
-        // A source may be the target of a move that is not over either; no more of them than jobs.
+        // The source of a move may itself be the target of an unfinished move; such a chain is at most as long as the
+        // number of jobs.
         for _ in 0..self.background.jobs.len() {
             let run = self.log.unit_run(at);
             let (superblock, program) = (run.superblock, run.program);
@@ -340,8 +339,8 @@ impl PageMapDevice {
         Some(at)
     }
 
-    /// Submits one array read with the retries that the errors of its block require. Returns false if the data is lost
-    /// nevertheless.
+    /// Submits an array read, with as many retries as the errors of its block require. Returns false if the data is
+    /// lost nevertheless.
     pub(super) fn submit_read(
         &mut self,
         run: PageRun,
@@ -354,7 +353,7 @@ impl PageMapDevice {
         readable
     }
 
-    /// The flash operation of an array read, and whether its data is not lost. The block has been read then.
+    /// The flash operation of an array read, and whether its data can be corrected. Counts the read of the block.
     #[inline(always)]
     pub(super) fn read_operation(
         &mut self,
@@ -399,7 +398,7 @@ impl PageMapDevice {
             }
         }
         if matches!(owner, Owner::RelocationRead { .. }) {
-            // The data is just being moved.
+            // The data is being relocated already.
         } else if verdict.retries > RETRIES_BEFORE_REFRESH {
             self.ask_refresh(run.superblock, None);
         } else if !disturbed.due.is_empty() {
@@ -422,7 +421,7 @@ impl PageMapDevice {
         (op, !verdict.uncorrectable)
     }
 
-    /// A block has been read too often, or all data of the superblock has so many errors that it is rewritten.
+    /// Requests a refresh of a block that was read too often, or of a superblock with too many bit errors.
     #[cold]
     fn ask_refresh(&mut self, superblock: SuperblockId, block: Option<u32>) {
         if self.log.ask_refresh(RefreshTarget { superblock, block }) {
@@ -439,8 +438,7 @@ mod tests {
     use crate::random::Random;
     use nandscope_units::Lba;
 
-    /// One unit is looked up without a list of runs; what is found is what the list would hold, at any
-    /// stage of writes and relocation.
+    /// Looking up one unit gives what the list of runs gives, at any stage of writes and relocation.
     #[test]
     fn one_unit_is_found_where_the_list_of_runs_has_it() {
         let size = Small {
@@ -478,7 +476,7 @@ mod tests {
                 found[usize::from(run.is_some()) + usize::from(placed.is_some())] += 1;
             }
         }
-        // Not mapped, in the write buffer, in flash.
+        // Number of units found unmapped, in the write buffer, and in flash.
         assert!(found.iter().all(|count| *count > 50), "{found:?}");
     }
 }

@@ -1,21 +1,21 @@
-//! Times that were computed last. They follow from a few values that rarely change, and a division or a
-//! conversion of floating-point numbers for each command costs more than a look whether they did.
+//! Times computed last. They depend on a few values that rarely change, and comparing these is cheaper than a division
+//! or a floating-point conversion per command.
 
 use super::PageMapDevice;
 use crate::convert::{ToF64, Whole};
 use nandscope_units::Nanos;
 
-/// Results of the last computations, with what they were computed from. Nothing of it is state.
+/// Inputs and results of the last computations. Not part of the state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RecentTimes {
-    /// Clock, and the time to decode a page at it.
+    /// Clock share, and the time to decode a page at that clock.
     decode: (f64, Nanos),
-    /// Clock, nanoseconds at the full clock, and the time that takes at this one.
+    /// Clock share, time at the full clock in ns, and the time at this clock.
     slowed: (f64, u64, Nanos),
 }
 
 impl PageMapDevice {
-    /// Time to decode a page.
+    /// Time to decode a page at the present clock.
     #[inline]
     pub(super) fn decode_time(&mut self) -> Nanos {
         let clock = self.clock();
@@ -26,7 +26,7 @@ impl PageMapDevice {
         self.recent.decode.1
     }
 
-    /// Time that firmware takes for what takes `full_speed_ns` at the full clock.
+    /// Firmware time at the present clock of work that takes `full_speed_ns` at the full clock.
     #[inline]
     pub(super) fn slowed(&mut self, full_speed_ns: u64) -> Nanos {
         let clock = self.clock();

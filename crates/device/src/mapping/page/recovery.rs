@@ -1,17 +1,17 @@
-//! What firmware with a page map does after a power cut before it answers: the map of the last checkpoint is loaded
-//! (part of `boot_ms`), the journal since then is replayed, and the tags beside the pages that no page of the journal
-//! names yet are read. It holds the time only; which data is lost is in [`super::unpersisted`].
+//! Recovery of firmware with a page map after a power cut: it loads the map of the last checkpoint (part of `boot_ms`),
+//! replays the journal written since, and reads the tags next to the pages that no journal page names yet. This module
+//! has the time only; [`super::unpersisted`] has the lost data.
 //!
-//! Checkpoints are over when the journal has gone round ([`super::log`]). Without a journal,
-//! the tags of all open superblocks are read; a closed superblock ends with a summary of its tags. With energy to hold
-//! up (`power_fail_hold_up`), the map is saved as on an orderly power-off, and nothing is read.
+//! A checkpoint is complete when the journal has gone round ([`super::log`]). Without a journal, the tags of all open
+//! superblocks are read; a closed superblock ends with a summary of its tags. With power-loss protection
+//! (`power_fail_hold_up`), the map is saved as on an orderly power-off, and nothing is read.
 
 use super::PageMapDevice;
 use nandscope_units::Nanos;
 
 impl PageMapDevice {
-    /// Time of the reads after a power cut at present. Dies read at the same time; pages of the dies of one channel
-    /// follow one another on it.
+    /// Duration of the reads after a power cut now. Dies read in parallel; pages of one channel's dies are transferred
+    /// one after another.
     pub(super) fn recovery(&mut self) -> Nanos {
         if self.controller.power_fail_hold_up {
             return Nanos::ZERO;

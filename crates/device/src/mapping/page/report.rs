@@ -1,4 +1,4 @@
-//! What the device tells of itself: completions' payloads, the health log, telemetry and counters.
+//! Identity, health log, telemetry and counters of a page-mapped device.
 
 use super::PageMapDevice;
 use crate::command::{CommandKind, Payload, Status};

@@ -1,5 +1,5 @@
-//! The scheduler: hands each event to its handler, and starts relocation and admission when a handler says that they
-//! may go on. No other file starts either of them.
+//! The scheduler: passes each event to its handler, and starts relocation and admission when a handler requests it. No
+//! other file starts either.
 
 use super::PageMapDevice;
 use crate::command::CommandKind;
@@ -7,7 +7,7 @@ use crate::events::Event;
 use crate::flash::{FlashOp, Owner, Progress};
 use nandscope_units::Nanos;
 
-/// Work that a handler has made possible or necessary.
+/// Work that a handler requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the scheduler must be told"]
 pub(super) enum Wants {
@@ -16,14 +16,14 @@ pub(super) enum Wants {
     Credit,
     /// Relocation.
     Relocation,
-    /// Admission of writes that wait for room.
+    /// Admission of waiting writes.
     Admission,
-    /// Relocation, then admission: room has become free.
+    /// Relocation, then admission, after room has become free.
     Room,
 }
 
 impl PageMapDevice {
-    /// Handles an event of the present, on the way to `until`.
+    /// Handles an event at the present time, on the way to `until`.
     pub(super) fn handle(&mut self, event: Event, until: Nanos) {
         match event {
             Event::Arrived(index) => self.on_arrival(index),
@@ -118,7 +118,7 @@ impl PageMapDevice {
         self.array.submit(op, now, events);
     }
 
-    /// Does what a handler wants. Neither relocation nor admission comes back here.
+    /// Executes the request of a handler. Neither relocation nor admission calls this function again.
     #[inline]
     pub(super) fn run(&mut self, wants: Wants) {
         match wants {
@@ -141,10 +141,10 @@ impl PageMapDevice {
         }
     }
 
-    /// Starts as many relocation jobs as there are buffers and reasons for.
+    /// Starts relocation jobs while there are buffers and reasons for them.
     #[inline]
     fn relocate(&mut self) {
-        // Called after nearly every event; mostly there is nothing to relocate.
+        // Called after nearly every event, mostly without anything to relocate.
         if self.background.jobs.filling().is_some() || self.may_relocate() {
             self.start_jobs();
         }
@@ -184,9 +184,9 @@ impl PageMapDevice {
         }
     }
 
-    /// Ends a stall: writes wait for room, and nothing under way can make it. Relocation takes its turn
-    /// whatever credit the host has left. If it makes no room, the host takes the space that is left. If no space is
-    /// left, the device has reached its end of life.
+    /// Ends a stall, in which writes wait for room and no operation under way can make any. Relocates regardless of the
+    /// host's credit; if that makes no room, the host gets the remaining space; if there is none, the device has
+    /// reached its end of life.
     fn end_stall(&mut self) {
         if self.log.is_read_only() {
             return self.refuse_waiting();

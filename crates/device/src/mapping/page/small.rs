@@ -1,4 +1,4 @@
-//! Small drives for tests: drives of the library with fewer and smaller blocks.
+//! Small drives for tests: library drives with fewer and smaller blocks.
 
 use super::PageMapDevice;
 use super::geometry::Geometry;
@@ -11,12 +11,12 @@ use crate::profile::schema::{FtlSection, NandSection, Profile};
 pub(super) struct Small {
     pub(super) word_lines: u32,
     pub(super) blocks_per_plane: u32,
-    /// Superblocks in the native mode that the capacity fills.
+    /// Native-mode superblocks of the capacity.
     pub(super) superblocks: u64,
 }
 
 impl Small {
-    /// Profile of a drive of the library in this size, after a change to its flash.
+    /// Profile of a library drive in this size, with its flash changed by `change`.
     pub(super) fn profile(self, name: &str, change: impl FnOnce(&mut NandSection)) -> Profile {
         let entry = library::device(name).expect("in the library");
         let mut profile = entry.profile().expect("valid");
@@ -30,7 +30,7 @@ impl Small {
     }
 }
 
-/// The translation of a page-mapped drive.
+/// FTL section of a page-mapped drive's profile.
 pub(super) fn ftl(profile: &Profile) -> FtlSection {
     profile.ftl.clone().expect("page-mapped")
 }

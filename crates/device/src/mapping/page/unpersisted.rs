@@ -1,5 +1,5 @@
-//! Which writes of a page-mapped device are on the medium, for power cuts: each piece of a write
-//! waits for the program that takes it. Kept only where somebody asked ([`crate::powercut`]).
+//! Writes of a page-mapped device that a power cut would destroy: each piece of a write, with the program that writes
+//! it. Recorded only on request ([`crate::powercut`]).
 
 use super::PageMapDevice;
 use crate::command::{CommandKind, Status};
@@ -13,16 +13,16 @@ use crate::profile::schema::Acknowledge;
 use nandscope_units::{Nanos, SECTOR_BYTES};
 use std::collections::VecDeque;
 
-/// Logical units of a write that one program takes.
+/// Logical units of a write in one program.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     write: u64,
-    /// Superblock and program unit of its units.
+    /// Superblock and program unit of the piece.
     place: (SuperblockId, ProgramId),
-    /// Its sectors: the ends of a write need not be those of units.
+    /// First sector of the piece, then the sector after its last; a write need not begin or end at a unit boundary.
     from: u64,
     to: u64,
-    /// Set when the program unit is full.
+    /// The program; `None` until the program unit is full.
     program: Option<Program>,
 }
 
@@ -31,23 +31,23 @@ struct Piece {
 struct Program {
     sequence: u32,
     die: Die,
-    /// Word line of the die.
+    /// Number of the word line on its die.
     word_line: u32,
     done: bool,
 }
 
-/// See the module's text.
+/// Pieces of writes that a power cut may damage.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UnpersistedWrites {
     pub(super) numbers: Numbers,
-    /// Pieces that a power cut would destroy, in order of the log. Those are removed that were programmed before the last
-    /// completed flush, or whose word line is complete.
+    /// Pieces that a power cut would destroy, in order of the log. Removed are pieces programmed before the last
+    /// completed flush, or with a complete word line.
     pieces: VecDeque<Piece>,
 }
 
 impl UnpersistedWrites {
-    /// Not programmed, or on a word line of which another page is being programmed. Each die
-    /// programs in order, so that it is at work on the first of its programs.
+    /// Whether a power cut now destroys a piece: it is not programmed, or shares its word line with a program under
+    /// way. Each die programs in order, so that its first unfinished program is under way.
     fn is_lost(&self, piece: &Piece) -> bool {
         let Some(own) = piece.program.filter(|p| p.done) else {
             return true;
@@ -65,7 +65,7 @@ impl PageMapDevice {
         self.unpersisted.get_or_insert_default();
     }
 
-    /// A write is submitted.
+    /// Numbers a submitted command, if it is a write.
     pub(super) fn number(&mut self, index: u32, kind: CommandKind) {
         if let Some(unpersisted) = &mut self.unpersisted
             && matches!(kind, CommandKind::Write { .. })
@@ -74,7 +74,7 @@ impl PageMapDevice {
         }
     }
 
-    /// Units of a write have come and were appended to the log.
+    /// Records units of a write that have arrived and were appended to the log.
     pub(super) fn note_arrival(&mut self, index: u32, (first, units): (Lpn, u32)) {
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
         let command = self.commands[index].request.command;
@@ -102,8 +102,8 @@ impl PageMapDevice {
         }
     }
 
-    /// A part of a write has joined a unit that is in the buffer already. It is programmed with that unit and takes no
-    /// place of its own.
+    /// Records a part of a write that was merged into a buffered unit. It is programmed with that unit and takes no
+    /// further place.
     pub(super) fn note_merged(&mut self, index: u32, unit: Lpn) {
         let place = self.log.program_of(unit);
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
@@ -129,12 +129,12 @@ impl PageMapDevice {
         });
     }
 
-    /// A program unit of the host is handed to the array: it takes the pieces that wait for it.
+    /// Assigns the pieces that wait for a program unit to its program.
     pub(super) fn note_program(&mut self, unit: &ProgramUnit, sequence: u32) {
         let g = &self.log.geometry;
         let passes = g.mode(unit.slc).programs_per_word_line();
         let per_die = g.rows(unit.slc);
-        // Counted through all superblocks, so that it is the same for the passes of one only.
+        // Counted across all superblocks, so that only passes of the same word line have equal numbers.
         let word_line = unit.superblock.0 * per_die + g.row_of(unit.program) / passes;
         let Some(unpersisted) = &mut self.unpersisted else {
             return;
@@ -154,7 +154,7 @@ impl PageMapDevice {
         }
     }
 
-    /// A program is done.
+    /// Records the end of a program.
     pub(super) fn note_programmed(&mut self, sequence: u32) {
         let Some(unpersisted) = &mut self.unpersisted else {
             return;
@@ -166,7 +166,7 @@ impl PageMapDevice {
                 program.done = true;
             }
         }
-        // The word lines of what lies so far back are complete.
+        // Programs at least this far back have complete word lines.
         let g = &self.log.geometry;
         let passes = g.mode(false).programs_per_word_line();
         let window = if passes == 1 { 0 } else { passes * g.dies };
@@ -178,8 +178,8 @@ impl PageMapDevice {
         }
     }
 
-    /// The host hears of a completion. Of a flush or FUA, and of any write that is acknowledged only when it
-    /// is programmed, it means that what is programmed by now stays, whatever its word lines do.
+    /// Records a completion. A flush, a forced write, or any write acknowledged after its program guarantees that
+    /// everything programmed by now survives, even if its word line is torn later.
     pub(super) fn note_completed(&mut self, index: u32) {
         let p = &self.commands[index];
         let Some(unpersisted) = &mut self.unpersisted else {
@@ -243,7 +243,7 @@ impl PageMapDevice {
                 p.request.command.lba.0,
                 p.request.command.lba.0 + u64::from(p.request.command.sectors),
             );
-            // The sectors that have not come over the link, or the whole command if it was refused.
+            // Sectors that have not arrived, or the whole command if it was refused.
             let arrived = p.units - p.to_arrive.min(p.units);
             let from = if p.request.status == Status::Ok {
                 (u64::from(p.first + arrived) * per_unit).max(begin)

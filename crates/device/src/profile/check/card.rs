@@ -1,4 +1,4 @@
-//! What must hold between the values of a card with allocation units.
+//! Conditions between the values of a card with allocation units.
 
 use super::Faults;
 use crate::mapping::au::CardGeometry;
@@ -121,8 +121,8 @@ pub(super) fn capacity(profile: &Profile, card: &CardSection, faults: &mut Fault
     }
 }
 
-/// AUs beyond those of the capacity: a new block for each open one and each merge that is put
-/// off, their logs, the shared log, one for the clusters of small writes, and two to turn over.
+/// Number of AUs required beyond the capacity: a new block for each open AU and each deferred merge, their logs, the
+/// shared log, one for the clusters of small writes, and two that are erased while others are in use.
 fn spare(card: &CardSection) -> u64 {
     let log_aus = card
         .log_kib

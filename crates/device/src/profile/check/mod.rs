@@ -1,5 +1,4 @@
-//! Checks between values of a device profile. All errors are collected; each names its key and the
-//! remedy.
+//! Conditions between values of a device profile. All errors are collected; each names its key and the remedy.
 
 mod card;
 mod ranges;
@@ -63,7 +62,7 @@ pub(super) fn check(profile: &Profile) -> Vec<Located> {
     faults.0
 }
 
-/// A device is either a page-mapped log with its controller, or a card.
+/// Checks that a device has either a page map with its controller, or a card section.
 fn translation(profile: &Profile, faults: &mut Faults) {
     match (&profile.ftl, &profile.controller, &profile.card) {
         (Some(section), Some(firmware), None) => {
@@ -273,7 +272,7 @@ fn controller(profile: &Profile, ftl: &FtlSection, c: &ControllerSection, faults
     }
 }
 
-/// Pages of a word line that one program covers on each plane.
+/// Pages of a word line per program on each plane.
 fn pages_per_program(profile: &Profile) -> u32 {
     let native = profile.nand.native.as_ref();
     native.map_or(1, |array| array.pages_per_program(profile.nand.cell))

@@ -9,8 +9,8 @@ use crate::profile::schema::{
     ArraySection, ControllerSection, FtlSection, InterfaceSection, Profile, SlcCacheSection,
 };
 
-/// A key, the least and the greatest value that it may have, and its values in a profile: none if an optional
-/// table or key is absent, several for a list. `*` is the place of a table in its list.
+/// A key, its minimum and maximum, and its values in a profile: none if an optional table or key is absent, several for
+/// a list. `*` is the index of a table in its list.
 type Range = (&'static str, f64, f64, fn(&Profile) -> Vec<f64>);
 
 pub(super) fn check(profile: &Profile, faults: &mut Faults) {
@@ -181,7 +181,7 @@ fn registers(p: &Profile, value: fn(&RegistersSection) -> f64) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// The range of a key of one of these tables, as docs/profiles.md shows it.
+    /// Range of a key in the first of these tables that has it, as docs/profiles.md prints it.
     fn shown(tables: &[String], key: &str) -> Option<String> {
         let range = RANGES.iter().find(|range| {
             tables
@@ -194,7 +194,8 @@ mod tests {
         })
     }
 
-    /// The page with the ranges of this build after the types of device keys: `integer 1..64`.
+    /// The page with the ranges of this build inserted after the types of device keys (`integer 1..64`), and their
+    /// number.
     fn updated(page: &str) -> (String, usize) {
         let (mut out, mut tables, mut found) = (String::new(), Vec::new(), 0);
         for line in page.lines() {

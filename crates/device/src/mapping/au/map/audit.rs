@@ -7,8 +7,8 @@ use crate::mapping::au::shared_log::SharedLog;
 use nandscope_units::Nanos;
 
 impl Map {
-    /// Checks every list and count, and that every physical AU is in exactly one place. `fresh` is the
-    /// map of a card that was never used.
+    /// Checks every list and count, and that every physical AU is in exactly one place. `fresh` is the map of an unused
+    /// card.
     pub(in crate::mapping::au) fn audit(&self, fresh: &Map, now: Nanos) -> Checked {
         ensure!(
             self.is_like(fresh),
@@ -24,7 +24,7 @@ impl Map {
             .try_for_each(|(open, _)| open.audit(self.policy(open.au)))
     }
 
-    /// Whether the lists are as long as such a card needs.
+    /// Whether the lists have the lengths that the geometry requires.
     pub(in crate::mapping::au) fn fits(&self, geometry: &CardGeometry) -> bool {
         self.geometry == *geometry
             && self.table.len() == geometry.logical_aus as usize
@@ -46,7 +46,7 @@ impl Map {
             && self.shared_log.is_some() == other.shared_log.is_some()
     }
 
-    /// Every AU that a list names exists, and no list is longer than the card allows.
+    /// Checks that every listed AU exists, and that no list is longer than the card allows.
     fn audit_places(&self) -> Checked {
         let aus = self.geometry.logical_aus;
         let named = self
@@ -68,7 +68,7 @@ impl Map {
             self.states.aus.len(),
             self.deferred.merges.len()
         );
-        // Superblocks are counted beside pages.
+        // Limit for counts of pages and of superblocks.
         let g = &self.geometry;
         let most = g
             .au_pages
@@ -97,7 +97,7 @@ impl Map {
         check_sum("uses", self.uses)
     }
 
-    /// An AU of the shared log is a data AU that is not open.
+    /// Checks that every AU in the shared log is a data AU that is not open.
     fn audit_shared_log(&self, fresh: &Map) -> Checked {
         let (Some(log), Some(fresh)) = (&self.shared_log, &fresh.shared_log) else {
             return Ok(());

@@ -15,22 +15,22 @@ use crate::mapping::au::geometry::CardGeometry;
 use crate::profile::card::CardSection;
 use serde::{Deserialize, Serialize};
 
-/// Marks a page whose newest data is not in the log.
+/// Log position of a page that is not in the log.
 const NOWHERE: u32 = u32::MAX;
 
-/// The log. Its blocks are physical AUs, taken as it grows.
+/// The shared log. Its blocks are physical AUs, taken as the log grows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct SharedLog {
     limits: Limits,
-    /// AUs with data in the log, in the order in which they came.
+    /// AUs with data in the log, in the order of their first write to it.
     sharers: Vec<Sharer>,
     blocks: Vec<u32>,
-    /// Pages used since it was reclaimed last.
+    /// Pages used since the last reclaim.
     used: u32,
-    /// AU and page whose data the last used page holds, if that was begun in part: sectors and programs so far.
+    /// The last used log page if it was programmed in part: its AU and page, its sectors and its programs so far.
     last: Option<Begun>,
-    /// Uses of the map when its first page was written, and before it was reclaimed last: an open AU that was not used
-    /// since the latter is closed with the log. A round of long writes may fill one log, and seldom two.
+    /// Use counts of the map at the log's first page and before the last reclaim: an open AU unused since the latter is
+    /// closed when the log is reclaimed. A round of long writes may fill one log, but seldom two.
     since: [u64; 2],
 }
 
@@ -48,13 +48,13 @@ struct Limits {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Sharer {
     au: u32,
-    /// Page of the log that holds the newest data of each page of the AU, or [`NOWHERE`].
+    /// Log page with the newest data of each page of the AU, or [`NOWHERE`].
     places: Vec<u32>,
-    /// Pages that are in the log.
+    /// Number of the AU's pages in the log.
     held: u32,
 }
 
-/// A page of the log that was programmed in part.
+/// A log page that was programmed in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Begun {
     au: u32,
@@ -88,12 +88,12 @@ impl SharedLog {
         &self.blocks
     }
 
-    /// Whether some data of an AU is in the log.
+    /// Whether the log has data of an AU.
     pub(super) fn shares(&self, au: u32) -> bool {
         self.sharers.iter().any(|s| s.au == au)
     }
 
-    /// Physical AU of the log that holds the newest data of a page.
+    /// Physical AU of the log with the newest data of a page.
     pub(super) fn locate(&self, au: u32, page: u32) -> Option<u32> {
         let sharer = self.sharers.iter().find(|s| s.au == au)?;
         let place = *sharer.places.get(page as usize)?;
@@ -101,7 +101,7 @@ impl SharedLog {
         (place != NOWHERE).then(|| self.blocks.get(block as usize).copied())?
     }
 
-    /// Forgets the data of an AU; says whether there was any.
+    /// Removes the data of an AU; returns whether there was any.
     pub(super) fn forget(&mut self, au: u32) -> bool {
         let before = self.sharers.len();
         self.sharers.retain(|s| s.au != au);
@@ -115,12 +115,12 @@ impl SharedLog {
         self.used == self.limits.pages || crowded
     }
 
-    /// Whether the next page lies in a block that the log does not have yet.
+    /// Whether the next page needs another block.
     fn needs_block(&self) -> bool {
         self.used == self.blocks.len().narrow() * self.limits.au_pages
     }
 
-    /// Programs more of the last page, if this part continues it and the page takes another program.
+    /// Programs this part into the last page, if it continues that page and the page takes another program.
     fn continues(&mut self, au: u32, page: u32, head: u32, tail: u32) -> bool {
         let limits = self.limits;
         let Some(begun) = &mut self.last else {
@@ -136,7 +136,7 @@ impl SharedLog {
         fits
     }
 
-    /// Uses the next page for a page of an AU, of which sectors up to `tail` are written.
+    /// Appends a page of an AU, of which sectors up to `tail` are written.
     fn append(&mut self, au: u32, page: u32, tail: u32) {
         let place = self.used;
         self.used += 1;
@@ -160,7 +160,7 @@ impl SharedLog {
         sharer.held += u32::from(old == NOWHERE);
     }
 
-    /// Checks lists and counts. `fresh` is the log of a card that was never used.
+    /// Checks lists and counts. `fresh` is the log of an unused card.
     pub(super) fn audit(&self, fresh: &SharedLog, uses: u64) -> Checked {
         let limits = &self.limits;
         ensure!(
@@ -214,7 +214,7 @@ impl SharedLog {
         Ok(())
     }
 
-    /// AUs with data in the log, the first come first.
+    /// AUs with data in the log, in the order of their first write to it.
     pub(super) fn aus(&self) -> impl Iterator<Item = u32> + '_ {
         self.sharers.iter().map(|s| s.au)
     }

@@ -1,12 +1,12 @@
-//! Writes to the log that several AUs share, and reclaiming it.
+//! Writes to the shared log, and its reclaim.
 
 use super::SharedLog;
 use crate::mapping::au::map::{Map, MapContext, NoSpare, UNMAPPED};
 use crate::mapping::au::op_counts::OpCounts;
 
 impl Map {
-    /// Whether a write to an AU goes to the shared log: a data AU that is there already, or that finds no open AU
-    /// free.
+    /// Whether a write to an AU goes to the shared log: for a data AU that is in the log already, or finds no free open
+    /// AU.
     pub(in crate::mapping::au) fn goes_to_shared_log(&self, au: u32) -> bool {
         let Some(log) = &self.shared_log else {
             return false;
@@ -41,7 +41,7 @@ impl Map {
             if head > 0 && log.continues(au, page, head, tail) {
                 continue;
             }
-            // As in an open AU: the rest of a page that takes one program only is included.
+            // A page that takes only one program is completed with its old data, as in an open AU.
             let along = head > 0 || (tail < size && log.limits.partial_programs == 1);
             let has_old = log.locate(au, page).is_some() || self.is_mapped(au);
             ops.fills += u32::from(along && has_old);
@@ -75,8 +75,8 @@ impl Map {
         Ok(())
     }
 
-    /// Merges every AU that has data in the log, frees the blocks of the log, and closes the open AUs that were not
-    /// written to meanwhile.
+    /// Merges every AU with data in the log, frees the log's blocks, and closes the open AUs that were not written
+    /// since the last reclaim.
     ///
     /// # Errors
     /// [`NoSpare`] if no AU is left to merge into; AUs that were not merged stay in the log.
@@ -95,7 +95,7 @@ impl Map {
                     self.geometry.au_pages
                 }
             };
-            // The merge reads what a deferred one would have moved.
+            // The merge already moves the pages of a deferred merge of this AU.
             self.forget_deferred_merge(au);
             if let Some(log) = &mut self.shared_log {
                 log.forget(au);
@@ -114,7 +114,7 @@ impl Map {
         Ok(())
     }
 
-    /// Whether an AU has data in a log of which a block was read so often that it must be rewritten.
+    /// Whether an AU has data in a log with a block that has reached the read limit of refresh.
     pub(in crate::mapping::au) fn is_shared_log_worn_by_reads(&self, au: u32) -> bool {
         let log = self.shared_log.as_ref().filter(|log| log.shares(au));
         let worn =
@@ -135,7 +135,7 @@ mod tests {
     use crate::profile::card::SharedLogSection;
     use crate::random::Random;
 
-    /// A small card with two open AUs, and a log of one block for three others.
+    /// A small card with two open AUs, and a log of one block that three AUs share.
     fn small() -> AuMapDevice {
         AuMapDevice::small(|card| {
             card.fat = None;
@@ -157,13 +157,14 @@ mod tests {
         assert!(wrote.is_ok());
     }
 
-    /// Every page of eight AUs is where a list of what was appended says, whatever is written.
+    /// After each of 3000 random writes to eight AUs, the log finds every page where a list of the appended pages has
+    /// it.
     #[test]
     fn every_page_is_where_it_was_written() {
         let mut d = small();
         let log_pages = d.map.geometry.au_pages;
         let mut random = Random::new(5);
-        // Contents of the log in the order of appending: AU and page.
+        // Expected log contents in order: AU and page.
         let mut appended: Vec<(u32, u32)> = Vec::new();
         let (mut logged, mut reclaims) = (0, 0);
         for _ in 0..3000 {

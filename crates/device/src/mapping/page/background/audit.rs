@@ -1,4 +1,4 @@
-//! The invariants of relocation jobs, and what they hold.
+//! Invariants of relocation jobs, and the resources that they hold.
 
 use super::Background;
 use crate::convert::Narrow;
@@ -10,38 +10,37 @@ use crate::policy::pacing::CREDIT_PER_UNIT;
 use crate::profile::schema::FtlSection;
 use nandscope_units::Nanos;
 
-/// More than a job ever grants.
+/// Upper bound of a job's credit.
 const MOST_GRANTS: u64 = (1 << 36) * CREDIT_PER_UNIT;
 
-/// More units than a program unit ever holds.
+/// Upper bound of the units in a program unit.
 const MOST_UNHANDLED: u32 = 1 << 16;
 
-/// Relocation jobs by what is done for them now, and idle timers.
+/// Operations under way for relocation jobs, and idle timers, as found in the queues.
 #[derive(Clone, Debug, Default)]
 pub(in crate::mapping::page) struct JobFlow {
-    /// A job for each read.
+    /// Job of each read under way.
     pub(in crate::mapping::page) reads: Vec<u32>,
     pub(in crate::mapping::page) handled: Vec<u32>,
     pub(in crate::mapping::page) programs: Vec<u32>,
-    /// Idle timers that are pending.
+    /// Number of pending idle timers.
     pub(in crate::mapping::page) idle_timers: u32,
 }
 
 /// Superblocks, program units and sources of all jobs.
 #[derive(Clone, Debug, Default)]
 pub(in crate::mapping::page) struct JobState {
-    /// Superblocks that they have emptied.
+    /// Superblocks whose last valid units are in jobs.
     pub(in crate::mapping::page) emptied: Vec<SuperblockId>,
-    /// Programs that they gather.
+    /// Program units of the jobs.
     pub(in crate::mapping::page) units: Vec<ProgramUnit>,
-    /// Places of the data of these programs.
+    /// Old places of the data in these program units.
     pub(in crate::mapping::page) sources: Vec<Ppn>,
 }
 
 impl Background {
-    /// Checks that every job is in exactly one place: it waits in order for its reads, or firmware is
-    /// at work on it (`handled`), or it is being programmed; `reads` names a job per read. Returns what
-    /// they hold.
+    /// Checks that every job is in exactly one state: waiting in order for its reads, handled by the firmware
+    /// (`handled`), or being programmed; `reads` has one entry per read. Returns the jobs' resources.
     pub(in crate::mapping::page) fn audit(
         &self,
         ftl: &FtlSection,

@@ -42,7 +42,8 @@ impl PageMapDevice {
         }
     }
 
-    /// The data of jobs is safe only when it is programmed, in whatever order their programs end.
+    /// Next superblock that may be erased. The data that jobs moved out of it must be programmed, whatever the order in
+    /// which their programs end.
     fn take_erasable(&mut self) -> Option<SuperblockId> {
         let units = self.log.geometry.native.superblock_units;
         let jobs = &self.background.jobs;

@@ -22,7 +22,7 @@ impl PageMapDevice {
         self.schedule.push(done, Event::Relocated(job));
     }
 
-    /// Books a core for the units that the firmware handles until it has polled for commands `looks` times; returns the end.
+    /// Books a core for the units that the firmware handles in `looks` polling intervals; returns the end.
     fn book_some_units(&mut self, job: u32, (per_unit_ns, most): (f64, u32), looks: u32) -> Nanos {
         let unhandled = &mut self.background.jobs[job].unhandled;
         let units = most.min(*unhandled);
@@ -31,14 +31,14 @@ impl PageMapDevice {
         self.cores.book(self.schedule.now(), Nanos(time))
     }
 
-    /// Firmware time of a moved unit at the present clock, ns, and the number of units handled before it polls for commands.
+    /// Firmware time of a moved unit at the present clock, ns; then the number of units handled per polling interval.
     fn units_between_polls(&self) -> (f64, u32) {
         let per_unit_ns = self.controller.relocate_unit_us * 1e3 / self.clock();
         (per_unit_ns, (POLL_NS / per_unit_ns).floor_u32().max(1))
     }
 
-    /// A core has handled the units it was booked for. While nothing else happens in the device on the
-    /// way to `until`, it goes on with the next ones at once: an event for each would be the next event.
+    /// Continues after a core has handled the units it was booked for. If no other event comes before `until`, the next
+    /// units follow at once instead of by an event each.
     pub(in crate::mapping::page) fn on_units_handled(&mut self, job: u32, until: Nanos) {
         let mut clock = self.clock();
         let mut between_looks = self.units_between_polls();
@@ -57,8 +57,8 @@ impl PageMapDevice {
         self.on_relocation_handled(job);
     }
 
-    /// How often firmware is going to look for commands before anything else happens on the way to
-    /// `until`, if that is known at once: where units are handled one after another on one core. At least 1.
+    /// Number of polling intervals before the next other event and `until`, at least 1. Larger than 1 only if one core
+    /// handles the units one after another.
     fn undisturbed_looks(&self, job: u32, (per_unit_ns, most): (f64, u32), until: Nanos) -> u32 {
         if !self.cores.is_one_and_free(self.schedule.now()) {
             return 1;
@@ -76,7 +76,7 @@ impl PageMapDevice {
         looks.min(u64::from(whole)).max(1).narrow()
     }
 
-    /// Whether an event at `at` would be the next one that is handled on the way to `until`.
+    /// Whether an event at `at` would be the next event handled on the way to `until`.
     fn is_undisturbed(&self, at: Nanos, until: Nanos) -> bool {
         at <= self.commands.horizon(until, self.schedule.now())
             && self.schedule.next_time().is_none_or(|next| at < next)

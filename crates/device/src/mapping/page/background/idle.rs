@@ -1,4 +1,4 @@
-//! Idle time: when background work may begin that no write waits for.
+//! Idle time, in which background work begins that no write waits for.
 
 use crate::events::Event;
 use crate::mapping::page::PageMapDevice;
@@ -6,14 +6,14 @@ use crate::mapping::page::scheduler::Wants;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// The time since the last write, and the timer that ends it.
+/// Time since the last write, and the timer that marks the begin of idle time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::mapping::page) struct IdleTimer {
-    /// Time after the last write at which idle time begins.
+    /// Time from the last write to the begin of idle time.
     pub(super) delay: Nanos,
-    /// End of the last write, if none is outstanding.
+    /// End of the last write; `None` while writes are outstanding.
     pub(super) since: Option<Nanos>,
-    /// A timer event is pending; there is never more than one.
+    /// Whether a timer event is pending; there is at most one.
     pub(super) pending: bool,
     is_idle: bool,
 }
@@ -34,7 +34,7 @@ impl IdleTimer {
         self.is_idle
     }
 
-    /// The last outstanding write ends now. Returns when the timer must run out, unless it is pending.
+    /// Records the end of the last outstanding write. Returns the time of the timer to start, unless one is pending.
     fn start(&mut self, now: Nanos) -> Option<Nanos> {
         self.since = Some(now);
         if !self.pending {
@@ -44,14 +44,14 @@ impl IdleTimer {
         None
     }
 
-    /// The host writes again.
+    /// Records that the host writes again.
     fn stop(&mut self) {
         self.since = None;
         self.is_idle = false;
     }
 
-    /// The timer has run out. Idle time begins unless the host has written since it was started: then the time is
-    /// returned at which it must run out again, if no write is outstanding.
+    /// Handles the timer. Idle time begins unless the host has written since the timer was started; in that case,
+    /// returns the time of the next timer if no write is outstanding.
     fn expire(&mut self, now: Nanos) -> Option<Nanos> {
         self.pending = false;
         let due = self.since? + self.delay;
@@ -65,14 +65,14 @@ impl IdleTimer {
 }
 
 impl PageMapDevice {
-    /// The last outstanding write is done.
+    /// Starts the idle timer after the last outstanding write.
     pub(in crate::mapping::page) fn plan_idle(&mut self) {
         if let Some(at) = self.background.idle.start(self.schedule.now()) {
             self.schedule.push(at, Event::Idle);
         }
     }
 
-    /// The host writes again.
+    /// Ends idle time because the host writes.
     pub(in crate::mapping::page) fn wake_from_idle(&mut self) {
         self.background.idle.stop();
     }

@@ -10,25 +10,25 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::{Index, IndexMut};
 
-/// One program unit of moved data.
+/// Relocation of one program unit.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::mapping::page) struct Job {
     pub(super) active: bool,
-    /// Pool that its data goes to.
+    /// Target pool of the data.
     pub(super) pool: Pool,
-    /// Reads of data and of the map that it waits for.
+    /// Outstanding reads of data and of map pages.
     pub(super) reads: u32,
-    /// When the pages read so far are decoded.
+    /// Time at which all pages read so far are decoded.
     pub(super) decoded: Nanos,
-    /// Set when the unit is full.
+    /// The program unit, once it is full.
     pub(super) unit: Option<ProgramUnit>,
-    /// Places of its units until it is programmed, in order. Keeps its memory from job to job.
+    /// Old places of the units, in order, until the job is programmed. The memory is reused by later jobs.
     pub(super) sources: Vec<Ppn>,
     /// Superblocks whose last valid data is in this job.
     pub(super) emptied: Vec<SuperblockId>,
-    /// Credit that the host gets when it is done.
+    /// Credit for the host at the end of the job.
     pub(super) grants: u64,
-    /// Moved units whose map entries the firmware has not updated yet, while it is at work on the job.
+    /// Moved units whose map entries are not updated yet, while the firmware handles the job.
     pub(super) unhandled: u32,
 }
 
@@ -38,7 +38,7 @@ pub(in crate::mapping::page) struct Jobs {
     table: Vec<Job>,
     /// Job that is being filled.
     filling: Option<u32>,
-    /// Jobs in the order in which their program units must be programmed.
+    /// Jobs in the required order of their programs.
     order: VecDeque<u32>,
     active: u32,
 }
@@ -68,13 +68,13 @@ impl Jobs {
         }
     }
 
-    /// Jobs under way, with the one that is being filled.
+    /// Number of jobs under way, including the one being filled.
     #[inline]
     pub(in crate::mapping::page) fn active(&self) -> u32 {
         self.active
     }
 
-    /// Most jobs at once, with the one that is being filled.
+    /// Maximum number of jobs, including the one being filled.
     pub(in crate::mapping::page) fn len(&self) -> usize {
         self.table.len()
     }
@@ -94,9 +94,10 @@ impl Jobs {
         self.table.iter()
     }
 
-    /// Begins to fill a job with data for a pool, of which `gathered` is in its program unit already; returns its number.
+    /// Begins to fill a job for a pool; `gathered` are the old places of units that are in its program unit already.
+    /// Returns the job's number.
     pub(super) fn begin(&mut self, pool: Pool, gathered: impl Iterator<Item = Ppn>) -> u32 {
-        // There is a place more than jobs may be active, so one is free.
+        // The table has one entry more than jobs may be active, so one is free.
         let free = self.table.iter().position(|job| !job.active);
         let number = free.unwrap_or(0).narrow();
         let job = &mut self[number];
@@ -108,25 +109,26 @@ impl Jobs {
         number
     }
 
-    /// The job that is being filled is full, or nothing more is moved into it.
+    /// Closes the job being filled, with its program unit.
     pub(super) fn close(&mut self, job: u32, unit: ProgramUnit) {
         self[job].unit = Some(unit);
         self.order.push_back(job);
         self.filling = None;
     }
 
-    /// The job that is being filled is given up: nothing was moved into it.
+    /// Cancels the job being filled, into which nothing was moved.
     pub(super) fn give_up_filling(&mut self) {
         self.filling = None;
     }
 
-    /// A page for a job is decoded at `ready`.
+    /// Records that a page of a job is decoded at `ready`.
     pub(in crate::mapping::page) fn note_decoded(&mut self, job: u32, ready: Nanos) {
         let decoded = &mut self[job].decoded;
         *decoded = ready.max(*decoded);
     }
 
-    /// A read for a job is over. The last one is over when all pages are decoded: returns that time if it is to come.
+    /// Ends a read of a job. The last read ends only when all pages are decoded: if that is later than `now`, returns
+    /// the time and counts nothing.
     pub(super) fn end_read(&mut self, job: u32, now: Nanos) -> Option<Nanos> {
         let job = &mut self[job];
         if job.reads == 1 && job.decoded > now {
@@ -136,7 +138,7 @@ impl Jobs {
         None
     }
 
-    /// Takes the next job in order out if it waits for no read.
+    /// Removes and returns the next job in order, if it waits for no read.
     pub(super) fn take_ready(&mut self) -> Option<u32> {
         let number = *self.order.front()?;
         let job = &self[number];
@@ -160,14 +162,14 @@ impl Jobs {
         ended
     }
 
-    /// The program units of jobs, each with the places of its units in order.
+    /// Program units of jobs, each with the old places of its units in order.
     pub(in crate::mapping::page) fn moves(&self) -> impl Iterator<Item = (ProgramUnit, &[Ppn])> {
         self.table
             .iter()
             .filter_map(|job| Some((job.unit?, &job.sources[..])))
     }
 
-    /// Places of the units of a program unit that a job has not programmed yet, in order.
+    /// Old places of the units of a program unit that is not programmed yet, in order.
     pub(in crate::mapping::page) fn sources(
         &self,
         superblock: SuperblockId,
@@ -181,18 +183,18 @@ impl Jobs {
         Some(&job.sources)
     }
 
-    /// Places of the units of the job that is being filled, in order.
+    /// Old places of the units of the job being filled, in order.
     pub(in crate::mapping::page) fn filling_sources(&self) -> Option<&[Ppn]> {
         Some(&self[self.filling?].sources)
     }
 
-    /// Whether a job has data from one of the `units` places from `first` that it has not programmed.
+    /// Whether a job has unprogrammed data from one of the `units` places from `first`.
     pub(super) fn moves_from(&self, first: Ppn, units: u32) -> bool {
         let mut sources = self.table.iter().flat_map(|job| &job.sources);
         sources.any(|source| source.0.wrapping_sub(first.0) < units)
     }
 
-    /// The job that is being filled takes data for another pool.
+    /// Whether the job being filled takes data for another pool.
     pub(super) fn fills_other_pool(&self, pool: Pool) -> bool {
         let job = self.filling.map(|job| &self[job]);
         job.is_some_and(|job| job.pool != pool)

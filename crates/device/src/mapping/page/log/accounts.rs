@@ -17,7 +17,7 @@ pub(crate) struct Programmed {
 }
 
 impl Programmed {
-    /// Units of all causes.
+    /// Total of all causes.
     pub(crate) fn total(&self) -> u64 {
         self.causes().iter().sum()
     }
@@ -35,15 +35,15 @@ impl Programmed {
     }
 }
 
-/// Programmed mapping units. Every one has a cause, and is in a superblock or was erased with one.
+/// Programmed mapping units. Each has one cause, and is in a superblock or was erased with it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Accounts {
     programmed: Programmed,
-    /// Units that were put into superblocks since the device was made.
+    /// Units appended to superblocks since the device was made.
     appended: u64,
-    /// Units that were erased with their superblocks.
+    /// Units erased with their superblocks.
     erased: u64,
-    /// Units that were put into superblocks before counting by cause began.
+    /// Units appended before counting by cause began.
     uncounted: u64,
 }
 
@@ -53,7 +53,7 @@ impl Accounts {
         &self.programmed
     }
 
-    /// Units of data, or of the map, were put into a superblock.
+    /// Counts appended units of data or of the map.
     #[inline]
     pub(super) fn count_appended(&mut self, units: u32) {
         self.appended += u64::from(units);
@@ -80,13 +80,13 @@ impl Accounts {
         *count += u64::from(units);
     }
 
-    /// Units of padding were put into a superblock.
+    /// Counts appended units of padding.
     pub(super) fn count_padding(&mut self, padding: u32) {
         self.programmed.padding += u64::from(padding);
         self.appended += u64::from(padding);
     }
 
-    /// Units of parity were put into a superblock.
+    /// Counts appended units of parity.
     pub(super) fn count_parity(&mut self, units: u32) {
         if units > 0 {
             self.programmed.parity += u64::from(units);
@@ -99,13 +99,13 @@ impl Accounts {
         self.erased += u64::from(units);
     }
 
-    /// Counting by cause begins again at zero.
+    /// Resets the counts by cause to zero.
     pub(super) fn restart(&mut self) {
         self.programmed = Programmed::default();
         self.uncounted = self.appended;
     }
 
-    /// Checks that every unit has its cause, and is among the `written` ones in superblocks or was erased.
+    /// Checks that every unit has a cause, and is among the `written` units in superblocks or was erased.
     pub(super) fn audit(&self, written: u64) -> Checked {
         ensure!(
             self.erased.checked_add(written) == Some(self.appended),

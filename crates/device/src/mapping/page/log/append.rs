@@ -1,5 +1,5 @@
-//! The host's side: data is appended to the open superblock, program unit by program unit; what it
-//! replaces becomes invalid; discards forget.
+//! Host writes and discards: data is appended to the open superblock, one program unit after another, and overwritten
+//! data becomes invalid; a discard unmaps units.
 
 use super::open::Writer;
 use super::{Log, Pool, ProgramUnit};
@@ -11,9 +11,8 @@ use crate::mapping::page::ppn::Ppn;
 use nandscope_units::Nanos;
 
 impl Log {
-    /// Appends `count` logical units from `first`; full program units go to `full`. Returns how many
-    /// were appended: fewer where no block is left to write to, which ends the device's life.
-    /// [`Log::note_map_change`] must follow for these.
+    /// Appends `count` logical units from `first`; adds full program units to `full`. Returns the number appended:
+    /// fewer if no block is left, which ends the device's life. [`Log::note_map_change`] must follow for these units.
     pub(crate) fn write(
         &mut self,
         first: Lpn,
@@ -38,9 +37,8 @@ impl Log {
         at - first
     }
 
-    /// As [`Log::write`] and [`Log::note_map_change`] for one unit after another, up to the end of the program unit that
-    /// is being filled and to the next page of the journal. Returns how many were appended: none if each of them needs
-    /// those calls, or no block is left.
+    /// As [`Log::write`] and [`Log::note_map_change`] for one unit after another, up to the end of the current program
+    /// unit or journal page. Returns the number appended: 0 if every unit needs those calls, or if no block is left.
     pub(crate) fn write_units(
         &mut self,
         units: &[Lpn],
@@ -78,14 +76,14 @@ impl Log {
         units.len()
     }
 
-    /// Closes the host's program units with padding, so that what they hold can be programmed.
+    /// Closes the host's program units with padding, so that their data can be programmed.
     pub(crate) fn close_host_units(&mut self) -> impl Iterator<Item = ProgramUnit> + use<> {
         let units = Pool::HOST.map(|pool| self.pad(Writer::Host(pool)));
         units.into_iter().flatten()
     }
 
-    /// Appends what fits of `count` logical units from `first` into the program unit that is being
-    /// filled; returns how many, zero where no block is left.
+    /// Appends logical units from `first`, at most `count`, to the current program unit; returns the number appended, 0
+    /// if no block is left.
     pub(super) fn append_host(
         &mut self,
         pool: Pool,
@@ -119,7 +117,7 @@ impl Log {
         }
     }
 
-    /// As [`Log::point_unit`] for several units. Invalid units of one superblock are booked together.
+    /// As [`Log::point_unit`] for several units. Invalid units of one superblock are subtracted together.
     fn point_units(&mut self, first: Lpn, count: u32, ppn: Ppn) {
         let mut lost = std::mem::take(&mut self.lost_runs);
         self.map.point_run(first, count, ppn, &mut lost);

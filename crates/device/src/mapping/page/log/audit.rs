@@ -16,8 +16,8 @@ use nandscope_units::Nanos;
 use std::collections::BTreeSet;
 
 impl Log {
-    /// Checks every invariant. The first checks are of what the later ones rely on: sizes of lists,
-    /// and places within them.
+    /// Checks every invariant. The first checks cover what the later ones rely on: sizes of lists, and indices within
+    /// them.
     pub(crate) fn audit(&self, profile: &Profile, ftl: &FtlSection, now: Nanos) -> Checked {
         let geometry = Geometry::new(profile, ftl);
         ensure!(
@@ -73,7 +73,7 @@ impl Log {
         Ok(())
     }
 
-    /// Every superblock that anything names exists.
+    /// Checks that every superblock referred to exists.
     fn audit_places(&self) -> Checked {
         let superblocks = self.blocks.len();
         let blocks = self.geometry.blocks_per_superblock();
@@ -173,7 +173,7 @@ impl Log {
         Ok(())
     }
 
-    /// Checks that pages of the map wait for fetches of them only; returns the number of all pages.
+    /// Checks that map pages wait only for their own fetches; returns the total number of map pages.
     pub(crate) fn audit_coming(&self, page_of: impl Fn(u32) -> Option<u32>) -> Checked<u32> {
         for (page, fetch) in self.window.coming() {
             ensure!(
@@ -185,7 +185,7 @@ impl Log {
         Ok(self.layout.map.pages)
     }
 
-    /// Units of host data that are gathered for the next program.
+    /// Units of host data gathered for the next program.
     pub(crate) fn gathered_host_units(&self) -> u32 {
         self.streams.of_host().map(|s| s.host_units).sum()
     }
@@ -195,7 +195,7 @@ impl Log {
         self.to_erase.contains(&superblock)
     }
 
-    /// Checks that data that is being moved is in the flash, and that its erasure has not begun.
+    /// Checks that data under relocation is in the flash, and that its erasure has not begun.
     pub(crate) fn audit_sources(&self, sources: &[Ppn]) -> Checked {
         let physical = self.blocks.len() * self.geometry.native.superblock_units;
         ensure!(
@@ -221,7 +221,7 @@ impl Log {
         Ok(())
     }
 
-    /// Checks that a program of relocation takes the data of its job, unit for unit, and that of no other.
+    /// Checks that a relocation program holds the data of its job, unit for unit, and no other.
     pub(crate) fn audit_move(&self, unit: &ProgramUnit, sources: &[Ppn]) -> Checked {
         let program_units = self.geometry.native.program_units;
         let to = self.geometry.ppn(unit.superblock, 0) + unit.program.0 * program_units;
@@ -239,7 +239,7 @@ impl Log {
         Ok(())
     }
 
-    /// Superblocks that are being collected are the victim, or have been emptied by jobs.
+    /// Checks that every superblock under collection is the victim or was emptied by jobs.
     pub(crate) fn audit_emptied(&self, emptied: &[SuperblockId]) -> Checked {
         let collecting = self
             .blocks
@@ -283,7 +283,7 @@ impl Log {
         Ok(())
     }
 
-    /// Units of a superblock that have been written since its erasure.
+    /// Units of a superblock written since its erasure.
     fn written_units(&self, superblock: SuperblockId) -> u32 {
         let open = self.streams.iter().find(|s| s.superblock == superblock);
         let block = self.blocks.get(superblock);
@@ -306,7 +306,8 @@ impl Log {
                 "superblock {superblock} is {state:?}, and the streams write to {open:?}"
             );
             let holds_data = match state {
-                // A superblock whose single block is refreshed is in collection too, and keeps the data of its other blocks.
+                // A superblock with one block under refresh is in collection too, and keeps the data of its other
+                // blocks.
                 State::Open | State::Closed | State::Collecting => true,
                 State::Free | State::Erasing | State::Retired => false,
             };
@@ -395,7 +396,7 @@ impl Log {
         Ok(())
     }
 
-    /// Every unit that was programmed has its cause, and lies in a superblock or went with an erasure.
+    /// Checks that every programmed unit has a cause, and is in a superblock or was erased with one.
     fn audit_programmed(&self) -> Checked {
         let superblocks = (0..self.blocks.len()).map(SuperblockId);
         let programmed = |superblock: SuperblockId| {

@@ -1,24 +1,24 @@
-//! Checkpoints of a map in DRAM (`ftl.journal_pages`). They roll: with each page of the journal, the next pages of the map
-//! are written if they have changed, so that the whole map has been passed once when the journal has gone round. What
-//! lies further back in the journal is not needed any more.
+//! Rolling checkpoint of a map in DRAM (`ftl.journal_pages`): with each journal page, the next map pages are written if
+//! they have changed, so that the whole map is covered once per round of the journal. Older parts of the journal are
+//! then no longer needed.
 
 use crate::convert::Narrow;
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
 
-/// Pages of the map that have changed since the checkpoint passed them.
+/// Map pages that changed since the checkpoint passed them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Checkpoint {
-    /// A bit for each page.
+    /// One bit per map page, set if the page has changed.
     changed: Vec<u64>,
     pages: u32,
     next: u32,
-    /// Pages of the journal.
+    /// Journal pages per round.
     journal: u32,
 }
 
 impl Checkpoint {
-    /// `pages` of the map, which are passed in one round of `journal` pages.
+    /// A checkpoint of `pages` map pages per round of `journal` pages.
     pub(super) fn new(pages: u32, journal: u32) -> Self {
         Checkpoint {
             changed: vec![0; pages.div_ceil(64) as usize],
@@ -28,14 +28,14 @@ impl Checkpoint {
         }
     }
 
-    /// A page has changed.
+    /// Marks a map page as changed.
     pub(super) fn note(&mut self, page: u32) {
         if let Some(word) = self.changed.get_mut((page / 64) as usize) {
             *word |= 1 << (page % 64);
         }
     }
 
-    /// The next of the pages that are passed now and have changed; `left` counts those that are still to be passed.
+    /// Next changed page among the next `left` pages; reduces `left` by the pages passed.
     pub(super) fn pass(&mut self, left: &mut u32) -> Option<u32> {
         while *left > 0 {
             *left -= 1;
@@ -52,19 +52,19 @@ impl Checkpoint {
         None
     }
 
-    /// Pages that are passed with a page of the journal, which are spread evenly over its round.
+    /// Number of map pages passed with this journal page; they are spread evenly over the round.
     pub(super) fn due(&self, journal_page: u32) -> u32 {
         let passed =
             |written: u32| u64::from(self.pages) * u64::from(written) / u64::from(self.journal);
         (passed(journal_page + 1) - passed(journal_page)).narrow()
     }
 
-    /// The most that are passed with any page of the journal.
+    /// Largest number of map pages passed with one journal page.
     pub(super) fn due_max(&self) -> u32 {
         self.pages.div_ceil(self.journal)
     }
 
-    /// Checks that it is one of such a map and journal.
+    /// Checks that the checkpoint fits a map of `pages` and a journal of `journal` pages.
     pub(super) fn audit(&self, pages: u32, journal: u32) -> Checked {
         let fresh = Checkpoint::new(pages, journal);
         let beyond = self.changed.last().map_or(0, |word| match pages % 64 {

@@ -1,5 +1,5 @@
-//! Which superblock is relocated next, and why: folding, collection, refresh, wear levelling; and how
-//! far the host must wait for it.
+//! Choice of the next superblock to relocate, and its cause: folding, collection, refresh, wear levelling; and the
+//! credit that relocation gives the host.
 
 use super::{Cause, Log, Pool, RefreshTarget, Stream, Victim};
 use crate::convert::{Narrow, ToF64};
@@ -99,12 +99,12 @@ impl Log {
             && least().is_some_and(|valid| valid <= self.geometry.native.superblock_units / 2)
     }
 
-    /// Host writes may go on only as fast as relocation makes room.
+    /// Whether host writes are limited to the rate at which relocation makes room.
     pub(crate) fn host_is_paced(&self) -> bool {
         self.needs_relocation()
     }
 
-    /// Free space that a unit of the host takes, in native units.
+    /// Free space that one unit of the host takes, native units.
     pub(crate) fn cost_of_host_unit(&self) -> u64 {
         let slc = self.streams.of_data().any(|s| s.slc);
         let data = u64::from(if slc {
@@ -115,15 +115,15 @@ impl Log {
         data + self.checkpoint_cost()
     }
 
-    /// Asks for a rewrite because of wear or reads. Cached data is rewritten superblock by superblock: that
-    /// folds it. Returns true where it was not known yet.
+    /// Requests a rewrite because of wear or reads. Cached data is rewritten by whole superblocks, which folds it.
+    /// Returns true if the request is new.
     pub(crate) fn ask_refresh(&mut self, target: RefreshTarget) -> bool {
         let block = self.blocks.get(target.superblock);
         let target = RefreshTarget {
             block: target.block.filter(|_| !block.slc),
             ..target
         };
-        // Blocks of a superblock that is being refreshed may be queued too: they are refreshed one after another.
+        // Blocks of a superblock under refresh may be queued too; they are refreshed one after another.
         let possible = match block.state {
             State::Closed => true,
             State::Collecting => target.block.is_some(),
@@ -137,12 +137,12 @@ impl Log {
         self.moving.has_refresh()
     }
 
-    /// A refresh or wear levelling has begun with a superblock.
+    /// Whether a refresh or wear levelling is under way.
     pub(crate) fn is_refreshing(&self) -> bool {
         self.moving.is_refreshing()
     }
 
-    /// Wear levelling: the least worn closed superblock, where it lags the mean by `spread` cycles.
+    /// Queues the least worn closed superblock for wear levelling, if it lags behind the mean by `spread` cycles.
     pub(crate) fn level_wear(&mut self, spread: u32) {
         let limit = (self.blocks.mean_wear() - f64::from(spread)) * NATIVE_CYCLE.to_f64();
         let coldest = self
@@ -222,8 +222,8 @@ impl Log {
         })
     }
 
-    /// Native units that can be written without another relocation: free superblocks, the rest of open ones, and the part
-    /// of the present victim that relocation has already passed.
+    /// Native units that can be written without another relocation: free superblocks, the rest of open ones, and the
+    /// part of the present victim that relocation has passed.
     pub(crate) fn free_room(&self) -> u64 {
         let native = u64::from(self.geometry.native.superblock_units);
         let free = self.blocks.free_count() + self.to_erase.len().narrow();
@@ -237,8 +237,8 @@ impl Log {
         u64::from(free) * native + open.sum::<u64>() + given_up
     }
 
-    /// Credit for each unit of a victim that makes little room or none: the host goes on at the expense of the
-    /// free superblocks that collection can do without.
+    /// Credit per moved unit for a victim that makes little or no room: the host continues on free superblocks that
+    /// collection can spare.
     fn loan_per_move(&self) -> u64 {
         let native = u64::from(self.geometry.native.superblock_units);
         let kept = OPEN_SUPERBLOCKS + self.map_streams() + self.layout.gc.checkpoint_burst;

@@ -1,5 +1,5 @@
-//! Discards: units are forgotten map page by map page. A page of which nothing is left needs no copy in
-//! flash any more; one of which nothing was mapped is not looked at.
+//! Discards: units are unmapped one map page after another. A map page without entries needs no copy in flash; a map
+//! page without mapped units is not read.
 
 use super::{Log, ProgramUnit, WantedPage};
 use crate::mapping::page::lpn::Lpn;
@@ -7,15 +7,14 @@ use crate::mapping::page::ppn::Ppn;
 use nandscope_units::Nanos;
 
 impl Log {
-    /// The discard of a range is recorded in the journal: one entry, whatever its length.
+    /// Records the discard of a range in the journal: one entry of any length.
     pub(crate) fn note_discard(&mut self, now: Nanos, full: &mut Vec<ProgramUnit>) {
         self.collection.host_wrote();
         self.note_journal_entries(1, now, full);
     }
 
-    /// Looks up the map pages of the units from `first` to `end` in which something is mapped, until
-    /// `most` are wanted, and returns how far that is. Which pages hold nothing, the directory of the
-    /// map tells.
+    /// Looks up the map pages of units from `first` to `end` that have mapped units, until `most` must be fetched;
+    /// returns the end of the units covered. The map's directory says which pages have none.
     pub(crate) fn touch_for_discard(
         &mut self,
         first: Lpn,
@@ -44,7 +43,7 @@ impl Log {
         at
     }
 
-    /// Forgets the logical units from `first` to `end`, and the map pages that this empties.
+    /// Unmaps the logical units from `first` to `end`, and drops the map pages that become empty.
     pub(crate) fn discard(&mut self, first: Lpn, end: Lpn) {
         for logical in first.and_next(end - first) {
             self.forget(logical);
@@ -77,8 +76,8 @@ impl Log {
         }
     }
 
-    /// A page that is going to be forgotten is read once more where it is absent, for the places that
-    /// become invalid, and takes no slot.
+    /// Fetches an absent map page that will be dropped, since its entries say which units become invalid; it gets no
+    /// slot.
     fn want_for_last_time(&mut self, page: u32) {
         let present = self.window.holds(page);
         if !present || self.layout.map.is_remote {

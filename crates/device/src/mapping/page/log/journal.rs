@@ -1,5 +1,5 @@
-//! The journal of the map: one page per `ftl.journal_entries` changed entries, and the pages that must be read after a
-//! power cut. Without `ftl.journal_pages`, the writes of a checkpoint of a map in DRAM are not modelled.
+//! Journal of the map: one page per `ftl.journal_entries` changed entries, and the pages to read after a power cut.
+//! Without `ftl.journal_pages`, checkpoint writes of a map in DRAM are not modelled.
 
 use super::checkpoint::Checkpoint;
 use super::layout::JournalLayout;
@@ -10,12 +10,12 @@ use crate::mapping::page::lpn::Lpn;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// The end of the journal.
+/// Write position in the journal.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Journal {
-    /// Number of the next page; the pages are written in turn.
+    /// Number of the next page; pages are written in rotation.
     next: u32,
-    /// Entries that no page has yet.
+    /// Changed entries not yet in a journal page.
     entries_pending: u32,
 }
 
@@ -24,7 +24,7 @@ impl Journal {
         self.entries_pending += entries;
     }
 
-    /// Takes `entries`, the entries of a page, out if that many are pending; returns whether it did.
+    /// Removes `entries` (one page) from the pending entries if there are that many; returns whether there were.
     fn fills_page(&mut self, entries: u32) -> bool {
         let fills = self.entries_pending >= entries;
         if fills {
@@ -33,12 +33,12 @@ impl Journal {
         fills
     }
 
-    /// Takes all entries out; returns whether there were any.
+    /// Removes all pending entries; returns whether there were any.
     fn flush(&mut self) -> bool {
         std::mem::take(&mut self.entries_pending) > 0
     }
 
-    /// Number of the page that is written next, below `pages`; advances to the one after it.
+    /// Number of the next page to write, below `pages`; advances to the following one.
     fn take_page(&mut self, pages: u32) -> u32 {
         let page = self.next;
         self.next = (page + 1) % pages;
@@ -57,7 +57,7 @@ impl Journal {
 }
 
 impl Log {
-    /// Writes the pages that entries of the journal fill.
+    /// Writes the journal pages that pending entries fill.
     pub(super) fn note_journal_entries(
         &mut self,
         count: u32,
@@ -73,7 +73,7 @@ impl Log {
         }
     }
 
-    /// Entries that fill the page of the journal.
+    /// Number of further entries that fill the current journal page.
     pub(super) fn entries_to_journal_page(&self) -> u32 {
         match self.layout.journal.entries {
             0 => u32::MAX,
@@ -81,7 +81,7 @@ impl Log {
         }
     }
 
-    /// Writes the page of the journal that is being filled, if flushes do so and it holds anything.
+    /// Writes the partly filled journal page, if flushes do so and it has entries.
     pub(crate) fn flush_journal(&mut self, now: Nanos, full: &mut Vec<ProgramUnit>) {
         if self.layout.journal.on_flush && self.journal.flush() {
             self.write_journal_page(now, full);
@@ -95,7 +95,7 @@ impl Log {
         self.checkpoint_with(page, now, full);
     }
 
-    /// Notes for the checkpoint that the entries of units have changed.
+    /// Marks the map pages of changed units for the checkpoint.
     #[inline]
     pub(super) fn note_changed_pages(&mut self, first: Lpn, count: u32) {
         if self.checkpoint.is_none() {
@@ -109,7 +109,7 @@ impl Log {
         }
     }
 
-    /// Host units for which there is room beside the pages of the journal that they fill, and those of the map that a
+    /// Number of host units that fit in `room`, besides the journal pages that they fill and the map pages that the
     /// checkpoint writes with each.
     pub(super) fn beside_checkpoints(&self, room: u64) -> u64 {
         let Some(checkpoint) = &self.checkpoint else {
@@ -119,14 +119,14 @@ impl Log {
         room * entries / (entries + 1 + u64::from(checkpoint.due_max()))
     }
 
-    /// Native units for pages of the journal and the checkpoint per host unit, rounded down.
+    /// Native units of journal and checkpoint pages per host unit, rounded down.
     pub(super) fn checkpoint_cost(&self) -> u64 {
         let entries = u64::from(self.layout.journal.entries.max(1));
         let due = |checkpoint: &Checkpoint| (1 + u64::from(checkpoint.due_max())) / entries;
         self.checkpoint.as_ref().map_or(0, due)
     }
 
-    /// Writes the pages of a map in DRAM that the checkpoint passes with one page of the journal.
+    /// Writes the changed map pages that the checkpoint passes with one journal page.
     fn checkpoint_with(&mut self, journal_page: u32, now: Nanos, full: &mut Vec<ProgramUnit>) {
         let due = |checkpoint: &Checkpoint| checkpoint.due(journal_page);
         let mut left = self.checkpoint.as_ref().map_or(0, due);
@@ -136,13 +136,13 @@ impl Log {
         }
     }
 
-    /// Pages that complete the map after a power cut: those of the journal since it last went round, and those whose
-    /// units it does not name yet; without a journal, all that is programmed of the open superblocks.
+    /// Number of pages to read after a power cut to complete the map: the journal pages of the last round, and pages
+    /// with units that no journal page names; without a journal, all programmed pages of the open superblocks.
     pub(crate) fn pages_to_replay(&self) -> u64 {
         let stripe = u64::from(self.geometry.stripe_units);
         if self.layout.journal.entries > 0 {
             let unnamed = u64::from(self.journal.entries_pending).div_ceil(stripe);
-            // A checkpoint that rolls has passed each page of the map within the last round.
+            // A rolling checkpoint has passed every map page within the last round.
             let written = match self.checkpoint {
                 Some(_) => self.journal_pages_written(),
                 None => self.journal.next,
@@ -153,7 +153,7 @@ impl Log {
         self.streams.iter().map(programmed).sum()
     }
 
-    /// Pages of the journal that hold something.
+    /// Number of written journal pages.
     fn journal_pages_written(&self) -> u32 {
         let base = self.layout.journal.base;
         let pages = base.and_next(self.layout.journal.units);

@@ -72,7 +72,7 @@ pub(super) struct Layout {
     pub(super) slc: SlcPolicy,
     /// Superblocks beyond the logical capacity.
     pub(super) spare: u32,
-    /// Superblocks that may be open at once, and one.
+    /// Maximum number of open superblocks, plus one.
     pub(super) open: u32,
 }
 

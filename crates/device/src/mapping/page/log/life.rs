@@ -1,5 +1,5 @@
-//! The life of a superblock after it is closed: units become invalid, it is buried, erased and free
-//! again; and the same done at once, for starting states.
+//! Life of a superblock after it is closed: units become invalid, it is erased and becomes free again; also without
+//! simulated time, for starting states.
 
 use super::open::Writer;
 use super::{Log, Pool, Stream};
@@ -7,11 +7,11 @@ use crate::flash::blocks::State;
 use crate::flash::superblock_id::SuperblockId;
 use nandscope_units::Nanos;
 
-/// Programs of a step of [`Log::settle_step`]: with the largest program units it takes milliseconds.
+/// Maximum number of programs in one [`Log::settle_step`]; with the largest program units it takes milliseconds.
 const SETTLE_STEP: u32 = 64;
 
 impl Log {
-    /// `units` of a superblock hold no valid data any more.
+    /// Subtracts `units` that became invalid from a superblock.
     #[inline]
     pub(super) fn invalidated(&mut self, superblock: SuperblockId, units: u32) {
         if units == 0 {
@@ -31,13 +31,13 @@ impl Log {
         }
     }
 
-    /// A program of the superblock is done.
+    /// Records the end of a program in the superblock.
     pub(crate) fn program_done(&mut self, superblock: SuperblockId) {
         self.blocks.get_mut(superblock).programs_pending -= 1;
     }
 
-    /// All data that was to be moved out of a victim is programmed. Where only one of its blocks was
-    /// refreshed, the others keep their data.
+    /// Ends the relocation of a victim, all moved data of which is programmed. If only one of its blocks was refreshed,
+    /// the others keep their data.
     pub(crate) fn finish_victim(&mut self, superblock: SuperblockId) {
         let block = self.blocks.get_mut(superblock);
         if block.valid == 0 {
@@ -72,7 +72,8 @@ impl Log {
         !self.to_erase.is_empty()
     }
 
-    /// A superblock that can be erased now: its programs are done, and nothing `is_needed` of what it held.
+    /// Removes and returns a superblock that can be erased now: its programs are done, and no job needs its old data
+    /// (`is_needed`).
     pub(crate) fn take_erasable(
         &mut self,
         is_needed: impl Fn(SuperblockId) -> bool,
@@ -84,7 +85,7 @@ impl Log {
         Some(self.to_erase.swap_remove(ready))
     }
 
-    /// The erase of a superblock is over.
+    /// Records the end of a superblock's erase.
     pub(crate) fn erased(&mut self, superblock: SuperblockId, block_failed: bool, now: Nanos) {
         let slc = self.blocks.get(superblock).slc;
         if slc {
@@ -99,13 +100,13 @@ impl Log {
         self.note_retired(now);
     }
 
-    /// Data is being gathered for the next program of a stream of the host.
+    /// Whether data is being gathered for the next program of a host stream.
     pub(crate) fn is_gathering(&self) -> bool {
         self.streams.is_gathering()
     }
 
-    /// Units that the host can write before an erase must end: the last free superblock is kept
-    /// for relocation, those before it for what a checkpoint writes at once.
+    /// Number of units that the host can write before an erase must end: the last free superblock is reserved for
+    /// relocation, those before it for the pages that a checkpoint writes at once.
     pub(crate) fn host_space_units(&self) -> u64 {
         let mode = |slc: bool| self.geometry.mode(slc).superblock_units;
         let left = |pool: Pool| {
@@ -116,8 +117,8 @@ impl Log {
         let mut fresh = self.blocks.free_count().saturating_sub(kept);
         let mut open = left(Pool::Cold);
         if self.is_separated() {
-            // Each stream of relocation may need one, and all that comes may go to one stream of the host or end
-            // both superblocks.
+            // Each relocation stream may need a superblock, and new data may all go to one host stream or complete both
+            // open superblocks.
             fresh = fresh.saturating_sub(2);
             open = open.min(left(Pool::Hot));
         }
@@ -133,24 +134,23 @@ impl Log {
             + u64::from(open)
     }
 
-    /// Whether the device has reached its end of life: it takes no writes and discards any more.
+    /// Whether the device has reached its end of life: it accepts no writes or discards.
     #[inline]
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only_since.is_some()
     }
 
-    /// When it did.
+    /// Time at which the device reached its end of life.
     pub(crate) fn read_only_since(&self) -> Option<Nanos> {
         self.read_only_since
     }
 
-    /// No room can be made any more. The state is final: blocks do not recover.
+    /// Ends the device's life because no room can be made. Final: blocks do not recover.
     pub(crate) fn end_life(&mut self, now: Nanos) {
         self.read_only_since.get_or_insert(now);
     }
 
-    /// Ends the device's life where fewer blocks are left to collect with than the check of a
-    /// profile asks for.
+    /// Ends the device's life if fewer blocks are left for collection than the check of a profile requires.
     pub(super) fn note_retired(&mut self, now: Nanos) {
         let least = self.layout.gc.start
             + self.layout.open
@@ -161,26 +161,25 @@ impl Log {
         }
     }
 
-    /// Garbage collection has moved as much as the device holds, and the host could write nothing
-    /// meanwhile: going on makes no room.
+    /// Whether garbage collection has moved as much as the device holds, without any write of the host: it makes no
+    /// room.
     pub(crate) fn gc_is_futile(&self) -> bool {
         let all = u64::from(self.blocks.len()) * u64::from(self.geometry.native.superblock_units);
         self.collection.is_futile(all)
     }
 
-    /// No host caused the programs so far: counting by cause begins again at zero.
+    /// Restarts counting by cause at zero, after programs that no host caused.
     pub(crate) fn restart_counters(&mut self) {
         self.accounts.restart();
     }
 
-    /// Does everything that relocation and erasure must do, at once and without time: for starting
-    /// states (preconditioning), not for measurements.
+    /// Completes all relocation and erasure without simulated time: for starting states, not for measurements.
     pub(crate) fn settle_instantly(&mut self, now: Nanos, idle: bool) {
         while self.settle_step(now, idle) {}
     }
 
-    /// A part of [`Log::settle_instantly`]: moves the units of [`SETTLE_STEP`] programs at most. Returns false if nothing is
-    /// left to do.
+    /// A step of [`Log::settle_instantly`]: moves the units of at most [`SETTLE_STEP`] programs. Returns false if there
+    /// is nothing left to do.
     pub(crate) fn settle_step(&mut self, now: Nanos, idle: bool) -> bool {
         let (mut sources, mut written) = (Vec::new(), Vec::new());
         for _ in 0..SETTLE_STEP {
@@ -212,7 +211,7 @@ impl Log {
         true
     }
 
-    /// See [`Log::settle_instantly`].
+    /// Erases all superblocks without valid data, without simulated time.
     pub(crate) fn erase_invalid_instantly(&mut self, now: Nanos) {
         while let Some(superblock) = self.take_erasable(|_| false) {
             self.erased(superblock, false, now);

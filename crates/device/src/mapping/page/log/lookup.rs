@@ -11,7 +11,7 @@ use nandscope_units::Nanos;
 use std::ops::RangeInclusive;
 
 impl Log {
-    /// Writes the metadata (journal, map cache) that a change of map entries requires.
+    /// Writes the metadata (journal, map pages) that a change of map entries requires.
     pub(crate) fn note_map_change(
         &mut self,
         first: Lpn,
@@ -41,13 +41,13 @@ impl Log {
         self.accounts.count_metadata(units);
     }
 
-    /// Page of the map that has the entry of a unit. It holds a power of two of them, as a unit does of bytes.
+    /// Map page with the entry of a unit. The number of entries per page is a power of two.
     #[inline]
     pub(super) fn map_page_of(&self, logical: Lpn) -> u32 {
         logical.0 >> self.geometry.entries_per_unit().trailing_zeros()
     }
 
-    /// Pages of the map that have the entries of `count` units, of which there is at least one.
+    /// Map pages with the entries of `count` units, at least one.
     #[inline]
     pub(super) fn map_pages(&self, first: Lpn, count: u32) -> RangeInclusive<u32> {
         self.map_page_of(first)..=self.map_page_of(first + (count - 1))
@@ -69,8 +69,7 @@ impl Log {
         }
     }
 
-    /// Looks up the map pages of units that were moved to `to`. Where pages of the map itself lie
-    /// is kept in RAM.
+    /// Looks up the map pages of units that were moved to `to`. The places of map pages themselves are always in RAM.
     pub(super) fn touch_for_move(
         &mut self,
         to: Ppn,
@@ -104,7 +103,7 @@ impl Log {
         self.choose_updates(now, full);
     }
 
-    /// Looks a map page up. What it must wait for is among the wanted pages afterwards.
+    /// Looks a map page up; if it must be fetched, it is among the wanted pages afterwards.
     pub(super) fn touch_map(
         &mut self,
         page: u32,
@@ -113,7 +112,7 @@ impl Log {
         full: &mut Vec<ProgramUnit>,
     ) {
         if change && let Some(updates) = self.updates.waiting_mut() {
-            // They are entered in the page while it is loaded.
+            // Pending changed entries are written to the page while it is loaded.
             updates.take(page);
         }
         let is_remote = self.layout.map.is_remote;
@@ -134,7 +133,7 @@ impl Log {
         (ppn != Ppn::UNMAPPED).then(|| self.unit_run(ppn))
     }
 
-    /// Superblock and program unit of a logical unit that is mapped.
+    /// Superblock and program unit of a mapped logical unit.
     pub(crate) fn program_of(&self, logical: Lpn) -> (SuperblockId, ProgramId) {
         debug_assert!(self.is_mapped(logical), "unit {logical} is nowhere");
         let run = self.unit_run(self.map.lookup(logical));
@@ -146,8 +145,8 @@ impl Log {
         self.map.lookup(unit) != Ppn::UNMAPPED
     }
 
-    /// Splits a logical range into array reads, in order. Runs that hold nothing (or whose data is
-    /// still in the write buffer) come as `None` with their length.
+    /// Splits a logical range into array reads, in order. Runs that are unmapped, or still in the write buffer, are
+    /// `None` with their length.
     pub(crate) fn runs(&self, first: Lpn, count: u32, mut each: impl FnMut(Option<PageRun>, u32)) {
         let g = &self.geometry;
         let mut i = 0;

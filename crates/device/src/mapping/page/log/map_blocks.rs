@@ -1,10 +1,11 @@
-//! Superblocks of map pages. Where only a part of the map is loaded, its pages are in superblocks of their own, the
-//! translation blocks of DFTL (Gupta, Kim and Urgaonkar, "DFTL: A Flash Translation Layer Employing Demand-based Selective
-//! Caching of Page-level Address Mappings", ASPLOS 2009): they are rewritten far more often than data, and among data each
-//! rewritten page would leave a hole that only the collection of the data around it fills.
+//! Superblocks of map pages. If only a part of the map is loaded, its pages have their own superblocks, the translation
+//! blocks of DFTL (Gupta, Kim and Urgaonkar, "DFTL: A Flash Translation Layer Employing Demand-based Selective Caching
+//! of Page-level Address Mappings", ASPLOS 2009). Map pages are rewritten far more often than data; mixed with data,
+//! each rewritten page would leave a hole that only collection of that data could reclaim.
 //!
-//! There is room for about twice as many pages as are valid ([`Geometry::map_superblocks`]), which data never gets. Beyond
-//! it the emptiest superblock of map pages is collected. That changes no map entry: where each page is, is kept in RAM.
+//! There is space for about twice as many pages as are valid ([`Geometry::map_superblocks`]), reserved for map pages.
+//! Above it, the map superblock with the fewest valid pages is collected. That changes no map entry, since the places
+//! of map pages are in RAM.
 //!
 //! [`Geometry::map_superblocks`]: crate::mapping::page::geometry::Geometry::map_superblocks
 
@@ -13,7 +14,7 @@ use crate::flash::superblock_id::SuperblockId;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// Streams of map pages: new ones, and those that collection moves.
+/// Number of streams of map pages: new pages, and pages moved by collection.
 const MAP_STREAMS: u32 = 2;
 
 /// Closed superblocks of map pages, which are not among the victims.
@@ -23,12 +24,12 @@ pub(super) struct MapBlocks {
 }
 
 impl MapBlocks {
-    /// A superblock of map pages was closed.
+    /// Adds a closed superblock of map pages.
     pub(super) fn closed(&mut self, superblock: SuperblockId) {
         self.closed.push(superblock);
     }
 
-    /// Takes a superblock out, if it is there.
+    /// Removes a superblock, if it is listed.
     pub(super) fn remove(&mut self, superblock: SuperblockId) {
         self.closed.retain(|s| *s != superblock);
     }
@@ -40,7 +41,7 @@ impl MapBlocks {
 }
 
 impl Log {
-    /// Streams of map pages, each of which may open a superblock before it gives one back.
+    /// Number of streams of map pages, each of which may open a superblock before it frees one.
     #[inline]
     pub(super) fn map_streams(&self) -> u32 {
         if self.window.is_whole_map() {
@@ -50,7 +51,7 @@ impl Log {
         }
     }
 
-    /// Whether the valid units of a superblock are pages of the map, which no other data is among.
+    /// Whether the valid units of a superblock are map pages; these are never mixed with data.
     pub(super) fn holds_map_pages(&self, superblock: SuperblockId) -> bool {
         if self.window.is_whole_map() {
             return false;
@@ -64,12 +65,12 @@ impl Log {
         })
     }
 
-    /// Room must be made for the host or for the map.
+    /// Whether room must be made for the host or for the map.
     pub(crate) fn makes_room(&self) -> bool {
         self.needs_relocation() || self.collects_map()
     }
 
-    /// A superblock of map pages is being collected, or must be.
+    /// Whether a map superblock is being collected, or must be.
     fn collects_map(&self) -> bool {
         let begun = |v: &super::Victim| v.pool == Pool::Map && v.cause == Cause::Collect;
         self.map_is_full() || self.moving.victim.as_ref().is_some_and(begun)
@@ -80,7 +81,7 @@ impl Log {
         self.map_blocks.iter().len() > self.layout.map.superblocks as usize
     }
 
-    /// The superblock of map pages that is collected next, where they take more room than they get.
+    /// Map superblock to collect next, if there are more than the limit.
     pub(super) fn map_victim(&self) -> Option<SuperblockId> {
         let valid = |superblock: &SuperblockId| self.blocks.get(*superblock).valid;
         let emptiest = self.map_blocks.iter().min_by_key(valid);

@@ -1,10 +1,10 @@
-//! Changed map entries of moved units that wait in RAM (`ftl.map.update_entries`). To update a page of the map that is not
-//! loaded, it must be read and written, whether for one entry or for many. Entries are therefore grouped by page, and when
-//! the RAM for them is full, the page with the most is updated: the batch updates of DFTL (Gupta et al., ASPLOS 2009),
-//! with the dirty buffer of S-FTL (Jiang et al., "S-FTL: An Efficient Address Translation for Flash Memory by Exploiting
-//! Spatial Locality", MSST 2011), which postpones pages of which few entries have changed.
+//! Changed map entries of moved units, gathered in RAM (`ftl.map.update_entries`). Updating a map page that is not
+//! loaded takes a read and a write, for one entry or for many. Entries are therefore grouped by page, and when their
+//! RAM is full, the page with the most entries is updated: the batch updates of DFTL (Gupta et al., ASPLOS 2009), with
+//! the dirty buffer of S-FTL (Jiang et al., "S-FTL: An Efficient Address Translation for Flash Memory by Exploiting
+//! Spatial Locality", MSST 2011), which postpones pages with few changed entries.
 //!
-//! A unit that is moved twice takes two entries. A power cut loses none: the tags beside moved units repeat them.
+//! A unit moved twice counts as two entries. A power cut loses none: the tags next to moved units repeat them.
 
 use super::layout::MapLayout;
 use super::{Log, ProgramUnit, WantedPage};
@@ -13,10 +13,10 @@ use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 const NONE: u32 = u32::MAX;
-/// Pages with this many entries or more are in one list.
+/// Number of entries from which on all pages share one list.
 const MANY: usize = 64;
 
-/// The neighbours of a page in the list of those with as many entries.
+/// Links of a page in the list of pages with equally many entries.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Node {
     entries: u32,
@@ -24,21 +24,21 @@ struct Node {
     after: u32,
 }
 
-/// Ends of a list of pages, in the order in which they got there.
+/// First and last page of a list, in the order of insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct List {
     first: u32,
     last: u32,
 }
 
-/// Changed entries by page of the map.
+/// Number of changed entries of each map page.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct MapUpdates {
-    /// Entries for which there is RAM.
+    /// Capacity of the RAM, entries.
     most: u32,
     entries: u32,
     nodes: Vec<Node>,
-    /// By number of entries, up to [`MANY`].
+    /// Lists of pages by number of entries, up to [`MANY`].
     lists: Vec<List>,
 }
 
@@ -67,7 +67,7 @@ impl MapUpdates {
         }
     }
 
-    /// An entry of a page has changed.
+    /// Counts a changed entry of a page.
     pub(super) fn add(&mut self, page: u32) {
         let entries = self.nodes[page as usize].entries;
         self.entries += 1;
@@ -87,15 +87,15 @@ impl MapUpdates {
         self.nodes[page as usize].before = before;
     }
 
-    /// The entries of a page are needed no longer, or entered in it.
+    /// Removes the entries of a page: they were written to it, or are no longer needed.
     pub(super) fn take(&mut self, page: u32) {
         self.unlink(page);
         let node = &mut self.nodes[page as usize];
         self.entries -= std::mem::take(&mut node.entries);
     }
 
-    /// The page with the most entries, if they are more than there is RAM for: of several, the one that has had them
-    /// longest. Its entries are entered in it.
+    /// If there are more entries than the RAM holds, removes the entries of the page with the most and returns it; of
+    /// several, the one that has had as many for longest.
     fn take_fullest_beyond_ram(&mut self) -> Option<u32> {
         if self.entries <= self.most {
             return None;
@@ -106,7 +106,7 @@ impl MapUpdates {
         Some(page)
     }
 
-    /// Takes a page out of its list.
+    /// Removes a page from its list.
     fn unlink(&mut self, page: u32) {
         let node = &mut self.nodes[page as usize];
         let (before, after) = (node.before, node.after);
@@ -126,7 +126,7 @@ impl MapUpdates {
         }
     }
 
-    /// Checks that every page is in the list that its entries say, and that there is RAM for all of them.
+    /// Checks that every page is in the list of its number of entries, and that all entries fit in RAM.
     fn audit(&self, most: u32, pages: u32) -> Checked {
         let entries: u64 = self.nodes.iter().map(|node| u64::from(node.entries)).sum();
         ensure!(
@@ -167,11 +167,11 @@ impl MapUpdates {
     }
 }
 
-/// The changed entries that wait, if there is RAM for any.
+/// Pending changed entries, if there is RAM for them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct PendingUpdates {
     waiting: Option<MapUpdates>,
-    /// Pages of the map that are written with their entries in the present step.
+    /// Map pages to be written with their entries in the present step.
     #[serde(skip)]
     chosen: Vec<u32>,
 }
@@ -185,12 +185,12 @@ impl PendingUpdates {
         }
     }
 
-    /// The entries, if there is RAM for any.
+    /// The pending entries; `None` without RAM for them.
     pub(super) fn waiting_mut(&mut self) -> Option<&mut MapUpdates> {
         self.waiting.as_mut()
     }
 
-    /// Checks the entries against the RAM that the profile says.
+    /// Checks the entries against the RAM of the profile.
     pub(super) fn audit(&self, map: &MapLayout) -> Checked {
         ensure!(
             self.waiting.is_some() == map.update_entries.is_some(),
@@ -204,8 +204,8 @@ impl PendingUpdates {
 }
 
 impl Log {
-    /// Keeps the changed entry of a moved unit in RAM, if there is any for it and the page is not loaded; returns whether
-    /// it did.
+    /// Gathers the changed entry of a moved unit in RAM, if there is RAM for entries and the map page is not loaded;
+    /// returns whether it did.
     pub(super) fn collect_update(&mut self, page: u32) -> bool {
         let Some(updates) = self.updates.waiting_mut() else {
             return false;
@@ -217,8 +217,8 @@ impl Log {
         absent
     }
 
-    /// Chooses the pages that must be updated now. Those that are not loaded are wanted; [`Log::write_updated_pages`]
-    /// must follow when their fetch has begun.
+    /// Chooses the map pages to update now; those not loaded become wanted. [`Log::write_updated_pages`] must follow
+    /// after their fetches have begun.
     pub(super) fn choose_updates(&mut self, now: Nanos, full: &mut Vec<ProgramUnit>) {
         let next = |log: &mut Log| log.updates.waiting_mut()?.take_fullest_beyond_ram();
         while let Some(page) = next(self) {
@@ -231,7 +231,7 @@ impl Log {
         }
     }
 
-    /// Writes the pages of the map that [`Log::relocate`] has updated.
+    /// Writes the map pages that [`Log::relocate`] has updated.
     pub(crate) fn write_updated_pages(&mut self, now: Nanos, full: &mut Vec<ProgramUnit>) {
         let mut updated = std::mem::take(&mut self.updates.chosen);
         for page in updated.drain(..) {
@@ -246,11 +246,11 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    /// Against counts in a list that is searched.
+    /// Compared with a plain list of counts.
     #[test]
     fn the_page_with_the_most_changed_entries_is_updated() {
         let mut updates = MapUpdates::new(40, 30);
-        // Entries of a page, and when it got as many.
+        // Number of entries of each page, and the step at which it reached that number.
         let mut model = [(0u32, 0u32); 30];
         let mut random = Random::new(3);
         for step in 1..20_000 {

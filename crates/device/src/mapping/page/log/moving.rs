@@ -6,37 +6,37 @@ use crate::mapping::page::ppn::Ppn;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// A superblock from which data is being moved.
+/// A superblock under relocation.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Victim {
     pub(crate) superblock: SuperblockId,
     pub(crate) cause: Cause,
-    /// The next unit to look at, and the end of the superblock.
+    /// Next unit to examine, then the end of the superblock.
     pub(super) cursor: Ppn,
     pub(super) end: Ppn,
-    /// The erase block to which the relocation is limited, if only one is refreshed.
+    /// Erase block to which the relocation is limited; `None` for the whole superblock.
     pub(super) only: Option<u32>,
-    /// Pool that its data goes to.
+    /// Target pool of the data.
     pub(crate) pool: Pool,
-    /// Whether it held no valid data when it was chosen.
+    /// Whether the victim had no valid data when it was chosen.
     pub(super) empty: bool,
     /// Credit of the host for each unit moved out of this victim.
     pub(crate) yield_per_move: u64,
 }
 
 impl Victim {
-    /// Whether it held no valid data when it was chosen; then the host gets credit for all of its space.
+    /// Whether the victim had no valid data when it was chosen; the host then gets credit for all of its space.
     pub(crate) fn held_nothing(&self) -> bool {
         self.empty
     }
 }
 
-/// How far the map entries of a victim's units have been fetched from memory.
+/// Progress of prefetching the map entries of a victim's units.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Fetched {
-    /// The place after the last unit whose entry was fetched; meaningless outside the rest of the victim.
+    /// Place after the last unit whose entry was prefetched; valid only within the rest of the victim.
     pub(super) to: Ppn,
-    /// Entries that are not needed yet.
+    /// Number of prefetched entries not used yet.
     pub(super) ahead: u32,
 }
 
@@ -44,11 +44,11 @@ pub(super) struct Fetched {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RefreshTarget {
     pub(crate) superblock: SuperblockId,
-    /// One erase block of it; `None` for all.
+    /// Erase block within the superblock; `None` for all blocks.
     pub(crate) block: Option<u32>,
 }
 
-/// The superblock from which data is being moved, and those that wait for a refresh.
+/// The superblock under relocation, and the queue of refreshes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Moving {
     pub(super) victim: Option<Victim>,
@@ -58,7 +58,7 @@ pub(super) struct Moving {
 }
 
 impl Moving {
-    /// Adds a target to the queue of refreshes, unless it is there.
+    /// Adds a target to the queue of refreshes, unless it is queued already.
     pub(super) fn queue_refresh(&mut self, target: RefreshTarget) -> bool {
         let is_new = !self.refresh_queue.contains(&target);
         if is_new {
@@ -72,17 +72,17 @@ impl Moving {
         !self.refresh_queue.is_empty()
     }
 
-    /// Whether a refresh has begun with a superblock.
+    /// Whether the superblock is being refreshed.
     pub(super) fn is_refreshing(&self) -> bool {
         self.victim.is_some_and(|v| v.cause == Cause::Refresh)
     }
 
-    /// The target at a place of the queue.
+    /// Target at an index of the queue.
     pub(super) fn refresh_at(&self, place: usize) -> Option<RefreshTarget> {
         self.refresh_queue.get(place).copied()
     }
 
-    /// Takes the target at a place of the queue out.
+    /// Removes the target at an index of the queue.
     pub(super) fn remove_refresh_at(&mut self, place: usize) {
         self.refresh_queue.remove(place);
     }
@@ -93,7 +93,7 @@ impl Moving {
             .retain(|target| target.superblock != superblock);
     }
 
-    /// The superblocks and erase blocks that wait for a refresh, in order.
+    /// Superblocks and erase blocks queued for a refresh, in order.
     pub(super) fn refreshes(&self) -> impl ExactSizeIterator<Item = &RefreshTarget> {
         self.refresh_queue.iter()
     }

@@ -1,5 +1,5 @@
-//! Open superblocks: the program units that are filled in them, one after the other, by the host's data and by
-//! relocation. Which superblock is opened, and what is put there, is not decided here.
+//! Open superblocks, filled one program unit after another with host data or relocated data. The choice of superblock
+//! and data is made elsewhere.
 
 use super::{Log, Pool, ProgramUnit};
 use crate::flash::blocks::State;
@@ -27,34 +27,34 @@ impl Writer {
     }
 }
 
-/// An open superblock, and how far it is filled.
+/// An open superblock and its write position.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Stream {
     pub(super) superblock: SuperblockId,
-    /// Place of the next unit in the superblock.
+    /// Offset of the next unit in the superblock.
     pub(super) next: u32,
     pub(super) slc: bool,
-    /// Units in the program unit that is being filled, padding not counted.
+    /// Units in the current program unit, without padding.
     pub(super) filling: u32,
-    /// Units of host data among these.
+    /// Units of host data in the current program unit.
     pub(super) host_units: u32,
 }
 
 impl Stream {
-    /// Whether it is filling a program unit of a superblock.
+    /// Whether `program` of the superblock is the current program unit.
     fn fills(&self, superblock: SuperblockId, program: ProgramId, g: &Geometry) -> bool {
         self.superblock == superblock
             && self.filling > 0
             && ProgramId(self.next / g.mode(self.slc).program_units) == program
     }
 
-    /// Units that are left in the superblock.
+    /// Free units in the superblock.
     pub(super) fn units_left(&self, g: &Geometry) -> u32 {
         g.mode(self.slc).superblock_units - self.next
     }
 }
 
-/// The open superblocks, by [`Pool`].
+/// Open superblocks of host data and of relocation, by [`Pool`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Streams {
     host: [Option<Stream>; Pool::COUNT],
@@ -62,7 +62,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// The superblock that a writer fills.
+    /// Open superblock of a writer.
     pub(super) fn get(&self, writer: Writer) -> Option<&Stream> {
         match writer {
             Writer::Host(pool) => self.host[pool as usize].as_ref(),
@@ -78,13 +78,13 @@ impl Streams {
         }
     }
 
-    /// Streams of the host's data and the journal.
+    /// Streams of host data and the journal.
     #[inline]
     pub(super) fn of_data(&self) -> impl Iterator<Item = &Stream> {
         self.host[..Pool::Map as usize].iter().flatten()
     }
 
-    /// Streams of the host's data, the journal and new pages of the map.
+    /// Streams of host data, the journal and new map pages.
     pub(super) fn of_host(&self) -> impl Iterator<Item = &Stream> {
         self.host.iter().flatten()
     }
@@ -99,26 +99,26 @@ impl Streams {
         self.of_host().chain(self.of_relocation())
     }
 
-    /// Whether data of the host is in a program unit that is not full.
+    /// Whether host data is in a program unit that is not full.
     pub(super) fn is_gathering(&self) -> bool {
         self.of_data().any(|s| s.filling > 0)
     }
 }
 
 impl Log {
-    /// Whether the program unit is being filled with data of the host, which is in the write buffer.
+    /// Whether the program unit is being filled with host data, which is in the write buffer.
     pub(crate) fn is_filling(&self, superblock: SuperblockId, program: ProgramId) -> bool {
         let fills = |s: &Stream| s.fills(superblock, program, &self.geometry);
         self.streams.of_host().any(fills)
     }
 
-    /// Whether the program unit is being filled with data that is moved.
+    /// Whether the program unit is being filled with relocated data.
     pub(crate) fn is_moving_into(&self, superblock: SuperblockId, program: ProgramId) -> bool {
         let fills = |s: &Stream| s.fills(superblock, program, &self.geometry);
         self.streams.of_relocation().any(fills)
     }
 
-    /// The place where a writer continues, and its superblock; opens one if none is open. `None` if no block is left.
+    /// Next place of a writer, and its superblock; opens one if none is open. `None` if no block is left.
     #[inline]
     pub(super) fn end_of(&mut self, writer: Writer, now: Nanos) -> Option<(Ppn, SuperblockId)> {
         if self.streams.get(writer).is_none() {
@@ -147,17 +147,17 @@ impl Log {
         })
     }
 
-    /// Units that fit into the program unit that a writer fills.
+    /// Free units in a writer's current program unit.
     pub(super) fn room(&self, writer: Writer) -> u32 {
         let room = |open: &Stream| self.geometry.mode(open.slc).program_units - open.filling;
         self.streams.get(writer).map_or(0, room)
     }
 
-    /// Counts as filled what of `count` units fits into the program unit of a writer; returns how many that is, and the
-    /// program unit if it is full.
+    /// Advances a writer by `count` units, at most to the end of its current program unit; returns the number of units,
+    /// and the program unit if it is full.
     ///
-    /// This comes before the map is changed, and in the stream's place: what is copied right after it was written would
-    /// be waited for until all writes to the map before it have found their memory.
+    /// Called before the map is changed, and updates the stream in place: a copy right after the write would stall
+    /// until all earlier writes to the map have got their cache lines.
     #[inline(always)]
     pub(super) fn fill(
         &mut self,
@@ -178,7 +178,7 @@ impl Log {
         (fitting, unit.flatten())
     }
 
-    /// Fills the rest of a writer's program unit with padding, so that what it holds can be programmed.
+    /// Fills the rest of a writer's program unit with padding, so that its data can be programmed.
     pub(super) fn pad(&mut self, writer: Writer) -> Option<ProgramUnit> {
         let padding = self.room(writer);
         let open = self.streams.get_mut(writer).as_mut()?;
@@ -192,7 +192,7 @@ impl Log {
         unit
     }
 
-    /// Takes the program unit that a writer has filled.
+    /// Removes and returns the full program unit of a writer.
     #[inline]
     fn take_unit(&mut self, writer: Writer) -> Option<ProgramUnit> {
         let open = self.streams.get_mut(writer).as_mut()?;
@@ -216,14 +216,14 @@ impl Log {
         })
     }
 
-    /// The parity of a row of program units counts with the last one of data.
+    /// Counts the parity of a row of program units with the last data program unit of the row.
     fn count_parity(&mut self, slc: bool, program: ProgramId) {
         let g = &self.geometry;
         let units = g.parity_units(slc, program.0 + 1) - g.parity_units(slc, program.0);
         self.accounts.count_parity(units);
     }
 
-    /// Valid data was put into an open superblock.
+    /// Counts valid data appended to an open superblock.
     #[inline]
     pub(super) fn count_appended(&mut self, superblock: SuperblockId, count: u32) {
         self.blocks.get_mut(superblock).valid += count;

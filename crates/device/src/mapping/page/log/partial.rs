@@ -44,8 +44,7 @@ impl Log {
         gathered || self.partials.units.iter().any(|p| p.ppn == ppn && !p.read)
     }
 
-    /// Sectors `from..to` of a unit have come, which was appended just now, as a part of it: the rest
-    /// is at `old`.
+    /// Records that only sectors `from..to` of a unit just appended were written; its old data is at `old`.
     pub(crate) fn note_partial(&mut self, logical: Lpn, old: Option<Ppn>, from: u32, to: u32) {
         self.partials.units.push(Partial {
             logical,
@@ -57,7 +56,7 @@ impl Log {
         });
     }
 
-    /// Sectors `from..to` of a gathered unit have come as well.
+    /// Adds sectors `from..to` to a gathered unit.
     pub(crate) fn merge_partial(&mut self, logical: Lpn, from: u32, to: u32) {
         let sectors = self.geometry.unit_bytes / 512;
         let ppn = self.map.lookup(logical);
@@ -74,7 +73,7 @@ impl Log {
         }
     }
 
-    /// Whether the rest of the last unit of a full program unit may come next: its beginning has.
+    /// Whether the rest of the last unit of a full program unit may come next: its beginning was written.
     pub(crate) fn awaits_rest(&self, unit: &ProgramUnit) -> bool {
         let units = self.geometry.mode(unit.slc).program_units;
         let last = self
@@ -84,8 +83,8 @@ impl Log {
         self.partials.units.iter().any(rest)
     }
 
-    /// A program unit is full: gives the reads of old data that it must wait for, and forgets what
-    /// came in parts for it.
+    /// Appends to `reads` the reads of old data that a full program unit must wait for, and removes its partly written
+    /// units.
     pub(crate) fn take_merges(&mut self, unit: &ProgramUnit, reads: &mut Vec<PageRun>) {
         let units = self.geometry.mode(unit.slc).program_units;
         let start = self.geometry.ppn(unit.superblock, unit.program.0 * units);
@@ -97,7 +96,7 @@ impl Log {
                 continue;
             }
             self.partials.units.swap_remove(index);
-            // A unit that was overwritten or discarded since then is not merged.
+            // No read for a unit that was overwritten or discarded since.
             if let Some(old) = partial.old
                 && !partial.read
                 && self.map.lookup(partial.logical) == partial.ppn
@@ -107,7 +106,7 @@ impl Log {
         }
     }
 
-    /// A superblock is going to be erased: gives the reads of old data in it that parts of units need.
+    /// Reads of old data in a superblock that is about to be erased, needed by partly written units.
     pub(crate) fn merges_before_erase(
         &mut self,
         superblock: SuperblockId,
@@ -125,7 +124,7 @@ impl Log {
         }
     }
 
-    /// Units of which only a part has come are programmed as they are: for starting states.
+    /// Forgets that units are partly written, so that they are programmed as they are: for starting states.
     pub(crate) fn forget_partials(&mut self) {
         self.partials.units.clear();
     }
@@ -134,7 +133,7 @@ impl Log {
         self.unit_run(ppn)
     }
 
-    /// Checks that parts are of units that exist, and no more than three program units hold.
+    /// Checks that partly written units exist, and that there are at most three program units of them.
     pub(super) fn audit_partials(&self) -> Checked {
         let sectors = self.geometry.unit_bytes / 512;
         let physical = self.blocks.len() * self.geometry.native.superblock_units;

@@ -1,4 +1,4 @@
-//! Moving valid units out of a victim into the relocation stream.
+//! Moves valid units out of a victim into the relocation stream.
 
 use super::moving::Fetched;
 use super::open::Writer;
@@ -56,7 +56,7 @@ impl Log {
         (moved, exhausted)
     }
 
-    /// Moves the units that were taken out of the victim last to `to` in the superblock `open`.
+    /// Maps the units taken last from the victim to `to` in the superblock `open`.
     fn move_taken(&mut self, (victim, moved): (SuperblockId, u32), to: Ppn, open: SuperblockId) {
         debug_assert_eq!(
             self.blocks.get(victim).state,
@@ -65,13 +65,13 @@ impl Log {
         );
         self.map.move_taken(to);
         self.map.mark_valid(to, moved);
-        // A victim is neither open nor listed: nothing else follows from what it loses.
+        // A victim is neither open nor listed, so only its count changes.
         self.blocks.get_mut(victim).valid -= moved;
         self.count_appended(open, moved);
     }
 
-    /// Begins to fetch the map entries of some of the units that will be moved next, when the host writes `units`. The
-    /// fetches of a whole program unit at once would wait for one another.
+    /// Prefetches the map entries of some of the next units to move, when the host writes `units`. Fetches for a whole
+    /// program unit at once would wait for one another.
     #[inline]
     pub(crate) fn prefetch_moves(&mut self, units: u32) {
         let most = FETCHED_AHEAD.saturating_sub(self.moving.fetched.ahead);
@@ -92,7 +92,7 @@ impl Log {
         self.moving.fetched.ahead += fetched;
     }
 
-    /// Takes the next valid units out of the victim, of its one block where it is limited to that.
+    /// Takes the next valid units of the victim, or of its one block if it is limited to that.
     fn take_units(&mut self, most: u32, taken: &mut Vec<Ppn>) {
         let Some(victim) = &mut self.moving.victim else {
             return;
@@ -114,8 +114,7 @@ impl Log {
         }
     }
 
-    /// Calls `each` with the array reads of units of one superblock, in order: those of one page are
-    /// read together.
+    /// Calls `each` with the array reads of units of one superblock, in order; units of one page are read together.
     pub(crate) fn join_reads(
         &self,
         units: &[Ppn],
@@ -138,7 +137,7 @@ impl Log {
         }
     }
 
-    /// An array read of one unit, to be joined by others of its page, and where that page ends.
+    /// Array read of one unit, to be extended to others of its page, and the end of that page.
     pub(crate) fn first_of_page(&self, ppn: Ppn) -> (Ppn, PageRun) {
         let g = &self.geometry;
         let run = self.unit_run(ppn);
@@ -147,7 +146,7 @@ impl Log {
         (g.ppn(run.superblock, stripe + g.stripe_units), run)
     }
 
-    /// An array read of one unit.
+    /// Array read of one unit.
     #[inline(always)]
     pub(crate) fn unit_run(&self, ppn: Ppn) -> PageRun {
         let g = &self.geometry;
@@ -166,7 +165,7 @@ impl Log {
         }
     }
 
-    /// Page of its word line that a run is read from.
+    /// Number of a run's page in its word line.
     pub(crate) fn page_type(&self, run: &PageRun) -> u32 {
         let g = &self.geometry;
         let slc = self.blocks.get(run.superblock).slc;
@@ -180,7 +179,7 @@ impl Log {
         self.geometry.plane_of(offset)
     }
 
-    /// The next valid unit of the victim, of its one block where it is limited to that.
+    /// Next valid unit of the victim, or of its one block if it is limited to that.
     pub(super) fn next_to_move(&self, victim: &Victim) -> Option<Ppn> {
         let mut from = self.map.next_valid(victim.cursor, victim.end)?;
         let Some(block) = victim.only else {
@@ -204,7 +203,7 @@ impl Log {
         (ppn - self.geometry.ppn(superblock, 0)) % self.geometry.mode(slc).program_units
     }
 
-    /// Places of the units that the program unit of relocation into a pool has.
+    /// Places of the units gathered in the current program unit of relocation into a pool.
     pub(crate) fn gathered_by_relocation(&self, pool: Pool) -> impl Iterator<Item = Ppn> + use<> {
         let gathered = self.streams.get(Writer::Relocation(pool)).map(|stream| {
             let end = self.geometry.ppn(stream.superblock, stream.next);
@@ -213,7 +212,7 @@ impl Log {
         gathered.into_iter().flatten().map(Ppn)
     }
 
-    /// Closes the program unit of relocation into a pool with padding.
+    /// Closes the current program unit of relocation into a pool with padding.
     pub(crate) fn close_relocation_unit(&mut self, pool: Pool) -> Option<ProgramUnit> {
         self.pad(Writer::Relocation(pool))
     }
@@ -234,7 +233,7 @@ mod tests {
     use crate::mapping::page::small::{self, Small};
     use crate::random::Random;
 
-    /// A read of collected data transfers the page of every plane that holds some of it.
+    /// A read of collected data transfers the page of every plane that holds a part of it.
     #[test]
     fn valid_units_on_two_planes_are_two_pages() {
         let size = Small {

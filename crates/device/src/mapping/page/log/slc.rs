@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 /// The superblocks in SLC mode.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SlcCache {
-    /// Closed ones, in order of closing.
+    /// Closed superblocks, in order of closing.
     closed: VecDeque<SuperblockId>,
-    /// All that are not free.
+    /// Number of superblocks in SLC mode that are not free.
     count: u32,
 }
 
@@ -36,12 +36,12 @@ impl SlcCache {
         self.count
     }
 
-    /// Takes the closed superblock that was closed first.
+    /// Removes and returns the superblock that was closed first.
     pub(super) fn take_oldest(&mut self) -> Option<SuperblockId> {
         self.closed.pop_front()
     }
 
-    /// Takes a superblock out of the closed ones.
+    /// Removes a superblock from the closed ones.
     pub(super) fn remove(&mut self, superblock: SuperblockId) {
         self.closed.retain(|s| *s != superblock);
     }
@@ -57,8 +57,8 @@ impl SlcCache {
 }
 
 impl Log {
-    /// Free superblocks at or below which the SLC cache may not grow: over-provisioning is never
-    /// borrowed, beyond the part of it that is the static cache, nor is the reserve.
+    /// Number of free superblocks at or below which the SLC cache may not grow: neither the reserve nor
+    /// over-provisioning beyond the static cache is borrowed.
     pub(super) fn slc_floor(&self) -> u32 {
         self.layout
             .spare
@@ -74,8 +74,8 @@ impl Log {
         self.slc.count < self.layout.slc.most && self.blocks.free_count() > self.slc_floor()
     }
 
-    /// Dynamic cache must give blocks back: the unmapped capacity that it borrowed is being used,
-    /// and of the over-provisioning as much as it may lend.
+    /// Whether dynamic cache must be folded: the unmapped capacity that it borrowed is being used, and so is the part
+    /// of the over-provisioning that it may use.
     pub(super) fn must_fold(&self) -> bool {
         if self.slc.count <= self.layout.slc.fixed || self.slc.is_empty() {
             return false;
@@ -104,7 +104,7 @@ impl Log {
         u64::from(superblocks) * u64::from(self.geometry.slc.superblock_units)
     }
 
-    /// There is data that folding in idle time would move.
+    /// Whether folding in idle time would move data.
     pub(crate) fn has_slc_data(&self) -> bool {
         !self.slc.is_empty()
     }

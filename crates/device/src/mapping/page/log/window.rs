@@ -35,7 +35,7 @@ impl MapWindow {
         }
     }
 
-    /// Whether no look-up ever waits for a page.
+    /// Whether the whole map is loaded, so that no look-up waits.
     #[inline]
     pub(crate) fn is_whole_map(&self) -> bool {
         self.cache.is_none()
@@ -46,12 +46,13 @@ impl MapWindow {
         self.cache.as_ref().is_some_and(|cache| cache.holds(page))
     }
 
-    /// Looks a page up, to `change` it or not; with a window in host memory (`is_remote`), the controller's copy too. The
-    /// page is wanted afterwards if it is not there. Returns a changed page that had to leave the window.
+    /// Looks a page up, to `change` it or only to read it; with a window in host memory (`is_remote`), also in the
+    /// controller's copies. An absent page is wanted afterwards. Returns a changed page that was evicted from the
+    /// window.
     pub(super) fn touch(&mut self, page: u32, change: bool, is_remote: bool) -> Option<u32> {
         let lookup = self.cache.as_mut()?.touch(page, change);
         let absent = matches!(lookup, Lookup::Miss { .. });
-        // The copy of a page that has left host memory is not used either.
+        // A copy of a page evicted from host memory is not used.
         let near = self.near.as_mut();
         let is_near = near.is_some_and(|near| near.touch(page, false) == Lookup::Hit);
         if lookup != Lookup::Hit || (is_remote && !is_near) {
@@ -63,7 +64,7 @@ impl MapWindow {
         }
     }
 
-    /// The present step waits for a page.
+    /// Adds a page that the present step waits for.
     pub(super) fn want(&mut self, page: WantedPage) {
         self.wanted.push(page);
     }
@@ -73,7 +74,7 @@ impl MapWindow {
         self.wanted.len()
     }
 
-    /// Takes the pages that the look-ups since the last call wait for.
+    /// Removes and returns the pages wanted by look-ups since the last call.
     pub(crate) fn take_wanted(&mut self) -> Vec<WantedPage> {
         std::mem::take(&mut self.wanted)
     }
@@ -83,7 +84,7 @@ impl MapWindow {
         self.wanted.clear();
     }
 
-    /// Takes the list of [`MapWindow::take_wanted`] back, to use its memory again.
+    /// Returns the list of [`MapWindow::take_wanted`], so that its memory is reused.
     pub(crate) fn return_wanted(&mut self, mut wanted: Vec<WantedPage>) {
         wanted.clear();
         if self.wanted.is_empty() {
@@ -91,33 +92,33 @@ impl MapWindow {
         }
     }
 
-    /// The fetch of a page that is on its way.
+    /// Number of the fetch of a page under way.
     pub(crate) fn fetch_of(&self, page: u32) -> Option<u32> {
         self.cache.as_ref()?.fetch_of(page)
     }
 
-    /// A page is being fetched.
+    /// Records the fetch of a page.
     pub(crate) fn note_fetch(&mut self, page: u32, fetch: u32) {
         if let Some(cache) = &mut self.cache {
             cache.note_fetch(page, fetch);
         }
     }
 
-    /// The fetch of a page is over.
+    /// Records the end of the fetch of a page.
     pub(crate) fn note_fetched(&mut self, page: u32, fetch: u32) {
         if let Some(cache) = &mut self.cache {
             cache.note_fetched(page, fetch);
         }
     }
 
-    /// A page holds nothing any more.
+    /// Removes a page without entries.
     pub(super) fn forget(&mut self, page: u32) {
         if let Some(cache) = &mut self.cache {
             cache.forget(page);
         }
     }
 
-    /// Pages that wait for a fetch, and which.
+    /// Pages being fetched, each with the number of its fetch.
     pub(super) fn coming(&self) -> impl Iterator<Item = (u32, u32)> {
         self.cache.iter().flat_map(MapCache::coming)
     }

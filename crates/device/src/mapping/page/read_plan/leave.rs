@@ -1,13 +1,13 @@
-//! The way back from a plan to operations and events: what is booked for the future is taken back, last bookings
-//! first, and each read is put where it is now.
+//! Turns a plan back into operations and events: bookings for the future are taken back, the latest first, and each
+//! read is put into its present state.
 
 use super::{IDLE, NONE, PlannedRead, ReadPlan, Stage, Trigger};
 use crate::events::Event;
 use crate::mapping::page::PageMapDevice;
 use nandscope_units::Nanos;
 
-/// Up to where everything has happened: a time, and of the events of that time those that were planned no later
-/// than another one.
+/// Bound of what has happened: all events before a time, and of the events at that time those planned no later than a
+/// given event.
 #[derive(Clone, Copy)]
 struct Settled {
     at: Nanos,
@@ -20,8 +20,7 @@ impl Settled {
     }
 }
 
-/// An event, and what decides its place among those of the same time: when it was planned, what kind it is, and
-/// its order among those of its kind.
+/// An event and its order among events at the same time: time of planning, kind, and order within the kind.
 struct Planned {
     at: Nanos,
     planned_at: Nanos,
@@ -31,7 +30,7 @@ struct Planned {
 }
 
 impl PageMapDevice {
-    /// Gives the plan up at the present, where all events of the present have happened.
+    /// Abandons the plan at the present, after all events of the present.
     #[cold]
     pub(in crate::mapping::page) fn leave_plan(&mut self) {
         self.leave(Settled {
@@ -40,7 +39,7 @@ impl PageMapDevice {
         });
     }
 
-    /// A copy of the device without its plan; `None` if it has none.
+    /// A copy of the device with its plan turned into events; `None` if it has no plan.
     pub(crate) fn without_plan(&self) -> Option<Self> {
         self.plan.is_active().then(|| {
             let mut device = self.clone();
@@ -49,8 +48,8 @@ impl PageMapDevice {
         })
     }
 
-    /// Gives the plan up while firmware looks at a command that was submitted at a time: of the other events of the
-    /// present, those have happened that were planned by then.
+    /// Abandons the plan while the firmware handles a command that was submitted at `submitted`: of the other present
+    /// events, those planned by then have happened.
     #[cold]
     pub(super) fn leave_plan_during(&mut self, submitted: Nanos) {
         self.leave(Settled {
@@ -88,7 +87,7 @@ impl PageMapDevice {
         }
     }
 
-    /// Takes bookings of channels and link back that had not been made.
+    /// Takes back bookings of channels and link that would not have been made yet.
     fn take_bookings_back(&mut self, reads: &mut [(u32, PlannedRead)], settled: Settled) {
         reads.sort_by_key(|(_, read)| (read.transfer.end, read.array.rank));
         for (_, read) in reads.iter().rev().filter(|r| r.1.stage == Stage::Link) {
@@ -104,8 +103,8 @@ impl PageMapDevice {
         }
     }
 
-    /// Puts a read that firmware has looked at where it is: waiting for its die, in the array, on the channel or on
-    /// the link; returns the event that it waits for.
+    /// Puts a read handled by the firmware into its present state: waiting for its die, in the array, on the channel or
+    /// on the link; returns the event that it waits for.
     fn put_back(&mut self, command: u32, read: &PlannedRead, settled: Settled) -> Option<Planned> {
         let is_sent =
             read.stage == Stage::Link && settled.has_happened(read.transfer.end, read.array.end);
@@ -168,7 +167,7 @@ fn by_number(order: u64) -> Trigger {
 }
 
 impl ReadPlan {
-    /// Takes everything that is planned out.
+    /// Removes and returns the whole plan.
     fn take(&mut self) -> ReadPlan {
         let empty = ReadPlan {
             dies: vec![IDLE; self.dies.len()],

@@ -1,5 +1,5 @@
-//! The short way of a small read into a plan that is followed: what [`PageMapDevice::submit`] does for any command, without
-//! what such a read cannot need.
+//! Fast path of a small read into an existing plan: [`PageMapDevice::submit`] without the steps that such a read never
+//! needs.
 
 use super::MOST;
 use crate::command::{Command, CommandKind};
@@ -7,11 +7,11 @@ use crate::mapping::page::PageMapDevice;
 use nandscope_units::Nanos;
 
 impl PageMapDevice {
-    /// Takes a command at the present if it is a small read that can be planned with those under way. Returns false,
-    /// with nothing changed, if it is not.
+    /// Accepts a command at the present if it is a small read that can be planned with those under way. Otherwise
+    /// returns false, with nothing changed.
     #[inline]
     pub(in crate::mapping::page) fn submit_planned(&mut self, command: &Command) -> bool {
-        // A read out of range touches no units, so `units` is not 1.
+        // A read out of range has 0 units, so that `units` is not 1.
         let (first, units) = self.units_of(command);
         let chain = &self.attachment.chain;
         let may = command.kind == CommandKind::Read
@@ -19,7 +19,7 @@ impl PageMapDevice {
             && self.commands.outstanding() < chain.queue_depth
             && self.plan.active < MOST
             && command.bytes().0 <= chain.max_transfer.0;
-        // Reads are under way, so that no power state is left.
+        // With reads under way, the device is in no idle power state.
         let arrival = (self.schedule.now() + chain.command).max(self.awake);
         if !may
             || !self

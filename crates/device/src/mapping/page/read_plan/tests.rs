@@ -1,4 +1,4 @@
-//! A device that plans reads does the same as one that does not, at every step.
+//! A device that plans reads behaves exactly as one that does not, at every step.
 
 use crate::command::{Command, CommandKind, Completion};
 use crate::device::Device;
@@ -10,7 +10,7 @@ use crate::profile::schema::Profile;
 use crate::random::Random;
 use nandscope_units::{Lba, Nanos};
 
-/// The same device twice, one of which has an event for every step.
+/// Two copies of a device, one of which never plans reads.
 struct Pair {
     planned: PageMapDevice,
     plain: PageMapDevice,
@@ -27,7 +27,7 @@ impl Pair {
         self.compare();
     }
 
-    /// Advances both and returns how many commands complete.
+    /// Advances both copies; returns the number of completions.
     fn advance(&mut self, until: Nanos) -> usize {
         let (mut done, mut expected): (Vec<Completion>, Vec<Completion>) = Default::default();
         let reached = self.planned.advance(until, &mut done);
@@ -44,7 +44,7 @@ impl Pair {
         assert_eq!(self.planned.telemetry(), self.plain.telemetry());
     }
 
-    /// Gives the plan up.
+    /// Abandons the plan.
     fn leave(&mut self) {
         if let Some(device) = self.planned.without_plan() {
             assert_eq!(device.audit(), Ok(()));
@@ -54,7 +54,7 @@ impl Pair {
     }
 }
 
-/// A small drive with any of what reads depend on; few different times, so that many events fall together.
+/// A small drive with random properties that affect reads; few distinct times, so that many events coincide.
 fn profile(random: &mut Random) -> Profile {
     let size = Small {
         word_lines: 8,
@@ -105,7 +105,7 @@ fn device(profile: &Profile, random: &mut Random) -> PageMapDevice {
     device
 }
 
-/// Commands at a depth of their own, most of them small reads; returns in how many steps reads were planned.
+/// Submits commands, most of them small reads, at a random depth; returns the number of steps with planned reads.
 fn compare(seed: u64) -> u32 {
     let mut random = Random::new(seed);
     let profile = profile(&mut random);
@@ -146,7 +146,7 @@ fn compare(seed: u64) -> u32 {
         let ahead = if is_odd { random.below(3) * 700 } else { 0 };
         pair.submit(command, pair.plain.now());
         if ahead > 0 {
-            // At a time that may be before or after the next event.
+            // At a time before or after the next event.
             let command = Command {
                 tag: tag + 10_000,
                 ..command
@@ -171,7 +171,7 @@ fn compare(seed: u64) -> u32 {
             while open > 0 {
                 open -= pair.advance(Nanos::MAX);
             }
-            // Lets the work end that writes have caused.
+            // Waits until the work caused by writes has ended.
             while pair.plain.next_event().is_some() {
                 pair.advance(Nanos::MAX);
             }
@@ -201,7 +201,7 @@ fn slow_10_000_streams_of_planned_reads_are_those_of_one_event_per_step() {
     }
 }
 
-/// A step of power and heat in the middle of reads, and a device that is saved there.
+/// A step of power and heat while reads are under way, and a device saved at that time.
 #[test]
 fn planned_reads_go_on_over_steps_of_power_and_in_a_saved_device() {
     let profile = library::device("reference-nvme-64gb").expect("in the library");
@@ -240,7 +240,7 @@ fn planned_reads_go_on_over_steps_of_power_and_in_a_saved_device() {
     }
 }
 
-/// After heat, a read takes less firmware time than those that were planned before it, and would overtake them on
+/// While the device cools, a read takes less firmware time than reads planned before it, and would overtake them on
 /// another core.
 #[test]
 fn planned_reads_keep_the_order_of_the_firmware_while_the_clock_rises() {
@@ -296,7 +296,7 @@ fn planned_reads_keep_the_order_of_the_firmware_while_the_clock_rises() {
         (tag, open) = (tag + 1, open + 1);
         let place = random.below(sectors / 8) * 8;
         pair.submit(reading(tag, place, 8), pair.plain.now());
-        // The cores do not end together.
+        // The cores become free at different times.
         open -= pair.advance(pair.plain.now() + Nanos(random.below(60_000)));
         // A plan begins with a single read.
         let most = if tag % 4_096 == 0 { 1 } else { 16 };

@@ -1,15 +1,15 @@
-//! [`TimedList`], commands in the order of their next step.
+//! [`TimedList`], commands sorted by the time of their next step.
 
 use nandscope_units::Nanos;
 
-/// Entries before the first one that are kept until they are removed together.
+/// Maximum number of removed entries at the front; they are deleted together.
 const MOST_GONE: usize = 256;
 
-/// Commands with the times of a step, in order. New ones belong near the end.
+/// Commands with the times of a step, sorted by time. New entries belong near the end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TimedList {
     entries: Vec<(Nanos, u32)>,
-    /// Entries that are gone.
+    /// Number of removed entries at the front of the list.
     gone: usize,
 }
 
@@ -32,8 +32,8 @@ impl TimedList {
         }
     }
 
-    /// Inserts an entry after those that are earlier, and after those of its time unless `is_before` says that
-    /// it comes before such a command.
+    /// Inserts an entry after earlier ones, and after those of the same time unless `is_before` says that it precedes a
+    /// command.
     #[inline]
     pub(super) fn insert(&mut self, at: Nanos, command: u32, is_before: impl Fn(u32) -> bool) {
         let in_order = self.entries.last().is_none_or(|last| last.0 < at);
@@ -43,7 +43,7 @@ impl TimedList {
         }
     }
 
-    /// Moves the last entry before those that it comes before.
+    /// Moves the last entry to its sorted place.
     #[inline]
     fn sort_last_in(&mut self, is_before: impl Fn(u32) -> bool) {
         let Some((last, before)) = self.entries[self.gone..].split_last_mut() else {

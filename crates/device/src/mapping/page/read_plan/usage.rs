@@ -1,5 +1,5 @@
-//! Energy and data of planned reads. They are counted when a read completes; before that, whoever looks adds what
-//! has happened so far.
+//! Energy and data of planned reads. They are counted when a read completes; an earlier reading adds the uncounted
+//! part.
 
 use super::{PlannedRead, Stage};
 use crate::convert::Narrow;
@@ -17,8 +17,8 @@ pub(in crate::mapping::page) struct Uncounted {
 }
 
 impl PlannedRead {
-    /// How far it has come before a time, of what counts: the start of the array, of the transfer over the
-    /// channel and of that over the link.
+    /// Last counted stage that a read has begun before a time: array read, transfer over the channel, or transfer over
+    /// the link.
     pub(super) fn reached(&self, before: Nanos) -> Stage {
         let steps = [
             (Stage::Link, self.transfer.end),
@@ -29,7 +29,7 @@ impl PlannedRead {
         steps.into_iter().find(reached).map_or(Stage::None, |s| s.0)
     }
 
-    /// Bytes for the host.
+    /// Bytes that the read transfers to the host.
     fn bytes(&self) -> u64 {
         match self.op.owner {
             Owner::HostRead { bytes, .. } => u64::from(bytes),
@@ -39,7 +39,7 @@ impl PlannedRead {
 }
 
 impl PageMapDevice {
-    /// Counts what a read uses up to a stage.
+    /// Counts the use of a planned read up to a stage.
     #[inline]
     pub(super) fn count_planned(&mut self, command: u32, up_to: Stage) {
         let read = &mut self.plan.reads[command as usize];
@@ -54,7 +54,7 @@ impl PageMapDevice {
         self.count_read(&read, up_to);
     }
 
-    /// Counts what a read uses up to a stage and was not counted before.
+    /// Counts the use of a read up to a stage, without the part counted before.
     #[inline]
     pub(super) fn count_read(&mut self, read: &PlannedRead, up_to: Stage) {
         let is_new = |stage: Stage| read.counted < stage && stage <= up_to;
@@ -69,7 +69,7 @@ impl PageMapDevice {
         }
     }
 
-    /// Counts what all planned reads have used before a time.
+    /// Counts the use of all planned reads before a time.
     pub(in crate::mapping::page) fn count_plan(&mut self, before: Nanos) {
         if !self.plan.is_active() {
             return;
@@ -80,7 +80,7 @@ impl PageMapDevice {
         }
     }
 
-    /// Use by planned reads up to the present that is not counted yet.
+    /// Uncounted use by planned reads up to the present.
     pub(in crate::mapping::page) fn uncounted(&self) -> Uncounted {
         let mut sum = Uncounted::default();
         if !self.plan.is_active() {

@@ -29,7 +29,7 @@ impl PageMapDevice {
         self.run(Wants::Admission);
     }
 
-    /// Reserves places in the buffer for the next units of a write; returns how many, 0 if there is no room or no credit.
+    /// Reserves buffer places for the next units of a write; returns their number, 0 without room or credit.
     pub(in crate::mapping::page) fn reserve_room(&mut self, index: u32) -> u32 {
         let in_transit = self.writes.buffer.in_transit();
         let allowance = if self.pace.is_active() && self.background.keeps_host_waiting() {
@@ -51,7 +51,7 @@ impl PageMapDevice {
         chunk
     }
 
-    /// Begins the transfer of the next units of the write that waits first.
+    /// Begins the transfer of the next units of the write at the head of the queue.
     pub(in crate::mapping::page) fn begin_transfer(&mut self, index: u32, units: u32) {
         let p = &mut self.commands[index];
         let first = p.first + (p.units - p.to_admit);
@@ -69,13 +69,13 @@ impl PageMapDevice {
         self.schedule.push(end, Event::DataIn(transfer));
     }
 
-    /// The device is read-only: nothing of the command was done.
+    /// Refuses a command because the device is read-only; nothing of it was done.
     pub(in crate::mapping::page) fn refuse(&mut self, index: u32) {
         self.commands[index].request.status = Status::ReadOnly;
         self.complete_at(index, self.schedule.now());
     }
 
-    /// The device is read-only: room for what still waits will never come.
+    /// Refuses all waiting writes because the device is read-only and will never have room.
     pub(in crate::mapping::page) fn refuse_waiting(&mut self) {
         while let Some(index) = self.writes.admission.pop_front() {
             let p = &mut self.commands[index];
@@ -93,7 +93,7 @@ impl PageMapDevice {
         } = self.writes.transfers.end(transfer);
         self.writes.buffer.note_arrival(units);
         self.log.prefetch_moves(units);
-        // A write may begin and end within a unit.
+        // A write may begin and end in the middle of a unit.
         let last = first + (units - 1);
         let head = u32::from(self.is_partial(command, first));
         let tail = u32::from(last > first && self.is_partial(command, last));
@@ -113,12 +113,12 @@ impl PageMapDevice {
         self.close_awaited_unit();
     }
 
-    /// Whether a command covers only a part of a unit.
+    /// Whether a command covers a unit only in part.
     pub(super) fn is_partial(&self, index: u32, unit: Lpn) -> bool {
         self.bytes_in(index, unit, 1) < self.unit_bytes()
     }
 
-    /// Sectors of a unit that a command covers, from the first to the one after the last.
+    /// First sector of a unit that a command covers, and the sector after the last.
     pub(super) fn sectors_in_unit(&self, index: u32, unit: Lpn) -> (u32, u32) {
         let command = &self.commands[index].request.command;
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
@@ -129,8 +129,8 @@ impl PageMapDevice {
         (from.narrow(), to.narrow())
     }
 
-    /// Puts units that have come into the log. A part of a unit (`edge`: there may be one) joins what
-    /// is gathered of this unit already; otherwise its rest is at its old place, where that is in flash.
+    /// Appends arrived units to the log. A partly written unit (possible if `edge`) is merged with a gathered part of
+    /// the same unit; otherwise its rest is read from its old place in flash.
     pub(super) fn take_units(&mut self, command: u32, first: Lpn, units: u32, edge: bool) {
         let partial = edge && self.is_partial(command, first);
         let (from, to) = if partial {
@@ -168,14 +168,13 @@ impl PageMapDevice {
         let wants = self.submit_host_programs(&mut full);
         self.run(wants);
         self.scratch.full = full;
-        // The program that takes the last units keeps its places in the buffer until the pages of the map
-        // have come that they are entered in: until then, reads find the data in the buffer only.
+        // The program with the last units keeps its buffer places until the map pages for these units have been
+        // fetched: until then, reads find the data only in the buffer.
         let waits = self.fetch_map(wanted, MapWaiter::Program(sequence), true);
         self.writes.programs.add_map_waits(sequence, waits);
     }
 
-    /// Sequence number of the program that takes the units appended last: of the full ones, or the
-    /// one that is being gathered.
+    /// Sequence number of the program with the units appended last: one of the full program units, or the current one.
     pub(super) fn sequence_of_last(&self, full: &[ProgramUnit]) -> u32 {
         let after = self
             .writes
@@ -189,7 +188,7 @@ impl PageMapDevice {
         }
     }
 
-    /// A page of the map has come that units of a program are entered in.
+    /// Handles the fetch of a map page that units of a program must be entered in.
     pub(in crate::mapping::page) fn on_map_updated(&mut self, sequence: u32) -> Wants {
         let held = self.writes.programs.end_map_wait(sequence);
         if held > 0 {
@@ -199,7 +198,7 @@ impl PageMapDevice {
         }
     }
 
-    /// All data has come and nothing is waited for: acknowledge, now or when it is programmed.
+    /// Acknowledges a write whose data has all arrived and which waits for nothing, now or after its program.
     pub(in crate::mapping::page) fn write_may_complete(&mut self, index: u32) {
         let p = &self.commands[index];
         if p.to_arrive > 0 {

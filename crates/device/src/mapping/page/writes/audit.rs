@@ -8,8 +8,7 @@ use crate::mapping::page::audit::Census;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Writes {
-    /// Checks the buffer and everything that the queues hold on its way through it; `gathers` says whether
-    /// a program unit is being filled.
+    /// Checks the buffer and all queues of the write path; `gathers` says whether a program unit is partly filled.
     pub(in crate::mapping::page) fn audit(
         &self,
         capacity: u32,
@@ -20,7 +19,7 @@ impl Writes {
         let in_transit = self.transfers.audit(&queued.transfers)?;
         self.buffer.audit(capacity, in_transit)?;
         self.programs.audit(queued, superblocks)?;
-        // The unit that is being filled is closed when nothing more is on its way.
+        // A partly filled program unit is closed when no more data is coming.
         let filling = u32::from(gathers && self.is_data_coming());
         let programs = &self.programs;
         let most = programs
@@ -40,7 +39,7 @@ impl Writes {
 }
 
 impl Programs {
-    /// Checks the programs against those that the array has.
+    /// Checks the programs under way against those of the array.
     fn audit(&self, queued: &Census, superblocks: u32) -> Checked {
         let mut under_way: BTreeMap<u32, SuperblockId> = BTreeMap::new();
         for (sequence, superblock) in &queued.programs {
@@ -104,8 +103,8 @@ impl Programs {
         Ok(())
     }
 
-    /// Programs wait for as much (`what`) as is under way for them: `under_way` has a sequence number
-    /// for each, `of` is the count of a program, and `gathering` that of the next one.
+    /// Checks that programs wait for as many operations (`what`) as are under way for them: `under_way` has a sequence
+    /// number per operation, `of` gives the count of a program, `gathering` that of the next one.
     fn audit_waits(
         &self,
         under_way: &[u32],

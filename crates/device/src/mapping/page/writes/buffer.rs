@@ -23,13 +23,13 @@ impl WriteBuffer {
         }
     }
 
-    /// Free places.
+    /// Number of free places.
     #[inline]
     pub(in crate::mapping::page) fn room(&self) -> u32 {
         self.capacity.saturating_sub(self.used)
     }
 
-    /// Used places.
+    /// Number of used places.
     pub(in crate::mapping::page) fn used(&self) -> u32 {
         self.used
     }
@@ -40,24 +40,24 @@ impl WriteBuffer {
         self.in_transit
     }
 
-    /// Reserves places for a job of relocation.
+    /// Reserves places for a relocation job.
     pub(in crate::mapping::page) fn reserve(&mut self, units: u32) {
         self.used += units;
     }
 
-    /// Reserves free places for data that comes over the link.
+    /// Reserves free places for data on the link.
     pub(super) fn reserve_for_transfer(&mut self, units: u32) {
         debug_assert!(units <= self.room(), "the write buffer overflows");
         self.reserve(units);
         self.in_transit += units;
     }
 
-    /// The data of places has come.
+    /// Records that data of `units` places has arrived.
     pub(super) fn note_arrival(&mut self, units: u32) {
         self.in_transit -= units;
     }
 
-    /// Places are free again.
+    /// Frees places.
     pub(in crate::mapping::page) fn give_back(&mut self, units: u32) {
         debug_assert!(units <= self.used, "places are given back twice");
         self.used = self.used.saturating_sub(units);
@@ -86,7 +86,7 @@ pub(in crate::mapping::page) struct Transfer {
     pub(in crate::mapping::page) units: u32,
 }
 
-/// All transfers of write data that are under way.
+/// All transfers of write data under way.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::mapping::page) struct Transfers {
     table: Vec<Transfer>,
@@ -104,18 +104,18 @@ impl Transfers {
         self.table.len().narrow() - 1
     }
 
-    /// A transfer is over.
+    /// Ends a transfer.
     pub(super) fn end(&mut self, number: u32) -> Transfer {
         self.free.push(number);
         self.table[number as usize]
     }
 
-    /// The transfer of a number; `None` if no event can name it.
+    /// The transfer with a number; `None` if no event can refer to it.
     pub(in crate::mapping::page) fn get(&self, number: u32) -> Option<&Transfer> {
         self.table.get(number as usize)
     }
 
-    /// Checks that exactly the transfers `coming` are under way; returns their units.
+    /// Checks that exactly the transfers `coming` are under way; returns the sum of their units.
     pub(super) fn audit(&self, coming: &[u32]) -> Checked<u64> {
         let mut waited_for = places_in_use("transfers", self.table.len(), &self.free)?;
         let mut units = 0u64;

@@ -1,5 +1,5 @@
-//! Flush, FUA, and writes that are acknowledged when they are programmed: the program units that they close, and the
-//! programs that they wait for.
+//! Flushes, forced writes (FUA), and writes acknowledged after their program: they close program units and wait for
+//! their programs.
 
 use crate::mapping::page::PageMapDevice;
 
@@ -11,8 +11,8 @@ impl PageMapDevice {
         self.complete_when_persisted(index);
     }
 
-    /// Completes a flush or a forced write when all earlier data is in the flash, with its journal if
-    /// `ftl.journal_on_flush` is set.
+    /// Completes a flush or a forced write when all earlier data is in the flash; with `ftl.journal_on_flush` also its
+    /// journal entries.
     pub(super) fn complete_when_persisted(&mut self, index: u32) {
         let mut full = std::mem::take(&mut self.scratch.full);
         self.log.flush_journal(self.schedule.now(), &mut full);
@@ -38,9 +38,9 @@ impl PageMapDevice {
         }
     }
 
-    /// Completes a write when its data is in the flash. While other writes are about to bring data, its
-    /// program unit stays open for them; the last one closes it. With separation by heat, data may be in two
-    /// program units, of which either may be the first, and both are closed at once.
+    /// Completes a write when its data is in the flash. While data of other writes is coming, its program unit stays
+    /// open for them; the last one closes it. With separation by heat, data may be in two program units in either
+    /// order, and both are closed at once.
     pub(super) fn complete_when_programmed(&mut self, index: u32) {
         let stays_open = self.writes.is_data_coming() && !self.log.is_separated();
         if !stays_open || self.log.gathered_host_units() == 0 {
@@ -51,8 +51,8 @@ impl PageMapDevice {
             .wait_for_programs(filling.wrapping_add(1), index);
     }
 
-    /// Closes the program unit that is being filled if a command waits for it and no data is on its way.
-    /// A write that waits for room in the buffer does not count, because the unit may take that room.
+    /// Closes the current program unit if a command waits for it and no data is coming. A write that waits for room in
+    /// the buffer does not count, because it may need the places of this unit.
     pub(in crate::mapping::page) fn close_awaited_unit(&mut self) {
         let next = self.writes.programs.next_sequence();
         let last = self.writes.durable_waiters.back();
@@ -75,7 +75,7 @@ impl PageMapDevice {
         self.writes.wait_for_programs(sequence, index);
     }
 
-    /// Orderly power-off: everything buffered is programmed.
+    /// Programs everything buffered, for an orderly power-off.
     pub(in crate::mapping::page) fn flush_for_power_off(&mut self) {
         self.close_host_units();
         self.end_linger(true);

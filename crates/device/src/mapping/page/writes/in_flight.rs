@@ -13,31 +13,31 @@ pub(super) struct InFlight {
     pub(super) superblock: SuperblockId,
     program: ProgramId,
     pub(super) done: bool,
-    /// Reads of old data of units that came in parts, before which it cannot begin.
+    /// Reads of old data of partly written units, which must end before the program begins.
     pub(super) merges: u32,
-    /// Pages of the map on their way that its units must be entered in.
+    /// Fetches of map pages that the units must be entered in.
     pub(super) map_waits: u32,
-    /// Places in the buffer that are free once these have come.
+    /// Buffer places to free when these fetches have ended.
     pub(super) held: u32,
 }
 
-/// Programs of the host's stream by sequence number, which wraps around, and those of map pages.
+/// Programs of the host's stream by sequence number (which wraps around), and programs of map pages.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::mapping::page) struct Programs {
     /// Sequence number of the first entry of `in_flight`.
     pub(super) base: u32,
     pub(super) in_flight: VecDeque<InFlight>,
-    /// Programs of map pages that are under way.
+    /// Programs of map pages under way.
     pub(super) of_map: Vec<(SuperblockId, ProgramId)>,
-    /// All programs before this sequence number are done.
+    /// Sequence number before which all programs are done.
     pub(super) programmed: u32,
-    /// Pages of the map that units of the next program must be entered in.
+    /// Fetches of map pages that units of the next program must be entered in.
     pub(super) gathering_map_waits: u32,
     /// Reads of old data for units of the next program.
     pub(super) gathering_merges: u32,
-    /// Programs that are not in the array yet: the last of those in flight.
+    /// Programs that are not in the array yet: the latest of `in_flight`.
     pub(super) staged: VecDeque<ProgramUnit>,
-    /// The last of them waits for the rest of its last unit.
+    /// Whether the last staged program waits for the rest of its last unit.
     pub(super) lingers: bool,
 }
 
@@ -53,7 +53,7 @@ impl Programs {
         self.next_sequence().wrapping_sub(1)
     }
 
-    /// Adds a full program unit, which lingers.
+    /// Adds a full program unit, which waits for the rest of its last unit.
     pub(super) fn add(&mut self, unit: ProgramUnit) {
         self.in_flight.push_back(InFlight {
             superblock: unit.superblock,
@@ -72,13 +72,13 @@ impl Programs {
         self.of_map.push((superblock, program));
     }
 
-    /// A program of map pages is done.
+    /// Ends a program of map pages.
     pub(super) fn end_of_map(&mut self, superblock: SuperblockId, program: ProgramId) {
         self.of_map
             .retain(|under_way| *under_way != (superblock, program));
     }
 
-    /// Whether a program unit waits for the rest of its last unit only.
+    /// Whether a program unit waits only for the rest of its last unit.
     pub(in crate::mapping::page) fn lingers(&self) -> bool {
         self.lingers
     }
@@ -88,7 +88,7 @@ impl Programs {
         self.staged.back().filter(|_| self.lingers).copied()
     }
 
-    /// The last program unit waits for the rest no longer, but for `merges` reads of old data.
+    /// Ends the wait of the last program unit for its rest; it waits for `merges` reads of old data instead.
     pub(super) fn end_linger(&mut self, merges: u32) {
         self.lingers = false;
         if let Some(program) = self.get_mut(self.last_sequence()) {
@@ -96,12 +96,12 @@ impl Programs {
         }
     }
 
-    /// Old data is being read for units of the next program.
+    /// Counts reads of old data for units of the next program.
     pub(super) fn add_merges(&mut self, reads: u32) {
         self.gathering_merges += reads;
     }
 
-    /// Old data has come for a program.
+    /// Counts an ended read of old data for a program.
     pub(super) fn end_merge(&mut self, sequence: u32) {
         match self.get_mut(sequence) {
             Some(program) => program.merges -= 1,
@@ -109,7 +109,8 @@ impl Programs {
         }
     }
 
-    /// Takes the next program unit whose data is complete, with its sequence number. They begin in order.
+    /// Removes and returns the next program unit if its data is complete, with its sequence number. Programs begin in
+    /// order.
     pub(super) fn take_complete(&mut self) -> Option<(u32, ProgramUnit)> {
         let unit = *self.staged.front()?;
         let first = self.staged.len().narrow();
@@ -122,7 +123,7 @@ impl Programs {
         Some((sequence, unit))
     }
 
-    /// A program is in the flash.
+    /// Marks a program as done.
     pub(super) fn end(&mut self, sequence: u32) {
         if let Some(program) = self.get_mut(sequence) {
             program.done = true;
@@ -132,23 +133,23 @@ impl Programs {
         }
     }
 
-    /// Whether all programs before a sequence number are in the flash.
+    /// Whether all programs before a sequence number are done.
     pub(super) fn are_done_before(&self, sequence: u32) -> bool {
         let left = sequence.wrapping_sub(self.programmed);
         left == 0 || left >= u32::MAX / 2
     }
 
-    /// Whether all programs are in the flash.
+    /// Whether all programs of the host's stream are done.
     pub(super) fn are_all_done(&self) -> bool {
         self.programmed == self.next_sequence()
     }
 
-    /// Whether no program is under way, those of map pages included.
+    /// Whether no program is under way, including those of map pages.
     pub(super) fn is_empty(&self) -> bool {
         self.in_flight.is_empty() && self.of_map.is_empty()
     }
 
-    /// Whether old data that programs take is being read or decoded.
+    /// Whether old data for programs is being read or decoded.
     pub(in crate::mapping::page) fn await_old_data(&self) -> bool {
         self.gathering_merges > 0 || self.in_flight.iter().any(|program| program.merges > 0)
     }
@@ -158,12 +159,12 @@ impl Programs {
         self.staged.iter()
     }
 
-    /// Places in the buffer that are held until their units are entered in the map.
+    /// Buffer places kept until their units are entered in the map.
     pub(in crate::mapping::page) fn held(&self) -> u64 {
         self.in_flight.iter().map(|p| u64::from(p.held)).sum()
     }
 
-    /// Whether a program unit is full and not in the flash.
+    /// Whether a program unit is full and not yet programmed.
     pub(in crate::mapping::page) fn is_in_flight(
         &self,
         superblock: SuperblockId,
@@ -175,12 +176,13 @@ impl Programs {
             || self.of_map.contains(&(superblock, program))
     }
 
-    /// Units of a program, or of the next one, must be entered in pages of the map that are on their way.
+    /// Adds fetches of map pages that units of a program (or of the next one) must be entered in.
     pub(super) fn add_map_waits(&mut self, sequence: u32, pages: u32) {
         *self.map_waits_of(sequence) += pages;
     }
 
-    /// A page of the map has come. Returns the places in the buffer that are free now, if the program waits for no other.
+    /// Counts an ended fetch of a map page. Returns the number of buffer places that become free, 0 while the program
+    /// waits for other pages.
     pub(super) fn end_map_wait(&mut self, sequence: u32) -> u32 {
         *self.map_waits_of(sequence) -= 1;
         let held = match self.get_mut(sequence) {
@@ -191,8 +193,8 @@ impl Programs {
         held
     }
 
-    /// Places of a program in the buffer are needed no longer, except for its entries in the map. Returns whether they are
-    /// free now.
+    /// Gives up buffer places of a program. Returns true if they are free now, false if they are kept until the units
+    /// are entered in the map.
     pub(super) fn give_up_places(&mut self, sequence: u32, units: u32) -> bool {
         match self.get_mut(sequence) {
             Some(program) if program.map_waits > 0 => {
@@ -203,7 +205,7 @@ impl Programs {
         }
     }
 
-    /// Forgets the first programs that are done and entered in the map.
+    /// Removes the programs at the front that are done and entered in the map.
     pub(super) fn drop_finished(&mut self) {
         while self
             .in_flight

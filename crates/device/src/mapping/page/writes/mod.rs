@@ -1,6 +1,6 @@
-//! Writes: data in the buffer, on the link and on its way into the array. [`buffer`] has the places of the write buffer,
-//! [`in_flight`] the programs under way; [`admission`] takes data in, [`programs`] gives program units to the array,
-//! [`durable`] completes flushes and forced writes.
+//! Writes: data in the buffer, on the link and on its way into the array. [`buffer`] has the places of the write
+//! buffer, [`in_flight`] the programs under way; [`admission`] accepts data, [`programs`] submits program units to the
+//! array, [`durable`] completes flushes and forced writes.
 
 mod admission;
 mod audit;
@@ -18,20 +18,20 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::mapping::page) struct Writes {
     pub(in crate::mapping::page) buffer: WriteBuffer,
-    /// Writes that firmware has not looked at yet.
+    /// Number of writes not yet handled by the firmware.
     pub(in crate::mapping::page) in_firmware: u32,
-    /// Writes and discards that are not complete.
+    /// Number of incomplete writes and discards.
     pub(in crate::mapping::page) outstanding: u32,
     /// Writes and discards that wait for their turn, in order.
     admission: VecDeque<u32>,
     pub(in crate::mapping::page) transfers: Transfers,
     pub(in crate::mapping::page) programs: Programs,
-    /// Commands that wait until all programs before a sequence number are done, in that order.
+    /// Commands that wait for all programs before a sequence number, in the order of these numbers.
     durable_waiters: VecDeque<(u32, u32)>,
 }
 
 impl Writes {
-    /// With a buffer of `capacity` mapping units.
+    /// A write path with a buffer of `capacity` mapping units.
     pub(in crate::mapping::page) fn new(capacity: u32) -> Self {
         Writes {
             buffer: WriteBuffer::new(capacity),
@@ -44,7 +44,7 @@ impl Writes {
         }
     }
 
-    /// Data is on the link or will be as soon as firmware has looked at its command.
+    /// Whether data is on the link, or will be when the firmware has handled its command.
     fn is_data_coming(&self) -> bool {
         self.buffer.in_transit() > 0 || self.in_firmware > 0
     }
@@ -59,33 +59,33 @@ impl Writes {
         )
     }
 
-    /// A write or discard waits for its turn.
+    /// Queues a write or discard.
     pub(in crate::mapping::page) fn wait_for_admission(&mut self, index: u32) {
         self.admission.push_back(index);
     }
 
-    /// The write or discard whose turn is next.
+    /// The write or discard at the head of the queue.
     pub(in crate::mapping::page) fn first_waiting(&self) -> Option<u32> {
         self.admission.front().copied()
     }
 
-    /// The write or discard whose turn it is waits no longer.
+    /// Removes the head of the queue.
     pub(in crate::mapping::page) fn end_first_waiting(&mut self) {
         self.admission.pop_front();
     }
 
-    /// Writes wait for room.
+    /// Whether writes wait for room.
     #[inline]
     pub(in crate::mapping::page) fn is_waited_for(&self) -> bool {
         !self.admission.is_empty()
     }
 
-    /// A command waits until all programs before a sequence number are done.
+    /// Makes a command wait until all programs before a sequence number are done.
     fn wait_for_programs(&mut self, sequence: u32, index: u32) {
         self.durable_waiters.push_back((sequence, index));
     }
 
-    /// Takes the next command whose programs are done.
+    /// Removes and returns the next command whose programs are done.
     fn take_durable(&mut self) -> Option<u32> {
         let (until, index) = *self.durable_waiters.front()?;
         let is_done = self.programs.are_done_before(until);

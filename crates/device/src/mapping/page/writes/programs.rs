@@ -12,8 +12,8 @@ use crate::mapping::page::scheduler::Wants;
 use crate::profile::schema::BufferRelease;
 
 impl PageMapDevice {
-    /// Takes program units in the order in which they were filled. Relocation may begin when all of them have
-    /// their sequence numbers: the pages of the map that it changes fill units of their own.
+    /// Stages program units in the order in which they were filled. Relocation may begin only when all of them have
+    /// sequence numbers, because map pages that it changes fill further units.
     #[inline]
     pub(in crate::mapping::page) fn submit_host_programs(
         &mut self,
@@ -42,8 +42,9 @@ impl PageMapDevice {
         self.end_linger(false);
     }
 
-    /// Pages of the map take no place in the write buffer, and no flush waits for them: the journal and the tags beside
-    /// data repeat what they say. The host pays no credit for them, as their superblocks have room of their own.
+    /// Submits a program of map pages. They take no place in the write buffer, and no flush waits for them: the journal
+    /// and the tags next to data repeat their entries. The host pays no credit for them, since their superblocks have
+    /// reserved space.
     fn submit_map_program(&mut self, unit: ProgramUnit) {
         let (superblock, program) = (unit.superblock, unit.program);
         self.writes.programs.add_of_map(superblock, program);
@@ -67,8 +68,8 @@ impl PageMapDevice {
         self.erase_invalid();
     }
 
-    /// The last program unit waits no longer for the rest of its last unit, which a sequential stream of
-    /// small writes brings next: the buffer's place or the data is needed (`at_once`), or it has come.
+    /// Ends the wait of the last program unit for the rest of its last unit, which a sequential stream of small writes
+    /// brings next: because the rest has come, or because its buffer place or data is needed (`at_once`).
     pub(in crate::mapping::page) fn end_linger(&mut self, at_once: bool) {
         let Some(unit) = self.writes.programs.lingering() else {
             return;
@@ -82,8 +83,7 @@ impl PageMapDevice {
         self.program_staged();
     }
 
-    /// Reads the old data of units that came in parts, for the program that takes them; returns how
-    /// many reads that are.
+    /// Reads the old data of partly written units for their program; returns the number of reads.
     pub(super) fn begin_merges(&mut self, unit: &ProgramUnit, sequence: u32) -> u32 {
         let mut reads = std::mem::take(&mut self.scratch.merges);
         self.log.take_merges(unit, &mut reads);
@@ -95,7 +95,7 @@ impl PageMapDevice {
         merges
     }
 
-    /// Reads the old data that parts of gathered units need, before its superblock is erased.
+    /// Reads the old data of partly written, gathered units before their superblock is erased.
     pub(in crate::mapping::page) fn merge_before_erase(&mut self, superblock: SuperblockId) {
         let mut reads = std::mem::take(&mut self.scratch.merges);
         self.log.merges_before_erase(superblock, &mut reads);
@@ -107,13 +107,13 @@ impl PageMapDevice {
         self.scratch.merges = reads;
     }
 
-    /// Old data has come for a program that takes units written in part.
+    /// Handles old data read for a program with partly written units.
     pub(in crate::mapping::page) fn on_merge_read(&mut self, sequence: u32) {
         self.writes.programs.end_merge(sequence);
         self.program_staged();
     }
 
-    /// Hands programs over to the array, in order, as far as their data is complete.
+    /// Submits staged programs to the array, in order, while their data is complete.
     pub(super) fn program_staged(&mut self) {
         while let Some((sequence, unit)) = self.writes.programs.take_complete() {
             let owner = Owner::HostProgram {
@@ -155,7 +155,7 @@ impl PageMapDevice {
         }
     }
 
-    /// Gives the places of a program back, now or when its units are entered in the map.
+    /// Frees the buffer places of a program, now or when its units are entered in the map.
     pub(super) fn release_or_hold(&mut self, sequence: u32, host_units: u32) -> Wants {
         if self.writes.programs.give_up_places(sequence, host_units) {
             self.release(host_units)
@@ -186,7 +186,7 @@ impl PageMapDevice {
         wants
     }
 
-    /// Places in the buffer are free again.
+    /// Frees buffer places.
     pub(in crate::mapping::page) fn release(&mut self, units: u32) -> Wants {
         self.writes.buffer.give_back(units);
         Wants::Room
