@@ -35,9 +35,9 @@ const NOBODY: [u8; 3] = [0x00, 0xfe, 0xff];
 const LOW_SERIAL: u32 = 1 << 16;
 /// Product names that controllers have before the card's maker sets one.
 const NAMELESS: [&str; 8] = ["SMI", "ASTC", "SD", "AS", "TO", "MS", "USD", "0000"];
-/// A capacity may exceed the gigabytes in the product name by this factor: decimal or binary gigabytes, and reserve.
+/// Largest ratio of a capacity to the gigabytes in its product name: decimal or binary gigabytes, and reserve.
 const NAME_SLACK: f64 = 1.15;
-/// Capacities in the CSD are multiples of this, bytes; a simulated device may be longer by less than one such unit.
+/// Granularity of capacities in the CSD, bytes; a simulated device may be longer by less than one such unit.
 const CSD_UNIT: u64 = 512 << 10;
 /// Year in which the first SD card was sold.
 const FIRST_YEAR: u16 = 2000;

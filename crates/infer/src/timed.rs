@@ -1,5 +1,5 @@
-//! Times single operations: each is submitted and awaited before the next one. The runner of the measure crate keeps only
-//! histograms; procedures that need the time of one read at one address use [`Probe`] instead.
+//! Times single operations: each is submitted and awaited before the next one. The runner of the measure crate keeps
+//! only histograms; procedures that need the time of one read at one address use [`Probe`] instead.
 //!
 //! No record is kept; the calling procedure interprets the times.
 

@@ -21,7 +21,7 @@ fn run(device: &mut Device, number: u64) -> Finding {
     let finding = verify(device, &mut journal, &options, &|| false, &mut |_, _, _| {}).unwrap();
     device.same_as(&before);
     let all = finding.written + finding.restored.written;
-    // Replacing what is in a cache comes on top.
+    // Blocks written to replace the contents of a cache are not counted in the budget.
     let most = match device.fault {
         Fault::Cached { cache, .. } if cache > 100 => 5000,
         _ => 2000,
@@ -30,7 +30,7 @@ fn run(device: &mut Device, number: u64) -> Finding {
     finding
 }
 
-/// Sizes that no one would choose, from 0.1 to 99.9 % of the claim.
+/// A real capacity that no one would choose, from 0.1 to 99.9 % of the claim.
 fn real(random: &mut SplitMix64, claims: u64) -> u64 {
     let share = match random.below(4) {
         0 => 1 + random.below(20),
@@ -60,7 +60,7 @@ fn check(device: &Device, finding: &Finding) {
             Fault::Keeps { .. } | Fault::Mirror { .. } | Fault::First { .. } | Fault::Echo { .. },
             Behaviour::Stale,
         ) => true,
-        // Zeros that stay cannot be told from zeros in place of what was written.
+        // Blocks that stay zero look like blocks that lose their data.
         (Fault::Keeps { .. } | Fault::Mirror { .. }, Behaviour::Drop) => device.blank,
         (Fault::Cached { cache, .. }, Behaviour::Cached { blocks }) => blocks == cache,
         (Fault::Errors { .. }, Behaviour::Errors) => true,
@@ -88,7 +88,7 @@ fn draw(random: &mut SplitMix64, number: u64, most: u64) -> Device {
         4 if random.below(2) == 0 => Fault::Keeps { real },
         4 => Fault::Mirror { real },
         5 => Fault::First { real },
-        // A cache that holds everything past the real end is found by nothing but a power cut.
+        // A cache that holds everything past the real end is only found by a power cut.
         6 => {
             let real = real.min(claims - 16);
             let cache = 1 + random.below((claims - real - 8).min(most));
@@ -146,7 +146,7 @@ fn a_card_that_keeps_nothing_is_failing_and_no_fake() {
         Fault::Keeps { real: 0 },
         Fault::Errors { real: 0 },
     ];
-    // A worn-out card takes writes into its RAM, and forgets them.
+    // A worn-out card accepts writes into its RAM, and forgets them.
     let caches = [1, 8, 64, 128, 300, 500, 520, 540, 600, 640];
     all.extend(caches.map(|cache| Fault::Cached { real: 0, cache }));
     for fault in all {
@@ -246,7 +246,7 @@ fn tags_that_are_left_tell_what_became_of_them() {
         let kept = kept.unwrap();
         assert_eq!(kept.verdict(), verdict, "{:?}", kept.reasons());
         if change.is_none() {
-            // A tag that was written later and lost leaves an older one.
+            // A later tag that was lost leaves an older one.
             let mut later = left.clone();
             later[7].generation += 1;
             let kept = check_left(
@@ -284,7 +284,7 @@ fn no_genuine_device_is_accused() {
     }
 }
 
-/// Blank, full of data, or with the tags of an earlier verification whose journal is gone.
+/// Devices that are blank, full of data, or have the tags of an earlier verification whose journal is gone.
 #[test]
 #[ignore = "slow: 3,000 verifications"]
 fn slow_no_genuine_device_in_prior_use_is_accused() {
@@ -366,7 +366,7 @@ fn a_full_write_and_read_counts_what_is_there_and_goes_on_after_an_interruption(
                 Err(VerifyError::Stopped) => interruptions += 1,
                 Err(other) => panic!("{other}"),
             }
-            // Another process continues from what was saved.
+            // Another process continues from the saved state.
             full = saved.clone();
         }
         assert!(interruptions > 2);

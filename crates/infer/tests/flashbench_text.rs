@@ -39,7 +39,7 @@ fn run_of(fact: &HashMap<&str, &str>) -> RunId {
     }
 }
 
-/// Three digits that count, as flashbench prints a time.
+/// A time with three significant digits, as flashbench prints it.
 fn time(us: f64) -> String {
     let (value, unit) = match us.abs() {
         t if t >= 1e6 => (us / 1e6, "s"),
@@ -183,7 +183,7 @@ fn open_units_agree_where_the_collapse_is_clear() {
             }
             None => {
                 not_told += 1;
-                // Nothing collapsed, or it slopes.
+                // The rate never collapsed, or falls gradually.
                 let clear = knees.iter().any(|k| !k.0.starts_with('>') && k.1 >= 4.0);
                 assert!(!clear, "{run:?} {mode}: {knees:?} {report:?}");
             }
@@ -222,7 +222,7 @@ fn first_units_are_judged_as_their_rates_are() {
     assert!(!treated.contains(&"wb-card03 3".to_string()), "{treated:?}");
 }
 
-/// Text of everything that was recorded of a run, or of one trial of it.
+/// Text of all recordings of a run, or of one trial of it.
 fn all_text(all: &Recorded, run: &RunId, trial: Option<u32>) -> String {
     let printed = |t: u32| trial.is_none_or(|only| only == t);
     let mut text = String::new();
@@ -253,7 +253,7 @@ fn stated(all: &Recorded, trials: &[Option<u32>]) -> BTreeMap<Question, Answers>
         let mut before = None;
         for trial in trials {
             let text = all_text(all, &run, *trial);
-            // A run of one trial is no other without it.
+            // A run with a single trial has the text of that trial, and counts once.
             if text.is_empty() || before.as_ref() == Some(&text) {
                 continue;
             }
@@ -339,7 +339,7 @@ fn runs_of_one_card_do_not_contradict_each_other() {
 
 #[test]
 fn a_flat_table_shows_no_page() {
-    // Reads across pages of this card take no longer: its rows lie between 1 and 16 µs in all trials.
+    // Reads across pages of this card take no longer than others: its rows lie between 1 and 16 µs in all trials.
     let all = recorded();
     let run = RunId {
         card: "wb-card27".to_string(),
@@ -356,7 +356,7 @@ fn a_flat_table_shows_no_page() {
     }
 }
 
-/// A stick with an AU of 8 MiB: boundaries at powers of two and three times these, extra times in µs.
+/// A USB stick with an AU of 8 MiB: boundaries at powers of two and at three times these; extra times in µs.
 const STICK: [(u64, f64); 21] = [
     (3 << 28, 207.0),
     (1 << 29, 211.0),
@@ -399,7 +399,7 @@ fn a_boundary_that_is_no_multiple_of_the_unit_is_no_larger_one() {
     let table = "diff_us,trial,align_bytes,pre_us,on_us,post_us\n".to_string()
         + &STICK.iter().map(fields).collect::<String>();
     assert_eq!(unit(&table), Some(8 << 20));
-    // Without the rows that tell 8 from 16 MiB.
+    // Without the rows that distinguish 8 from 16 MiB.
     let gap: String = printed
         .iter()
         .filter(|row| !row.starts_with("align 8388608\t") && !row.starts_with("align 25165824\t"))

@@ -1,5 +1,4 @@
-//! A verification that is cut off at any moment leaves a journal from which the data comes back byte
-//! for byte.
+//! A verification interrupted at any moment leaves a journal from which the data is restored byte for byte.
 
 use crate::support::{Device, Fault, Folder};
 use nandscope_infer::authenticity::{
@@ -28,7 +27,7 @@ fn journaled() -> JournaledDevice {
     }
 }
 
-/// Verifies until the power goes; true where it did not.
+/// Verifies until power fails; returns true if it did not fail.
 fn attempt(device: &mut Device, folder: &Folder, seed: u8) -> bool {
     let path = folder.0.join("journal");
     let mut journal = UndoJournal::create(&path, journaled(), Salt([seed; 16])).unwrap();
@@ -158,10 +157,10 @@ fn a_journal_cut_off_anywhere_gives_whole_records_only() {
         for original in journal.originals() {
             assert_eq!(original.contents, [original.place as u8; 512]);
         }
-        // The block of a record that was cut off is known, once its label is there.
+        // The block of a truncated record is known if its label is complete.
         assert!(journal.damaged().iter().all(|d| d.block.is_some()));
         assert_eq!(journal.journaled(), &journaled());
     }
-    // A journal is never begun over another one.
+    // A new journal never replaces an existing one.
     assert!(UndoJournal::create(&path, journaled(), Salt([5; 16])).is_err());
 }

@@ -14,7 +14,7 @@ use nandscope_units::random::SplitMix64;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
-/// The contents of one device, and the time of another.
+/// A device with contents, whose times are those of a simulated device.
 struct Timed {
     contents: Device,
     time: SimTarget,
@@ -119,11 +119,11 @@ fn run(device: &mut Timed, seed: u64) -> (Finding, Vec<(Stage, Nanos)>) {
     (finding, stages)
 }
 
-/// Devices of each profile, unless the environment variable NANDSCOPE_VERIFY_DEVICES says how many; the first of each
-/// has the whole capacity then.
+/// Number of devices per profile; the environment variable NANDSCOPE_VERIFY_DEVICES sets another number, and the first
+/// device of each profile then has its whole capacity.
 const DEVICES: u64 = 4;
 
-/// The profile with a capacity that nobody would choose, from 1 to 3.5 GiB.
+/// The profile with a capacity that no one would choose, from 1 to 3.5 GiB.
 fn cut(entry: &Entry, random: &mut SplitMix64) -> Profile {
     let own = |line: &&str| line.starts_with("capacity_bytes");
     let line = entry.text.lines().find(own).unwrap();

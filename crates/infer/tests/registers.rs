@@ -8,7 +8,7 @@ fn number(text: &str) -> u64 {
     u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap()
 }
 
-/// The cards were chosen by their serial numbers, so that this sign counts for nothing here.
+/// The cards were chosen by their serial numbers, so that this sign is not counted here.
 #[test]
 fn half_of_the_cards_with_a_low_serial_number_show_another_sign() {
     let (mut cards, mut others, mut named, mut nobody) = (0, 0, 0, 0);
@@ -38,7 +38,7 @@ fn half_of_the_cards_with_a_low_serial_number_show_another_sign() {
     }
     // SD16G with 29 GiB.
     assert!(named >= 20 && nobody >= 86, "{named} {nobody}");
-    // docs/verify.md says so.
+    // The counts in docs/verify.md.
     assert_eq!((others, cards), (117, 215));
 }
 
@@ -86,11 +86,11 @@ fn genuine_cards_are_not() {
         signs.retain(|m| m.weight == Weight::Suspicious);
         assert!(signs.is_empty(), "{cid:?} {signs:?}");
     }
-    // And one that looks like a copy of the manual: 12 34 56, serial number 10.
+    // A card that looks like a copy of the manual: 12 34 56, serial number 10.
     let odd = Cid::from_hex("12345653440000000000000af200e308", Family::Sd, None).unwrap();
     let signs = of_cid(&odd, None, 2026);
     let ids: Vec<_> = signs.iter().map(|m| m.id).collect();
-    // Its last byte, 08, is the host's and no checksum.
+    // The last byte, 08, was set by the host and is no checksum.
     assert_eq!(ids, ["maker", "serial", "name"]);
 }
 
@@ -107,7 +107,7 @@ fn genuine_cards_behind_a_host_that_leaves_08_in_place_of_the_checksum_are_not_s
         signs.retain(|m| m.weight == Weight::Suspicious);
         assert!(signs.is_empty(), "{cid:?} {signs:?}");
     }
-    // A wrong checksum that the card itself gave still counts.
+    // A wrong checksum that the card itself reported still counts.
     let forged = "275048534434474230dae3e5eb00e255";
     let forged = Cid::from_hex(forged, Family::Sd, None).unwrap();
     assert!(

@@ -1,5 +1,5 @@
-//! A probe of a target that is too small for some of its investigations: those cannot tell, and the
-//! rest continues.
+//! A probe of a target that is too small for some of its measurements: their answers are "cannot tell", and the others
+//! continue.
 
 use nandscope_infer::probe::{Options, Question, probe};
 use nandscope_test_support::MockTarget;
@@ -7,7 +7,7 @@ use nandscope_units::{Bytes, Nanos};
 
 #[test]
 fn a_target_of_64_mib_is_probed_to_the_end() {
-    // One after another, as cards do it, and no boundary anywhere.
+    // Operations are executed one after another, as on cards, and there is no boundary.
     let target = MockTarget::new(Bytes::mib(64), 1, Nanos::from_micros(100));
     let options = Options {
         time: Nanos::from_secs(60),

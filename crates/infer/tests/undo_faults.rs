@@ -1,5 +1,5 @@
-//! Verifications that meet a fault at a random moment: no data is lost that the journal could have saved, no journal
-//! goes before its data is back, and what is said about the data is true.
+//! Verifications with a fault at a random moment: no data is lost that the journal could have saved, no journal is
+//! removed before its data is restored, and all statements about the data are true.
 
 use crate::support::troubled::{Trouble, Troubled};
 use crate::support::{Device, Fault, Folder};
@@ -48,7 +48,7 @@ pub(crate) fn journaled() -> JournaledDevice {
     }
 }
 
-/// How many rounds; the environment variable NANDSCOPE_UNDO_FAULTS says otherwise.
+/// Number of rounds; the environment variable NANDSCOPE_UNDO_FAULTS sets another number.
 fn rounds(otherwise: u64) -> u64 {
     let given = std::env::var("NANDSCOPE_UNDO_FAULTS").ok();
     given.and_then(|n| n.parse().ok()).unwrap_or(otherwise)
@@ -80,7 +80,7 @@ impl Round {
         self.troubled.device.changed(&self.before)
     }
 
-    /// One run; what it found, unless it ended early.
+    /// Runs a verification; returns its findings, or `None` if it ended early.
     fn verify(&mut self, leave: bool) -> Option<Finding> {
         let mut salt = [7; 16];
         salt[..8].copy_from_slice(&self.number.to_le_bytes());
@@ -110,7 +110,7 @@ impl Round {
         }
     }
 
-    /// The data is back and the journal is gone, or neither of them can be said.
+    /// Checks that either the data is restored and the journal removed, or neither is claimed.
     fn closed(&self, journal: UndoJournal, restored: &Restored) {
         let kept = journal.close(restored).unwrap();
         assert_eq!(kept.is_some(), self.path().exists(), "{}", self.number);
@@ -125,7 +125,7 @@ impl Round {
         }
     }
 
-    /// Restores what was left behind; nothing if the device went away or the head is damaged.
+    /// Restores an interrupted run; `None` if the device is gone or the head is damaged.
     fn restore(&mut self) -> Option<Restored> {
         let mut journal = match UndoJournal::open(&self.path()) {
             Ok(journal) => journal,
@@ -137,10 +137,10 @@ impl Round {
         Some(restored)
     }
 
-    /// Another device of this size and name does not take the journal, and is not written.
+    /// Another device of the same size and name is not accepted for the journal, and is not written.
     fn wrong_card(&mut self) {
         let (path, number) = (self.path(), self.number);
-        // Other contents, and a copy of the same contents.
+        // Different contents, then a copy of the same contents.
         for seed in [number + 1000, number] {
             let mut device = Device::new(CLAIMS, Fault::None, seed);
             let mut journal = UndoJournal::open(&path).unwrap();
@@ -267,7 +267,7 @@ fn no_data_is_lost_in_four_hundred_faults() {
                 "{said} {restored:?} {changed:?}"
             );
             assert_eq!(restored.is_complete(), !round.path().exists(), "{said}");
-            // If the last tag was restored before the trouble, nothing identifies the device.
+            // If the last tag was restored before the fault, nothing identifies the device.
             let untagged = restored.unseen.is_some();
             assert!(
                 restored.is_complete() || untagged || faults[which] != Fault::None,
@@ -280,7 +280,7 @@ fn no_data_is_lost_in_four_hundred_faults() {
             continue;
         };
         named += u32::from(!restored.is_complete());
-        // Each flip damages one record at most, and a wrap may hide another block.
+        // Each flipped bit damages at most one record, and a wrap-around may hide another block.
         assert!(changed.len() as u64 <= 2 * bits, "{said} {changed:?}");
         if faults[which] == Fault::None {
             let missing = restored.missing_blocks();
@@ -310,7 +310,7 @@ fn a_single_flip_anywhere_is_repaired_or_named() {
     let (mut repaired, mut named) = (0, 0);
     let mut random = SplitMix64::new(1);
     for number in 0..60 {
-        // One in three in the heads.
+        // One flipped bit in three is in the heads.
         let room = if number % 3 == 0 {
             16 << 10
         } else {
@@ -469,7 +469,7 @@ fn a_run_that_ended_early_removes_its_journal_only_where_the_data_is_known_to_be
 
 #[test]
 fn an_upper_part_that_turns_read_only_in_silence_keeps_the_journal() {
-    // It takes the first tag, and nothing afterwards.
+    // The device accepts the first tag, and no later one.
     let real = CLAIMS / 2;
     let mut round = Round::new(6, Fault::First { real }, Trouble::Removed);
     let mut journal = UndoJournal::create(&round.path(), journaled(), Salt([6; 16])).unwrap();

@@ -1,4 +1,4 @@
-//! Undo journals and lists of tags that somebody prepared, and a journal that is closed with a result of nothing.
+//! Undo journals and lists of tags prepared by an attacker, and a journal that is closed with an empty result.
 
 use crate::support::{Device, Fault, Folder};
 use nandscope_infer::authenticity::{
@@ -22,7 +22,7 @@ fn journal_path(folder: &Folder) -> PathBuf {
     folder.0.join("journal")
 }
 
-/// A device that a run left in the middle, with its journal.
+/// A device with an interrupted run, and its journal.
 fn interrupted(folder: &Folder) -> Device {
     let mut device = Device::new(CLAIMS, Fault::None, 1);
     device.operations_left = 900;
@@ -44,7 +44,7 @@ fn a_journal_is_not_removed_where_nothing_was_put_back() {
     let journal = UndoJournal::open(&journal_path(&folder)).unwrap();
     assert!(!Restored::default().is_complete());
     assert!(journal.close(&Restored::default()).unwrap().is_some());
-    // That of another journal is not that of this one.
+    // The result of another journal does not close this one.
     let other = Folder::new();
     let mut journal = UndoJournal::create(&journal_path(&other), journaled(), SALT).unwrap();
     let mut device = Device::new(CLAIMS, Fault::None, 1);
@@ -77,7 +77,7 @@ fn a_record_of_a_block_beyond_the_end_is_damage() {
     let mut smaller = Device::new(CLAIMS / 2, Fault::None, 1);
     let restored = restore(&mut smaller, &mut journal, Since::LeftBehind).unwrap();
     assert!(restored.unrecognized.is_some() && smaller.writes == 0);
-    // With its contents cut off, such a record is damage as well.
+    // Such a record with truncated contents also counts as damaged.
     let bytes = std::fs::read(&path).unwrap();
     let cut = Contents::read(&bytes[..bytes.len() - 100]).unwrap();
     assert!(cut.damaged().iter().all(|d| d.block.is_none()));
@@ -169,7 +169,7 @@ fn lost_blocks_that_look_like_those_of_somebody_else_come_back_if_the_user_says_
             restored
         };
         if restored_before {
-            // Once without the tags, once more where no tag is left: the journal stays.
+            // The first restore leaves the foreign blocks, the second finds no tag: the journal stays.
             let mut foreign = places.clone();
             foreign.sort_unstable();
             assert_eq!(back(Since::LeftBehind).foreign, foreign);
@@ -182,8 +182,8 @@ fn lost_blocks_that_look_like_those_of_somebody_else_come_back_if_the_user_says_
     }
 }
 
-/// A copy of the device as it was before the run holds no tag: whatever is put on it, the journal of the device that is
-/// tagged stays, and restores that one.
+/// A copy of the device made before the run has no tag. Whatever is restored on the copy, the journal stays, and
+/// restores the tagged device.
 #[test]
 fn a_copy_of_the_device_does_not_cost_the_journal() {
     for since in [Since::LeftBehind, Since::LeftBehindOverwrite] {

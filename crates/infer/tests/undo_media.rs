@@ -1,4 +1,4 @@
-//! Verifications of devices that answer wrongly in silence: no journal goes before the data is back.
+//! Verifications of devices that silently return wrong data: no journal is removed before the data is restored.
 
 use crate::support::{Device, Fault, Folder};
 use crate::undo_faults::{CLAIMS, journaled};
@@ -8,7 +8,7 @@ use nandscope_infer::authenticity::{
 };
 use nandscope_units::Nanos;
 
-/// Loses what is written to some blocks of its upper half, and refuses writes there as long as `refuses` says so.
+/// Loses writes to some blocks of its upper half, and refuses writes there while `refuses` is set.
 struct Half {
     device: Device,
     refuses: std::rc::Rc<std::cell::Cell<bool>>,

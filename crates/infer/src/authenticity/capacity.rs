@@ -95,7 +95,7 @@ fn wraps<M: Medium>(work: &mut Work<'_, M>, place: u64, period: u64) -> Result<b
 pub(super) struct Test {
     /// Blocks written afterwards at the end of the device, to evict the block from a cache.
     pub(super) flood: u64,
-    /// Whether the block is tagged twice, for devices that keep the first data written.
+    /// Whether the block is tagged twice, which finds devices that keep the first data written.
     pub(super) twice: bool,
 }
 

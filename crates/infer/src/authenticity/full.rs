@@ -41,7 +41,7 @@ pub struct Full {
     pub elsewhere: u64,
     /// Number of blocks with wrong bits in their tag.
     pub damaged: u64,
-    /// Number of blocks with other contents.
+    /// Number of blocks with other contents than a tag.
     pub foreign: u64,
     /// Number of blocks that could not be read.
     pub unreadable: u64,

@@ -38,7 +38,8 @@ impl IoErrors {
         }
     }
 
-    /// Sum of two counts, the second being the later one.
+    /// Adds the counts of a later phase; the description of the first error is that of the earlier phase, if it has
+    /// one.
     pub(super) fn and(self, later: IoErrors) -> Self {
         IoErrors {
             reads: self.reads + later.reads,

@@ -20,7 +20,7 @@ pub struct Kept {
     pub elapsed: Nanos,
 }
 
-/// Least share of lost tags, from the first wrong one on and including the last, that shows that they were only in a cache.
+/// Least share of lost tags, from the first wrong tag to the last tag, that shows that they were only in a cache.
 const GONE: f64 = 0.5;
 
 /// Reads the tags left on a device, then repeats that `repeats` times. Writes nothing.

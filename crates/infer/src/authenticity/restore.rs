@@ -28,7 +28,7 @@ pub enum Since {
 const ROUNDS: u32 = 3;
 /// Most attempts, as long as each restores more blocks.
 const ROUNDS_MAX: u32 = 10;
-/// If fewer than one in this many blocks cannot be restored, they count as bad blocks, not as a bad contact.
+/// If fewer than one in this many blocks cannot be restored, these count as bad blocks, not as a bad contact.
 const BAD: usize = 10;
 
 /// Restores every block of the journal, and reads it back.
@@ -173,7 +173,7 @@ impl<M: Medium> Back<'_, M> {
         Ok(())
     }
 
-    /// Whether to keep the first batch tagged: otherwise the next run could not recognize the device.
+    /// Whether the first batch must stay tagged, because the next run could not recognize the device otherwise.
     fn first_batch_waits(&self) -> bool {
         let bad_contact = match self.since {
             Since::Held => !self.restored.lost.is_empty(),

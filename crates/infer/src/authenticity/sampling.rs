@@ -61,7 +61,7 @@ pub struct SamplingPass {
 }
 
 impl SamplingPass {
-    /// Whether every tag was right, and nothing else was found.
+    /// Whether every tag was right, and nothing unusual was found.
     pub fn is_clean(&self) -> bool {
         self.readings.iter().all(|r| r.seen.right())
             && self.aliases.is_empty()

@@ -50,11 +50,11 @@ pub enum Seen {
         /// Number of wrong bits.
         bits: u32,
     },
-    /// Anything else.
+    /// Contents that are no tag of this run.
     Foreign,
     /// The block cannot be read, or was not tagged because it could not be read before.
     Unreadable,
-    /// Anything else, after the device answered the write with an error.
+    /// Contents that are no tag of this run, after the device answered the write with an error.
     Refused,
 }
 

@@ -18,7 +18,7 @@ pub enum Behaviour {
         /// Distance between aliases, in blocks.
         period: u64,
     },
-    /// Writes are lost, and reads return other data.
+    /// Writes are lost, and reads return unrelated data.
     Drop,
     /// Writes are lost, and reads return the old contents.
     Stale,
@@ -35,7 +35,7 @@ pub enum Behaviour {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// All tags were right, and nothing else was found.
+    /// All tags were right, and nothing unusual was found.
     Genuine,
     /// The device has less capacity than it claims.
     Fake,

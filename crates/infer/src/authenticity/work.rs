@@ -26,7 +26,7 @@ pub enum VerifyError {
         "name a file on a disk with room with --journal"
     })]
     Journal(#[from] std::io::Error),
-    /// It ended early, and the data is not completely restored.
+    /// The verification ended early, and the data is not completely restored.
     #[error("{why}")]
     Unrestored {
         /// Why the verification ended early.

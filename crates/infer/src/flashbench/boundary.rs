@@ -81,7 +81,7 @@ pub struct Boundaries {
 const PAGE_MAX: u64 = 128 << 10;
 /// Smallest allocation unit, bytes.
 const UNIT_MIN: u64 = 128 << 10;
-/// Largest allocation unit, bytes.
+/// Largest allocation unit that is recognized, bytes.
 const UNIT_MAX: u64 = 128 << 20;
 /// Largest extra time, as a share of the read time, that is noise without a meaningful ratio.
 pub(super) const NOISE: f64 = 0.002;
@@ -94,8 +94,8 @@ pub(super) const FULL: f64 = 0.7;
 /// Least rise at a small page, as a share of the rise at a larger page; a smaller rise is noise.
 const SMALL: f64 = 0.1;
 
-/// Merges rows of equal boundaries: one row for each, from the largest down, with the median of every column. A time that no row
-/// has is NaN.
+/// One row per boundary, from the largest down, with the median of every column over the rows of that boundary. A time
+/// that no row has is NaN.
 pub fn medians(rows: &[AlignRow]) -> Vec<AlignRow> {
     let mut aligns: Vec<u64> = rows.iter().map(|r| r.align).collect();
     aligns.sort_unstable_by_key(|a| Reverse(*a));

@@ -57,7 +57,7 @@ const SCATTER: f64 = 4.0;
 /// Standard deviation of normal noise divided by the median difference between neighbours.
 const OF_DIFFERENCES: f64 = 1.05;
 
-/// Number of trials in a table: the smallest number of rows with the same boundary.
+/// Number of trials in a table: the smallest number of rows with equal boundaries.
 pub fn trials(rows: &[AlignRow]) -> usize {
     let counts = by_boundary(rows).into_iter().map(|r| r.trials.len());
     counts.min().unwrap_or(0)

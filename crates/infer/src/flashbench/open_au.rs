@@ -53,14 +53,15 @@ pub struct Rate {
 const APART: u64 = 12;
 /// Start of the first interleaved AU, bytes: beyond the FAT area.
 const FIRST: u64 = 16 << 20;
-/// Rounds per rate at least, however long they take, except after a warm-up (see `LONG`).
+/// Least number of rounds per rate, however long they take, except after a warm-up (see `LONG`).
 const ROUNDS_MIN: u32 = 8;
 
-/// After a warm-up, a measurement ends after this many times the budget, even with fewer than `ROUNDS_MIN` rounds; so does the
-/// warm-up itself.
+/// Factor of the budget after which a measurement ends if it had a warm-up, even with fewer than `ROUNDS_MIN` rounds;
+/// also the limit of the warm-up itself.
 const LONG: u64 = 2;
 
-/// Pieces per rate at least if a single round takes longer than `LONG` budgets; enough for deferred merges to occur among them.
+/// Least number of pieces per rate if a single round takes longer than `LONG` budgets; enough for deferred merges to
+/// occur among them.
 const PIECES_MIN: u32 = 12;
 
 /// Which AUs are written, and how.

@@ -11,7 +11,7 @@ use nandscope_units::{Bytes, Nanos};
 /// Lengths of the small writes, bytes, tried until the result is conclusive: a block, as file systems write tables, and a
 /// cluster, for cards that buffer shorter writes.
 pub const PIECES: [u64; 2] = [4 << 10, 64 << 10];
-/// Rounds per time at least, however long they take.
+/// Least number of rounds per time, however long they take.
 const ROUNDS_MIN: u32 = 8;
 
 /// Times per round, s: one piece into each data AU, and a small write.
@@ -19,15 +19,15 @@ const ROUNDS_MIN: u32 = 8;
 pub struct FatRounds {
     /// Length of the small writes, bytes.
     pub piece: u64,
-    /// With k data AUs and no small write.
+    /// Round with k data AUs and no small write.
     pub data_s: f64,
-    /// With a small write to the tested AU and no data.
+    /// Round with a small write to the tested AU and no data.
     pub small_s: f64,
-    /// With k data AUs and a small write to the tested AU.
+    /// Round with k data AUs and a small write to the tested AU.
     pub fat_s: f64,
-    /// With k + 1 data AUs and a small write to the tested AU.
+    /// Round with k + 1 data AUs and a small write to the tested AU.
     pub fat_more_s: f64,
-    /// With k data AUs and a small write to an AU after them.
+    /// Round with k data AUs and a small write to an AU after them.
     pub control_s: f64,
 }
 
@@ -36,9 +36,9 @@ pub struct FatRounds {
 pub enum Pinned {
     /// The AU is open in addition to the k others.
     Yes,
-    /// The AU is one of the k.
+    /// The AU is one of the k AUs.
     No,
-    /// One AU more is not slow anywhere, so there is no conclusion.
+    /// An additional AU is not slow anywhere, so there is no conclusion.
     CannotTell,
 }
 

@@ -38,7 +38,7 @@ pub enum Refused {
     Time,
 }
 
-/// Operations longer than this are merges: stalls of a host are shorter.
+/// Time of one operation above which it counts as a merge: stalls of a host are shorter.
 const MINUTE: Nanos = Nanos::from_secs(60);
 
 impl<T: Target> Metered<T> {

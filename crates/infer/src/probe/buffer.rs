@@ -19,7 +19,7 @@ struct Level {
     /// Length of a write, bytes, and writes per burst.
     length: u64,
     count: u64,
-    /// Number of bursts that show whether there is a pause, and number in total.
+    /// Number of bursts after which a pause should show; then the total number of bursts.
     first: usize,
     all: usize,
 }
@@ -59,7 +59,7 @@ const REST: u64 = 10;
 /// Reads that show whether the device is idle.
 const QUIET: usize = 64;
 const BLOCK: u64 = 4096;
-/// A device that takes longer for the first burst, s, is not tested further.
+/// Time of the first burst, s, above which a device is not tested further.
 const SLOW: f64 = 2.0;
 
 /// Writes bursts of increasing size until one shows the size of the write buffer.
@@ -231,7 +231,7 @@ fn more<T: Target>(
     Ok(true)
 }
 
-/// Times further from the median than this many clock steps plus `SHARE_OFF` of the median are pauses of the host.
+/// Pauses of the host differ from the median by more than this many clock steps plus `SHARE_OFF` of the median.
 const STEPS_OFF: f64 = 2.0;
 const SHARE_OFF: f64 = 0.1;
 
@@ -259,7 +259,7 @@ const PAUSE: f64 = 3.5;
 const PAUSE_STEPS: f64 = 2.5;
 /// Least median pause, in steps of the clock; shorter pauses would be missed in part.
 const CLEAR_STEPS: f64 = 2.9;
-/// A first pause that takes longer than this many wave periods is not one between waves.
+/// Longest pause between waves, in wave periods; a first pause that takes longer is another kind of pause.
 const LATE: f64 = 1.2;
 /// Number of longest pauses that define the waves; some of the longest may be single stalls of the device.
 const WAVES: usize = 3;

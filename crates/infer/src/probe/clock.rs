@@ -1,5 +1,5 @@
-//! Measures the step of the clock that times the operations. Answers that depend on a difference of times require a multiple of
-//! it.
+//! Measures the step of the clock that times the operations. Answers that depend on a difference of times require a
+//! multiple of this step.
 
 use super::Probing;
 use crate::timed::ProbeError;

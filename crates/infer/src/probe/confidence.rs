@@ -36,7 +36,7 @@ pub const LIKELY: f64 = 0.95;
 /// Confidence of answers that are right in about nine of ten cases.
 pub const FAIR: f64 = 0.9;
 
-/// All confidences that are stated; an untested one is the lowest.
+/// All stated confidences; an untested one is stated as the lowest.
 pub(super) const LEVELS: [f64; 7] = [SURE, LIKELY, FAIR, 0.8, 0.7, 0.6, 0.5];
 
 /// Question, strength, right answers, stated answers: counted on half of 2,000 devices for each of the seeds 11 to 15. The slow

@@ -27,13 +27,13 @@ const BETWEEN: f64 = 0.1;
 
 /// Tries of each read and each pair; the quickest counts, as a pause of the host is not a collision unless it occurs every time.
 const TRIES: usize = 3;
-/// Reads shorter than this many steps of the clock are timed more often, and the mean counts.
+/// Number of clock steps below which a read is timed more often, and the mean counts.
 const CLOCK_STEPS: f64 = 12.0;
 /// Largest error of that mean, as a share of a read; most tries to reach it; number of pairs in that case.
 const OFF: f64 = 0.025;
 const MOST_TRIES: usize = 96;
 const FEWER_PAIRS: usize = 1600;
-/// Times further from the median than this many steps of the clock are pauses.
+/// Pauses differ from the median by more than this many clock steps.
 const STEPS_OFF: f64 = 2.0;
 /// Reads that show whether the device is idle.
 const QUIET: usize = 64;
@@ -110,7 +110,7 @@ fn tries(usual: f64, step: f64) -> Option<(usize, Option<f64>)> {
 /// Smallest number of colliding pairs.
 const MET_LEAST: usize = 16;
 
-/// A device with less parallelism executes one read after another, as cards do.
+/// Least ratio of parallelism on a device that executes several reads at once; cards execute one after another.
 const AT_ONCE: f64 = 1.15;
 
 /// Counts the pairs of reads that collide, and derives the number of dies.

@@ -18,9 +18,10 @@ use nandscope_units::{Bytes, Nanos};
 
 /// Longest discard, bytes.
 const LONGEST: u64 = 1 << 30;
-/// Time per rate.
+/// Time for measuring one rate.
 const BUDGET: Nanos = Nanos::from_secs(2);
-/// Ratio of the rates after and before from which the rate counts as restored; below `NOT` it does not.
+/// Ratio of the rate after a discard to that before from which the rate counts as restored; below `NOT` it counts as
+/// not restored.
 const RESTORED: f64 = 1.5;
 const NOT: f64 = 1.2;
 /// Idle time after a discard, for the device to erase.
@@ -89,8 +90,8 @@ pub(super) fn speed<T: Target>(
     }
 }
 
-/// Interleaves writes to two AUs more than stay open, all of them full: closing one copies the rest of it unless it was
-/// discarded.
+/// Interleaves writes to two AUs more than the device keeps open, all of them full: closing an AU copies its rest
+/// unless that was discarded.
 fn in_units<T: Target>(
     probing: &mut Probing<'_, T>,
     unit: u64,
@@ -153,7 +154,8 @@ fn in_units<T: Target>(
     Ok(())
 }
 
-/// Rate of pieces in turn into AUs that were written whole, and `discarded` or not, bytes per second.
+/// Rate of pieces written in turn to AUs that were written completely and then, if `discarded`, discarded; bytes per
+/// second.
 fn rate_in_units<T: Target>(
     probing: &mut Probing<'_, T>,
     plan: &OpenAu,
@@ -190,7 +192,7 @@ fn in_cache<T: Target>(
     fill(probing, &mut next, bar, most)?;
     probing.target.idle(REST)?;
     let (kept, before) = again(probing, &mut next, bar)?;
-    // `next` is the end of everything that was written.
+    // `next` is the end of all written data.
     for (from, end) in [(0, begin), (begin, next)] {
         for at in (from..end).step_by(LONGEST as usize) {
             let length = Bytes(LONGEST.min(end - at));
@@ -215,7 +217,7 @@ fn in_cache<T: Target>(
     Ok(())
 }
 
-/// Whether a few writes reach the rate of the SLC cache, and their rate in the end, bytes per second.
+/// Whether a few writes reach the rate `bar` of the SLC cache; then their median rate, bytes per second.
 fn again<T: Target>(
     probing: &mut Probing<'_, T>,
     next: &mut u64,
@@ -233,7 +235,7 @@ fn again<T: Target>(
     Ok((false, median(&rates)))
 }
 
-/// The answer if all of the `factors` by which discards raise the rate say the same: a pause of the host makes one of two rates low.
+/// The answer if all `factors` by which discards raise the rate agree: a pause of the host makes one of two rates low.
 fn said<T: Target>(probing: &mut Probing<'_, T>, factors: &[f64], evidence: String) {
     let question = Question::DiscardSpeed;
     let all = |is: fn(f64) -> bool| factors.iter().all(|f| is(*f));

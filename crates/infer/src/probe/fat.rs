@@ -19,9 +19,9 @@ use rates::{Compared, PASSES, lasting, needed, whole};
 
 /// Number of first AUs that are tested; "no" requires all of them.
 const FIRST: u32 = 16;
-/// Fewer AUs give no estimate of the scatter.
+/// Smallest number of AUs from which the scatter is estimated.
 const LEAST: u32 = 6;
-/// Share of the remaining time for comparing rates; if it is not enough, only AUs that are kept open are searched.
+/// Share of the remaining time for comparing rates; if it is not enough, only AUs kept open are searched.
 const RATES: f64 = 0.6;
 /// Share of the remaining time reserved for later steps.
 const AFTER: f64 = 0.05;
@@ -57,7 +57,7 @@ pub(super) fn first_units<T: Target>(
         probing.add(question.unknown(why));
         return Ok(());
     }
-    // The time for one AU shows how long the others take.
+    // The time for one AU is used to estimate that of the others.
     let one = probing.timed(|p| whole(p, u64::from(units) * unit.size, unit))?;
     let left = probing.time_left().as_secs_f64();
     let reserve = (AFTER * left)

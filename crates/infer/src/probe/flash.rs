@@ -189,9 +189,9 @@ fn first_of<T: Target>(
     opened::halved(probing, opened, phase.unwrap_or((SECTOR, 0)), end)
 }
 
-/// Writes near a boundary grow by this factor while shorter ones show nothing, up to `EXACT` bytes: the first limit if pages may
-/// begin anywhere, as such a boundary is at a round address by chance; the second if pages begin at multiples of their size,
-/// which are few.
+/// Factor by which writes near a boundary grow while shorter writes show nothing, up to `EXACT` bytes: the first limit
+/// if pages may begin anywhere, as such a boundary is at a round address by chance; the second if pages begin at
+/// multiples of their size, which are few.
 const LONGER: u64 = 4;
 const EXACT: [u64; 2] = [64 << 10, PAGE_MAX];
 
@@ -341,11 +341,11 @@ struct AtMultiples {
     /// Mean time per read, including pauses, s.
     read_s: f64,
     page: Option<CardStep>,
-    /// Whether the first pass has no clear page step, or one at the same page.
+    /// Whether the first pass has no clear page step, or a step at the page of the second pass.
     page_twice: bool,
     /// The AU according to the tables.
     judged: Option<CardStep>,
-    /// The AU if everything agrees with it, and whether its step is faint.
+    /// The AU if all rows agree with it, and whether its step is faint.
     unit: Option<(CardStep, bool)>,
     /// Whether a larger step lies below the AU: that of a larger page.
     beside_larger: bool,
@@ -387,7 +387,7 @@ fn at_multiples<T: Target>(
         inside && s.certainty() != Certainty::None && agrees(s) && explains(s, &families)
     };
     let seen = found.unit.filter(clear);
-    // The faint step counts only if no other was seen and the first pass does not contradict it.
+    // The faint step counts only if no other step was seen and the first pass does not contradict it.
     let faint = faint.filter(|f| {
         let inside = f.at > PAGE_MAX && f.at * 2 <= top;
         seen.is_none() && inside && agrees(f) && explains(f, &families)
@@ -603,7 +603,7 @@ mod tests {
         let (unit, page) = (4 << 20, 16 << 10);
         let at =
             |pages: u64| completes((1 << 20) + unit - page + pages * page, 1 << 20, unit, page);
-        // The unit before, and pages of one, two, four and 32 of the writes.
+        // The AU before the boundary, and pages of one, two, four and 32 writes.
         assert!([0, 1, 2, 4, 32].into_iter().all(at));
         assert!(![3, 5, 33, 64].into_iter().any(at));
         assert!(!completes((1 << 20) + 512, 1 << 20, unit, page));

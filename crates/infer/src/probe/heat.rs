@@ -23,10 +23,10 @@ const FALLEN: f64 = 0.85;
 const BEGINS: f64 = 0.97;
 /// Consecutive low samples that make a fall.
 const STAYS: usize = 8;
-/// A device that warmed up by less than this, K, did not throttle because of heat.
+/// Least warming, K, from which a fall of the rate counts as throttling because of heat.
 const WARMER: f64 = 5.0;
 
-/// Reads for the requested time; if none was requested, reports only the temperatures.
+/// Reads for the requested time; if no time was requested, reports only the temperatures.
 pub(super) fn throttling<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,

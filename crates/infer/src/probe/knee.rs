@@ -11,9 +11,9 @@ use crate::quantile::median;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 
-/// Pairs of measurements on either side of the fall: at most, and at least.
+/// Pairs of measurements on either side of the fall: maximum, then minimum.
 const REPEATS: (usize, usize) = (4, 3);
-/// Share of the remaining time for these measurements.
+/// Share of the remaining time for the repeated pairs.
 const SHARE: f64 = 0.4;
 /// Share of the total time for a pair above which two pairs of a deep fall are enough.
 const DEAR: f64 = 0.02;
@@ -33,15 +33,15 @@ const ALONE: f64 = 4.0;
 const DEEP: f64 = 8.0;
 /// Least cost of closing an AU, as a share of the time to write a whole one; a lower cost is that of loading a state.
 const MERGE: f64 = 0.05;
-/// Like `MERGE` for a card with one open AU: on many hosts a second stream alone costs something.
+/// Like `MERGE`, for a card with one open AU: on many hosts a second stream costs some time even without a merge.
 const MERGE_OF_ONE: f64 = 0.1;
 
 /// Numbers of interleaved AUs to measure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
-    /// Largest number.
+    /// Largest number of interleaved AUs.
     pub(super) most: u32,
-    /// Number after which the rate is likely to fall; `None` if not known.
+    /// Number of AUs after which the rate is likely to fall; `None` if unknown.
     pub(super) likely: Option<u32>,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Whether the first rates, by which the fall was found, also fall by this factor.
+    /// Whether the first rates, which showed the fall, also fall by this factor.
     fn falls(&self, factor: f64) -> bool {
         let Some(Knee::At { units, .. }) = self.found.map(|f| f.knee) else {
             return false;

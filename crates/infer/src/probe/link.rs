@@ -19,7 +19,7 @@ const READS: usize = 12;
 /// Reads per queue depth, in addition to the depth itself.
 const DEEP: usize = 96;
 
-/// `count` addresses in a random order, multiples of `length` below `span`, bytes.
+/// `count` addresses in random order, multiples of `length` below `span`, bytes.
 pub(super) fn places(span: u64, length: u64, count: usize, seed: u64) -> Vec<u64> {
     let slots = u32::try_from(span / length).unwrap_or(u32::MAX).max(1);
     // Every `step`-th slot, in random order.
@@ -130,12 +130,12 @@ fn rate_together(together: f64, evidence: &str) -> Finding {
     rate_finding(together, evidence)
 }
 
-/// A difference of times must be at least this many steps of the clock, and `SCATTERS` times the scatter: then it is known within
-/// a quarter.
+/// Least difference of two times, in clock steps; it must also be `SCATTERS` times the scatter. Its error is then at
+/// most a quarter.
 const CLOCK_STEPS: f64 = 8.0;
 const SCATTERS: f64 = 3.0;
 
-/// The larger interquartile range of the times of these two lengths, s.
+/// The larger interquartile range of the times of two lengths, s.
 fn scatter_of(lengths: &[u64], samples: &[Vec<f64>], of: [u64; 2]) -> f64 {
     let measured = lengths.iter().zip(samples);
     let spreads = measured
@@ -426,9 +426,9 @@ mod tests {
         assert!(overlapped(5.1e9, 1.9e9, 3.6e9));
         let found = rate_together(3.6e9, "times");
         assert_eq!(found.value, Some(Value::BytesPerS(3.6e9)));
-        // One read after the other: the command takes time, and the difference leaves it out.
+        // One read after another: the rate from the difference excludes the command time.
         assert!(!overlapped(95e6, 75e6, 76e6));
-        // No more than the link carries.
+        // Within the rate of the link.
         assert!(!overlapped(3.5e9, 1.9e9, 3.6e9));
     }
 

@@ -17,7 +17,7 @@ const BLOCK: u64 = 4096;
 const CELL: u64 = 4 << 20;
 /// Map pages in the smallest range.
 const FEWEST: u32 = 8;
-/// Map pages whose read times are compared; and size of a small group, whose map pages fit the cache.
+/// Number of map pages whose read times are compared; then the size of a small group, whose map pages fit the cache.
 const COMPARED: usize = 48;
 const GROUP: usize = 6;
 /// Rounds that count, after one that fills the map cache.
@@ -30,7 +30,7 @@ const SCATTERS: f64 = 4.0;
 const NEAR: f64 = 1.2;
 /// Divisor of the remaining time: limit of this question.
 const TIME: u64 = 2;
-/// A device that needs more than this per single block, s, closes AUs and has no such map; tested after `LOOKED` blocks.
+/// Time per single block, s, above which a device closes AUs and has no page map; tested after `LOOKED` blocks.
 const SLOW: f64 = 20e-3;
 const LOOKED: u32 = 16;
 /// Idle time after writes, which empties the write buffer; and number of rounds of reads that evict changed map pages.
@@ -127,7 +127,7 @@ pub(super) fn map_range<T: Target>(
 }
 
 impl Places {
-    /// All cells of the first `span` bytes, as they are.
+    /// All cells of the first `span` bytes, without changing the cell size.
     fn all(span: Bytes) -> Self {
         Places {
             apart: CELL,
@@ -246,8 +246,8 @@ impl Search {
         Ok(Some(step))
     }
 
-    /// The finding, if ranges on either side of the limit show the same again, and cells of half the size do not cause more
-    /// misses.
+    /// The finding, if ranges on either side of the limit give the same result again, and cells of half the size do not
+    /// cause more misses.
     fn confirmed<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
@@ -289,8 +289,8 @@ impl Search {
         Ok(question.answer(value, answer, strength, numbers))
     }
 
-    /// Reads more blocks than the cache has map pages, in cells of half the size: if a map page covers two of them, they do not
-    /// miss.
+    /// Reads a block in every half cell, so that there are more blocks than the cache has map pages: if a map page
+    /// covers two of these blocks, the reads do not miss.
     fn closer<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
@@ -338,7 +338,7 @@ impl Search {
 /// Number of half-size cells, as a multiple of the map pages that fit.
 const CLOSER: f64 = 1.5;
 
-/// Reads blocks of `cells` map pages in cycles, and some of them in small groups before and after that.
+/// Reads blocks of `cells` map pages in cycles, and some of these blocks in small groups before and after.
 fn measure<T: Target>(
     probing: &mut Probing<'_, T>,
     places: &Places,

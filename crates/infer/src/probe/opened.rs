@@ -32,8 +32,8 @@ const COARSE: (u64, u64) = (LONG, 1200 << 20);
 const ENOUGH: usize = 12;
 /// Distance of boundaries, in writes, from which fewer boundaries, but more than `LEAST`, end the search.
 const FAR: u64 = 64;
-/// Distance of boundaries, in long writes, from which long writes confirm an AU. Smaller AUs meet long writes in patterns that
-/// repeat after a few of them, and are confirmed by short writes.
+/// Distance of boundaries, in long writes, from which long writes confirm an AU. Boundaries of smaller AUs fall on long
+/// writes in a pattern that repeats after a few writes; short writes confirm such AUs.
 const FAR_APART: u64 = 16;
 /// Divisor of the total time: limit of this search.
 pub(super) const TIME: u64 = 6;
@@ -117,8 +117,8 @@ pub(super) fn units<T: Target>(
     Ok(None)
 }
 
-/// The AU that short writes show, and the page size, bytes, if they show that too. Distances up to the largest page may be those
-/// of pages, or of pages of several program units.
+/// The AU that short writes show, and the page size, bytes, if they show one. Distances up to the largest page may be
+/// those of pages, or of pages of several program units.
 fn small(times: &[f64], length: u64) -> Option<(Fit, Option<u64>)> {
     let levels = levels(times, length);
     let page = levels.len().checked_sub(2).map(|i| levels[i].unit);
@@ -130,7 +130,7 @@ fn small(times: &[f64], length: u64) -> Option<(Fit, Option<u64>)> {
     })
 }
 
-/// The AU that long writes show. No page is longer than such a write, so that there is only one level of slow writes.
+/// The AU that long writes show. No page is longer than such a write, so that all slow writes belong to one level.
 fn large(times: &[f64], length: u64) -> Option<Fit> {
     let found = only(times, length).filter(|f| enough(f, length));
     let found = found.or_else(|| folded(times, length));

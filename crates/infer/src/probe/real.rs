@@ -1,5 +1,5 @@
-//! Limits the confidences of answers about real targets. They were counted on simulated devices, which have no host cache and no
-//! other users, and are upper limits on a real target. It measures nothing.
+//! Limits the confidences of answers about real targets. Confidences were counted on simulated devices, which have no
+//! host cache and no other users, and are upper limits on a real target. It measures nothing.
 
 use super::Report;
 use super::confidence::{LEVELS, LIKELY, level};

@@ -17,7 +17,7 @@ use nandscope_units::{Bytes, Nanos};
 /// Batches after a short rest that show whether a longer rest is worthwhile; and last batches before it, for comparison.
 const FIRST: usize = 8;
 const LAST: usize = 16;
-/// The longer rest: devices fold their cache at some tens of MB/s or more.
+/// Length of the longer rest: devices fold their cache at some tens of MB/s or more.
 const REST: Nanos = Nanos::from_secs(60);
 /// Divisor of the remaining time, and share of the remaining write budget (3/4), for this search.
 const TIME: u64 = 2;

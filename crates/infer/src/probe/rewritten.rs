@@ -1,9 +1,9 @@
-//! Whether an AU is rewritten for pieces out of order: pieces written in descending order are compared with pieces in ascending
-//! order. Each step back then closes the AU and copies nearly all of it; an AU with a log accepts some such pieces, an AU with a
-//! page map all.
+//! Whether an AU is rewritten for pieces out of order: compares pieces written in descending order with pieces in
+//! ascending order. In a rewritten AU, each step back closes the AU and copies nearly all of it; an AU with a log
+//! accepts some such pieces, an AU with a page map all.
 //!
-//! Random pieces show the same in an AU of many pieces. Of a few pieces, some follow each other by chance, and the cost of one is
-//! small compared with writing a piece.
+//! In an AU of many pieces, random order shows the same. If there are only a few pieces, some follow each other by
+//! chance, and the cost of one step back is small compared with writing a piece.
 
 use super::Probing;
 use crate::quantile::median;

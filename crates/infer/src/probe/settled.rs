@@ -1,4 +1,4 @@
-//! Waits until a device is idle after writes: then reads of the same places take the same time.
+//! Waits until a device is idle after writes: reads of the same places then take equal times.
 
 use super::Probing;
 use crate::timed::ProbeError;
@@ -6,8 +6,8 @@ use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
 const BLOCK: u64 = 4096;
-/// Idle time per rest, during which a cache is folded; most rests; and largest relative difference of the times of nine in ten
-/// reads when the device is idle.
+/// Idle time per rest, during which a cache is folded; then the most rests; then the largest relative difference of the
+/// times of nine in ten reads when the device is idle.
 const REST: Nanos = Nanos::from_secs(15);
 const RESTS: u32 = 6;
 const SAME: f64 = 0.1;

@@ -156,8 +156,8 @@ fn region(rates: &[f64]) -> Option<(usize, f64, f64)> {
 /// Most batches that may be slow before the cache is used again: an open block is filled first.
 pub(super) const PATIENCE: usize = 24;
 
-/// Writes until the rate was at or above the bar and is below it again, or `most` bytes were written at that rate. Returns these
-/// bytes, and whether the rate fell.
+/// Writes until the rate has reached the bar and is below it again, or `most` bytes were written at that rate. Returns
+/// the bytes written at that rate, and whether the rate fell.
 pub(super) fn fill<T: Target>(
     probing: &mut Probing<'_, T>,
     next: &mut u64,
@@ -217,7 +217,7 @@ fn empties<T: Target>(
     Ok(Some(rate).filter(|_| fast >= 2 * BATCH))
 }
 
-/// Corrects the size of a cache that is larger after a rest: it was in use at first.
+/// Corrects the size of a cache that is larger after a rest, because it was partly in use at first.
 fn larger<T: Target>(probing: &mut Probing<'_, T>, rested: u64) {
     let Some(finding) = probing.report.finding(Question::Slc).cloned() else {
         return;

@@ -3,17 +3,18 @@
 use crate::quantile::{median, quantile};
 use std::collections::BTreeMap;
 
-/// Least distance of boundaries, in writes: otherwise one write may cross two boundaries.
+/// Least distance of boundaries, in writes: at a smaller distance, one write may cross two boundaries.
 pub(super) const APART: u64 = 4;
-/// Least number of boundaries; with up to `FEW`, none may be missing and no other write may be slow.
+/// Least number of boundaries; with at most `FEW`, no boundary may be missing and no other write may be slow.
 pub(super) const LEAST: usize = 3;
 pub(super) const FEW: usize = 6;
-/// A write is slow if it exceeds the quick ones by this many times their scatter, by `SHARE` of their time, and by `ERASE_S`,
-/// since erasing a block takes some milliseconds.
+/// A write is slow if it exceeds the quick writes by this many times their scatter, by `SHARE` of their time, and by
+/// `ERASE_S`, since erasing a block takes some milliseconds.
 const SCATTER: f64 = 8.0;
 const SHARE: f64 = 0.01;
 pub(super) const ERASE_S: f64 = 0.3e-3;
-/// If one in this many slow writes is slower still, they are many; pauses of a host affect fewer.
+/// Least part of the slow writes, as a divisor of their number, that counts as many if it is slower still; pauses of a
+/// host affect fewer.
 const MANY_OF: usize = 8;
 /// Number of times that the limit of slow writes is doubled.
 const RAISED: u32 = 10;
@@ -23,7 +24,7 @@ const ROUND: u64 = 8;
 /// Equidistant slow writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fit {
-    /// Distance, bytes.
+    /// Distance of the slow writes, bytes.
     pub(super) unit: u64,
     /// Range of the first boundary, modulo the distance, bytes from the first write.
     pub(super) from: f64,
@@ -54,7 +55,8 @@ pub(super) fn levels(times: &[f64], length: u64) -> Vec<Fit> {
     let mut among: Vec<usize> = (0..times.len()).collect();
     while let Some(slow) = slow(times, &among) {
         let Some((next, matched)) = fit(&slow, times, length) else {
-            // If many of the slow writes are slower still, at a distance that is not clear yet, those may be the AUs.
+            // If many of the slow writes are slower still, at a distance not yet clear, those slower writes may be the
+            // AU boundaries.
             if slow.len() * MANY_OF >= among.len() {
                 found.pop();
             }
@@ -92,8 +94,8 @@ pub(super) fn bar(times: &[f64]) -> f64 {
             .max(ERASE_S)
 }
 
-/// The distance of the slow writes and the matching writes, if nearly all slow writes are at multiples of it from one of them on,
-/// and hardly any multiple is missing.
+/// The distance of the slow writes and the matching writes, if from one slow write on, nearly all slow writes lie at
+/// multiples of the distance and hardly any multiple is missing.
 fn fit(slow: &[usize], times: &[f64], length: u64) -> Option<(Fit, Vec<usize>)> {
     let next = next_of_each(slow, times.len());
     let firsts = slow.iter().take(2);
@@ -135,8 +137,8 @@ fn next_of_each(slow: &[usize], writes: usize) -> Vec<usize> {
     next
 }
 
-/// The slow writes at multiples of the distance from `first` to `last` divided by `count`, each with the number of the multiple;
-/// `None` unless they explain the slow writes. `next` is from `next_of_each`.
+/// The slow writes near multiples of the distance (the range from `first` to `last` divided by `count`), each with the
+/// number of its multiple; `None` if these do not explain the slow writes. `next` is from `next_of_each`.
 fn multiples(
     slow: &[usize],
     next: &[usize],
@@ -152,7 +154,7 @@ fn multiples(
     }
     let before = (first as f64 / distance).floor() as usize;
     let begin = first as f64 - before as f64 * distance;
-    // Number of expected boundaries, at most; if more than a tenth of it is missing, the distance cannot fit.
+    // Largest expected number of boundaries; if more than a tenth of it is missing, the distance cannot fit.
     let most = ((writes as f64 - begin) / distance).ceil().max(0.0) as usize + 1;
     let missing_max = (most / 10).max(1);
     let (mut matched, mut expected) = (Vec::new(), 0);
@@ -192,7 +194,7 @@ fn distances(matched: &[(usize, usize)], length: u64) -> Option<(f64, f64)> {
     (low < high && high.is_finite()).then_some((low * length as f64, high * length as f64))
 }
 
-/// The number between two limits that is divisible by the largest power of two, if the limits are close enough.
+/// The number between two limits that is divisible by the largest power of two; `None` if the limits are too far apart.
 fn roundest(low: f64, high: f64) -> Option<u64> {
     (9..40).rev().find_map(|power| {
         let step = 1_u64 << power;

@@ -18,13 +18,13 @@ use places::{BUDGET, SPECIAL, UNIT_DEFAULT, beginning_low, piece, plan, step_bac
 
 /// Offset of measurements with short pieces, in AUs.
 const SHORT_SHIFT: u64 = 9;
-/// Most bytes per stream for one rate.
+/// Largest number of bytes per stream for measuring one rate.
 const ENOUGH: u64 = 24 << 20;
 /// Offset of the second test of a single AU, in AUs.
 const ELSEWHERE: u64 = 3;
 /// Offset of the AUs that are written backwards, in AUs.
 const BACKWARDS: u64 = 4;
-/// Remaining time that counting AUs requires, as a share of the total time; and that required if their number is likely.
+/// Share of the total time that must remain for counting AUs; then the share if their number is likely.
 const LEAST: f64 = 0.1;
 const LIKELY_LEAST: f64 = 0.05;
 /// Remaining time that the search for the FAT area requires, as a share of the total time.
@@ -177,8 +177,8 @@ impl Counting {
         ));
     }
 
-    /// Adds the finding that no AU stays open in random order, if two AUs are rewritten for every piece: a pause may make one of
-    /// them slow.
+    /// Adds the finding that no AU stays open in random order, if both of two AUs are rewritten for every piece: a
+    /// pause may make one of them slow.
     fn none_at_random<T: Target>(
         &mut self,
         probing: &mut Probing<'_, T>,
@@ -370,7 +370,7 @@ fn curve(order: Order, rates: &[Rate]) -> Option<Curve> {
 /// third of its pages are copied, by a controller that may be a few times as fast as the link.
 const REWRITTEN: f64 = 0.05;
 
-/// In an AU of fewer pieces, opening the next one costs as much as rewriting.
+/// Number of pieces per AU below which opening the next AU costs as much as rewriting.
 const SMALL_PIECES: u64 = 8;
 
 /// Least rate of long random pieces in an AU that is not rewritten, as a share of the sequential rate.

@@ -4,7 +4,7 @@ use super::Report;
 use super::layout::{Layout, MAPPED};
 use super::question::Question;
 
-/// Withdraws answers about the AU if writes show none: in both orders, more and more interleaved AUs never became slow.
+/// Withdraws answers about the AU if writes show no AU: in both orders, writing more interleaved AUs never became slow.
 /// Boundaries seen by reads only may be those of map pages or stripes.
 pub(super) fn not_borne_out(report: &mut Report, layout: Layout) {
     let questions: &[Question] = match layout.stacked {

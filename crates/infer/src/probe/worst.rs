@@ -83,7 +83,7 @@ fn answer(what: &str, factor: f64) -> String {
     }
 }
 
-/// An order whose fall of the rate is unknown, and which may be the slowest; `None` if both are known.
+/// The order whose fall of the rate is unknown and which may be the slowest; `None` if both are known.
 fn not_told(report: &Report) -> Option<Order> {
     let told = |order: &Order| report.count(question(*order)).is_some();
     [Order::Linear, Order::Random]

@@ -33,7 +33,7 @@ const DEPTH: u32 = 4;
 const OVER: f64 = 0.75;
 /// Consecutive rates that must be below.
 pub(super) const STAYS: usize = 6;
-/// After a plateau, at most one in this many rates may be as high again.
+/// Divisor of the number of rates after a plateau: at most this part of them may be as high as the plateau.
 const LASTS: usize = 10;
 /// Least size of an SLC cache, bytes; a smaller plateau may be a write buffer, or blocks erased before.
 pub(super) const SMALLEST: u64 = 128 << 20;
@@ -41,7 +41,7 @@ pub(super) const SMALLEST: u64 = 128 << 20;
 pub(super) const FALL: f64 = 1.5;
 /// Least length of a plateau, in batches.
 const CACHE_MIN: usize = 8;
-/// Write budget on a drive reserved for later steps, bytes; at most one `KEPT_PART`-th of the budget.
+/// Part of a drive's write budget that is reserved for later steps, bytes; at most one `KEPT_PART`-th of the budget.
 const KEPT: u64 = 1_600_000_000;
 const KEPT_PART: u64 = 4;
 
@@ -146,7 +146,8 @@ pub(super) fn in_order<T: Target>(
     Ok((Bytes(done), filled))
 }
 
-/// Least rate of a device with an SLC cache, bytes per second; the budget of a slower one is needed elsewhere.
+/// Rate below which a device is assumed to have no SLC cache, bytes per second; the budget of such a device is needed
+/// for other questions.
 pub(super) const SLOW: f64 = 60e6;
 
 fn slow(rates: &[f64], done: u64) -> bool {
@@ -210,8 +211,8 @@ fn cache<T: Target>(probing: &mut Probing<'_, T>, rates: &[f64], times: &[f64]) 
     Some(bytes)
 }
 
-/// Bytes at which two straight lines through the curve of bytes over time fit best, searched within three batches of `near`, a
-/// number of pieces.
+/// Bytes at which two straight lines fit the curve of bytes over time best, searched within three batches of `near`,
+/// which is a number of pieces.
 fn knee(times: &[f64], near: usize, fast: f64, slow: f64) -> u64 {
     let from = near.saturating_sub(3 * TOGETHER).max(1);
     let to = (near + 3 * TOGETHER).min(times.len().saturating_sub(1));

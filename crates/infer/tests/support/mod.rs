@@ -37,7 +37,7 @@ pub enum Fault {
     Mirror {
         real: u64,
     },
-    /// The first write is kept, later ones are lost.
+    /// Blocks keep their first write; later writes are lost.
     First {
         real: u64,
     },
@@ -222,12 +222,12 @@ impl Device {
         Ok(())
     }
 
-    /// The blocks that were written so far, as they are.
+    /// Present contents of all blocks written so far.
     pub fn snapshot(&self) -> BTreeMap<u64, Vec<u8>> {
         self.contents.clone()
     }
 
-    /// Real blocks that do not hold what they held.
+    /// Real blocks whose contents differ from `before`.
     pub fn changed(&self, before: &BTreeMap<u64, Vec<u8>>) -> Vec<u64> {
         let then = |place: u64| match before.get(&place) {
             Some(then) => then.clone(),
@@ -240,7 +240,7 @@ impl Device {
         changed.map(|(place, _)| *place).collect()
     }
 
-    /// Every block that is real holds what it held.
+    /// Asserts that every real block has the same contents as `before`.
     pub fn same_as(&self, before: &BTreeMap<u64, Vec<u8>>) {
         let changed = self.changed(before);
         assert!(
@@ -250,7 +250,7 @@ impl Device {
         );
     }
 
-    /// A block as it is, at no cost.
+    /// Present contents of a block, without counting an operation.
     pub fn now_in(&self, place: u64) -> Vec<u8> {
         self.get(place).unwrap_or_default()
     }
@@ -287,7 +287,7 @@ impl Medium for Device {
 
     fn write(&mut self, first: u64, data: &[u8]) -> Result<(), MediumError> {
         if self.operations_left == 0 && !self.dead {
-            // The power goes in the middle: whole blocks have arrived, some of them.
+            // Power fails during the write: some whole blocks have been written.
             self.dead = true;
             let arrived = noise(self.now.0, first) as usize % (data.len() / 512 + 1);
             for (place, block) in (first..).zip(data.chunks(512)).take(arrived) {
@@ -318,7 +318,7 @@ impl Medium for Device {
     }
 }
 
-/// A folder that is removed at the end of the test.
+/// A folder that is removed when it is dropped.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -326,7 +326,7 @@ impl Folder {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("nandscope-verify-{}-{number}", std::process::id());
-        // Each run syncs its journal a dozen times, so it is in memory if possible.
+        // Each run syncs its journal a dozen times, so the folder is in memory if possible.
         let memory = PathBuf::from("/dev/shm");
         let place = if memory.is_dir() {
             memory

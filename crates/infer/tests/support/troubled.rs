@@ -28,7 +28,7 @@ pub struct Troubled {
     pub until: u64,
     pub operations: u64,
     random: SplitMix64,
-    /// Contents of blocks before they were written, since the last flush.
+    /// Contents before the writes since the last flush, by block.
     unflushed: Vec<(u64, Vec<u8>)>,
 }
 
@@ -51,7 +51,7 @@ impl Troubled {
         self.until = self.from.saturating_add(length);
     }
 
-    /// Everything works again.
+    /// Ends the fault.
     pub fn repaired(&mut self) {
         (self.from, self.until) = (u64::MAX, u64::MAX);
     }

@@ -26,7 +26,7 @@ pub struct Contents {
     damaged: Vec<DamagedRecord>,
     pub(super) witnesses: Vec<Witness>,
     pub(super) progress: Progress,
-    /// Whether an earlier restore saw tags on the device and restored all of those blocks.
+    /// Whether an earlier restore saw tags on the device and restored all blocks with tags.
     pub(super) tags_put_back: bool,
     /// Number of the next record.
     pub(super) next: u32,
@@ -196,8 +196,8 @@ impl Contents {
         &self.witnesses
     }
 
-    /// Whether an earlier restore saw tags on the device and restored all of those blocks: then only blocks written by others are
-    /// missing.
+    /// Whether an earlier restore saw tags on the device and restored all blocks with tags: then only blocks written by
+    /// others are missing.
     pub fn tags_put_back(&self) -> bool {
         self.tags_put_back
     }

@@ -79,7 +79,7 @@ pub enum Progress {
     Restored,
 }
 
-/// Value of a progress record: tags were seen on the device, and all of those blocks are restored.
+/// Value of a progress record: tags were seen on the device, and all blocks with tags are restored.
 const TAGS_PUT_BACK: u64 = 3;
 
 impl Progress {
@@ -214,7 +214,7 @@ impl UndoJournal {
         self.write(Kind::Progress, 0, std::iter::once(record))
     }
 
-    /// Records that tags were seen on the device, and none is left.
+    /// Records that tags were seen on the device, and that none is left.
     ///
     /// # Errors
     /// `io::Error` if the file cannot be written.

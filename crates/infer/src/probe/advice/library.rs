@@ -4,7 +4,7 @@ use super::Purpose;
 use super::ranking::{Ranking, Row};
 use crate::probe::size;
 
-/// Measured times, s; tests compare them with docs/filesystems.md, and measure again.
+/// Measured times, s. Tests compare them with docs/filesystems.md and repeat the measurement.
 const TABLE: &str = include_str!("file_systems.txt");
 /// The file systems in the order of the columns.
 const NAMES: [&str; 5] = ["ext4", "F2FS", "NILFS2", "FAT32", "exFAT"];
@@ -159,7 +159,7 @@ mod tests {
         let of = |target: &str, unit: u64, open: u32| {
             ranking(Purpose::Rootfs, target, Some((unit, open))).unwrap()
         };
-        // The card itself counts, whatever the probe found.
+        // The table's times for the card itself are used, whatever structure the probe found.
         let own = of("sim:kingston-8gb", 1 << 20, 1);
         let evidence = own.evidence();
         assert!(evidence.starts_with("measured on this card"), "{evidence}");
@@ -173,7 +173,7 @@ mod tests {
         let near = of("sim:unknown", 3 << 20, 3).evidence();
         assert!(near.contains("the nearest measured card"), "{near}");
         assert_eq!(ranking(Purpose::Rootfs, "/dev/sdb", None), None);
-        // Any structure has an answer.
+        // Every structure has a ranking.
         of("", 0, 0);
         of("", u64::MAX, u32::MAX);
     }

@@ -22,7 +22,8 @@ pub struct Advice {
     pub about: &'static str,
     /// Command for the shell; `None` for advice without a command.
     pub command: Option<String>,
-    /// Whether the command is not recommended: another one is better, or none is good enough.
+    /// Whether the command is an alternative that is not recommended, because another one is better or none is good
+    /// enough.
     pub alternative: bool,
     /// Reason, with evidence.
     pub reason: String,
@@ -266,7 +267,7 @@ mod tests {
             begin(&[unit, (Question::Offset, Value::Bytes(0))]),
             "4194304B"
         );
-        // At least 1 MiB; the boundary itself if it comes later.
+        // At least 1 MiB; the AU boundary itself if that is further up.
         assert_eq!(
             begin(&[unit, (Question::Offset, Value::Bytes(512))]),
             format!("{}B", 512 + (4 << 20))

@@ -8,22 +8,23 @@ use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
-/// Small writes to an AU: at most; and at least if it seems to be kept open.
+/// Number of small writes to an AU: maximum; then minimum if the AU seems to be kept open.
 const TURNS: (usize, usize) = (5, 3);
 /// Least factor by which a small write beside k data AUs must delay the data; otherwise no delay means nothing.
 const HARM: f64 = 1.5;
 /// Least delay of the data after a small write to an AU that is not kept open, as a share of the delay after one beside the data.
 /// A smaller delay may only be the end of a write that the host left open, with no AU closed.
 const AS_SLOW: f64 = 0.6;
-/// Delay of the data up to which it counts as quick, as a share of the delay after a small write beside it.
+/// Largest delay with which the data counts as quick, as a share of the delay after a small write to an AU beside the
+/// data.
 const AS_QUICK: f64 = 0.25;
-/// The data takes the same time as without a small write if it takes less than this factor of it.
+/// Factor of the time without a small write below which the data takes the same time.
 const SAME: f64 = 1.25;
-/// The delays of all AUs are equal if each is more than this many times their spread.
+/// Least delay of every AU, in multiples of their spread, from which all delays count as equal.
 const ALIKE: f64 = 3.0;
-/// Factor of the delay that is certain after two small writes.
+/// Factor of the delay from which two small writes are enough for a conclusion.
 const DEEP: f64 = 8.0;
-/// If the time ends early, this many AUs must be known not to be kept open.
+/// Number of AUs that must be known not to be kept open if the time ends early.
 const OTHERS: usize = 3;
 
 /// Least delay of a read after a small write that shows that the write leaves part of its cost to later operations, as a share of
@@ -37,7 +38,7 @@ enum Small {
     None,
     /// To the first AU of this number.
     First(u32),
-    /// To an AU beside those with data.
+    /// A small write to an AU beside those with data.
     Beside,
 }
 
@@ -466,7 +467,7 @@ mod tests {
 
     #[test]
     fn units_that_delay_the_data_alike_are_not_kept_open() {
-        // One merge instead of two, or only the AU has to be opened again.
+        // One merge instead of two, or only the opening of the AU.
         for delayed in [5.0, 1.3] {
             let found = judged(&[&[delayed; 2], &[delayed + 0.05; 2]]);
             assert_eq!((found.kept, found.others), (vec![], 2));

@@ -9,7 +9,7 @@ use nandscope_units::{Bytes, Nanos};
 
 /// Passes over the AUs: as a rule; at least, if the budget does not allow more; and at most, if an AU may differ.
 pub(super) const PASSES: (u64, u64, u64) = (3, 1, 5);
-/// An AU differs if its rate does by this many times the scatter of all, and by `FACTOR`.
+/// An AU differs if its rate deviates by this many times the scatter of all rates, and by `FACTOR`.
 const SCATTER: f64 = 6.0;
 pub(in crate::probe) const FACTOR: f64 = 1.15;
 /// Least share of the rows in which a doubtful AU differs: a stall affects one row only.
@@ -129,8 +129,8 @@ pub(in crate::probe) fn compare(rates: &[Vec<f64>], enough: f64) -> Compared {
     }
 }
 
-/// Whether the AU that differs most still differs after many others were written: data in a shared log makes writes slower until
-/// it is merged, pass after pass. `false` if the budget is not enough.
+/// Whether the AU that differs most still differs after many other AUs were written: data in a shared log makes writes
+/// slower until it is merged, pass after pass. `false` if the budget is not enough.
 pub(super) fn lasting<T: Target>(
     probing: &mut Probing<'_, T>,
     unit: Unit,

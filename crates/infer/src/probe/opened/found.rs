@@ -16,7 +16,7 @@ pub(in crate::probe) struct Opened {
     pub(in crate::probe) seen: usize,
     /// Extra time of the slow writes, s.
     pub(in crate::probe) extra_s: f64,
-    /// Distance of writes that were slower by less, which are those of pages, bytes.
+    /// Distance of writes that were slower by less than AU boundaries, bytes: that of pages.
     pub(in crate::probe) page: Option<u64>,
 }
 
@@ -24,9 +24,9 @@ impl Opened {
     /// Start of the first AU if exactly one multiple of the alignment of partitions is possible; `None` otherwise. A card may
     /// open an AU only when its first page is complete.
     pub(in crate::probe) fn first(&self, page: u64) -> Option<u64> {
-        // The largest power of two that divides both.
+        // The largest power of two that divides the AU and [`GRAIN`].
         let grain = GRAIN.min(1 << self.unit.trailing_zeros());
-        // One AU up, so that no address is negative.
+        // Shifted up by one AU, so that no address is negative.
         let (from, to) = (self.unit + self.from, self.unit + self.from + self.within);
         let least = (from + 1).saturating_sub(self.page.unwrap_or(page).min(from));
         let first = least.next_multiple_of(grain);

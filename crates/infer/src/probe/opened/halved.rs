@@ -25,15 +25,15 @@ const LEAD: u64 = 2 << 20;
 const LEADS: u64 = 4;
 /// Length of one write, and least length of a half, bytes: a shorter write may be taken for an update of a file allocation table.
 const PIECE: u64 = 64 << 10;
-/// Least extra time of a slow half, as a share of the earlier cost of opening an AU; and largest time of the other half, as a
-/// share of that of the slow one.
+/// Least extra time of a slow half, as a share of the earlier cost of opening an AU; then the largest extra time of the
+/// other half, as a share of that of the slow one.
 const LONGER: f64 = 0.5;
 /// Lead that decides the last comparisons; maximum number of tries per comparison.
 const MARGIN: i32 = 2;
 const TRIES: usize = 7;
 /// If the effect is smaller than before: number of consecutive tries that must agree, and largest ratio of their times.
 const ALIKE: (usize, f64) = (4, 2.0);
-/// Share of the total time for one try above which a lead of one decides: a search needs a dozen comparisons.
+/// Share of the total time for one try above which a lead of one try decides: a search needs a dozen comparisons.
 const DEAR: f64 = 0.003;
 /// Number of tries without any effect that ends a comparison.
 const UNCLEAR: usize = 3;
@@ -72,8 +72,8 @@ pub(in crate::probe) fn halved<T: Target>(
     if !found.unit.is_multiple_of(step) {
         return Ok(None);
     }
-    // One AU up, so that no address is negative. Without flushes, the AU may have been opened only when its first page was
-    // complete.
+    // Shifted up by one AU, so that no address is negative. Without flushes, the AU may have been opened only when its
+    // first page was complete.
     let begin = (found.unit + found.from).saturating_sub(PAGE_MAX.min(found.unit / PARTS));
     let bottom = begin.saturating_sub(first) / step * step + first;
     let within = found.unit + found.from + found.within - bottom;

@@ -11,7 +11,7 @@ use nandscope_units::{Bytes, Nanos};
 pub(super) const LONG: u64 = 512 << 10;
 /// Number of writes between two evaluations of the times.
 pub(super) const LOOK: usize = 128;
-/// Writes after a jump that do not count, as they close older AUs.
+/// Number of writes after a jump that do not count, because they close older AUs.
 pub(super) const JUMP: usize = 2;
 
 /// Times of sequential writes, s.

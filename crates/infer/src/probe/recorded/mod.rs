@@ -187,7 +187,7 @@ fn points(all: &Transcript, order: Order) -> Vec<(u32, f64)> {
     rates.map(|(units, rates)| (units, rates.0)).collect()
 }
 
-/// Share of the rows in which an AU must differ to count as treated specially.
+/// Least share of the rows in which an AU must differ to count as treated specially.
 const MOST: f64 = 0.75;
 /// Smallest number of AUs for an estimate of the scatter.
 const LEAST: usize = 4;

@@ -14,11 +14,11 @@ const LARGEST_PAGES: u64 = 32;
 pub(super) const UNIT_DEFAULT: u64 = 48 << 20;
 /// Number of the first AU that is certainly not in a FAT area, which begins in one of the first 16 AUs.
 pub(super) const SPECIAL: u64 = 20;
-/// Fewer interleaved AUs may not show how many stay open.
+/// Least number of interleaved AUs that must fit; fewer may not show how many stay open.
 const FIT_LEAST: u32 = 4;
 /// Number of piece lengths that are tried, in pages: one of them divides the AU.
 const PIECE_PAGES: u64 = 16;
-/// Time per rate.
+/// Time for measuring one rate.
 pub(super) const BUDGET: Nanos = Nanos::from_secs(4);
 /// Bytes written from the start of an AU of unknown size: no AU is smaller.
 const EXTENT: u64 = 1 << 20;
@@ -123,10 +123,10 @@ mod tests {
         assert_eq!(of(4096, Some(256)), 256);
         // Pages of three planes.
         assert_eq!(of(4104, Some(24)), 72);
-        // Pages may be as long as 512 KiB where none is known, and the unit is large.
+        // Unknown pages may be as long as 512 KiB if the unit is large.
         assert_eq!(of(4096, None), 64);
         assert_eq!(of(16384, None), 512);
-        // Without the unit, pages all the same.
+        // With an unknown unit, pieces are still whole pages.
         let unknown = piece(&plan(UNIT_DEFAULT), Some(128 << 10), None);
         assert_eq!(unknown, 128 << 10);
     }
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(of(4128, Some(96)), Some(576));
         assert_eq!(of(1024, Some(32)), Some(256));
         assert_eq!(of(1032, Some(24)), Some(240));
-        // Too few of them, or parts of pages perhaps.
+        // Too few pages, or possibly parts of pages.
         assert_eq!(of(1024, Some(512)), None);
         assert_eq!(of(1024, None), None);
     }
