@@ -1,5 +1,5 @@
-//! Replay of recorded application traces, scaled to the device, as fast as the device answers:
-//! eight requests outstanding, flushes waited for. What a person would have to wait for.
+//! Replay of recorded application traces, scaled to the device, as fast as the device answers: eight requests
+//! outstanding, flushes waited for. Measures the waiting time of a user.
 
 use crate::ssd_traces::{SETTLE, areas_read, write_areas};
 use crate::step_runner::{Flow, Phase, Pick, SECOND, StepRunner, SuiteError};
@@ -14,10 +14,10 @@ use nandscope_workload::trace::{
 };
 
 const DEPTH: u32 = 8;
-/// The step before the traces.
+/// Identifier of the step that prepares the traces.
 const PREPARE: &str = "prepare-traces";
 
-/// Replays all traces of the library that the device has room for; the others are left out with a notice.
+/// Replays all traces of the library that fit the device; the others are left out with a notice.
 pub(crate) fn run<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, SuiteError> {
     if !runner.skips(PREPARE) && prepare(runner)? == Flow::Stop {
         return Ok(Flow::Stop);
@@ -51,7 +51,7 @@ pub(crate) fn run<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, Sui
     Ok(Flow::Continue)
 }
 
-/// Writes what the traces read: after a format nothing would be there, and reads would not touch the flash.
+/// Writes the data that the traces read: after a format, reads would otherwise not touch the flash.
 fn prepare<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, SuiteError> {
     let mut areas = Vec::new();
     for trace in library() {

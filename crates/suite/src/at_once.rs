@@ -1,11 +1,11 @@
-//! The pool of threads: independent pieces of work, several at once. Each piece is done once, by whichever thread is
-//! free next, and outcomes come back in the order of the pieces, so that the number of threads has no influence on a
-//! result. [`shared`] adds pieces that need a copy of something which is made first.
+//! Thread pool: independent pieces of work, executed in parallel. Each piece is executed once, by the next free thread,
+//! and outcomes are returned in the order of the pieces, so that the number of threads has no influence on a result.
+//! [`shared`] adds pieces that need a copy of a shared original.
 //!
-//! What the pieces are, how many threads are right for them and what is shown meanwhile is for the caller.
+//! Callers choose the pieces and the number of threads, and display progress.
 //!
-//! The threads are rayon's. Its parallel iterators do not serve: pieces begin in their order, none begins after a
-//! stop, and the caller's thread hears of each.
+//! The threads are rayon's. Its parallel iterators are not sufficient: pieces must begin in order, none may begin after
+//! a stop, and the caller's thread is notified of each.
 
 pub mod shared;
 
@@ -15,26 +15,26 @@ use std::sync::Mutex;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-/// A piece that was just done.
+/// A finished piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done<'a, T> {
     /// Number of the piece, from 0.
     pub number: usize,
-    /// Number of finished pieces, with this one.
+    /// Number of finished pieces, including this one.
     pub count: usize,
     /// Outcome of the piece.
     pub outcome: &'a T,
 }
 
 impl<T> Done<'_, T> {
-    /// The part of all `pieces` that is done, from 0 to 1.
+    /// Finished share of all `pieces`, 0 to 1.
     #[must_use]
     pub fn share(&self, pieces: usize) -> f64 {
         self.count as f64 / pieces as f64
     }
 }
 
-/// The number of threads that was asked for, or else (or at 0) one for each processor.
+/// Number of threads: `asked`, or one per processor if that is `None` or 0.
 #[must_use]
 pub fn threads(asked: Option<usize>) -> usize {
     asked
@@ -43,7 +43,7 @@ pub fn threads(asked: Option<usize>) -> usize {
         .unwrap_or(1)
 }
 
-/// Number of threads, at most `threads` and at least one, for which `left` bytes of memory suffice: each needs two
+/// Number of threads, at least one and at most `threads`, for which `left` bytes of memory are enough: each needs two
 /// copies of a device of `device` bytes.
 #[must_use]
 pub fn threads_within(threads: usize, device: Bytes, left: Option<u64>) -> usize {
@@ -53,9 +53,8 @@ pub fn threads_within(threads: usize, device: Bytes, left: Option<u64>) -> usize
         .max(1)
 }
 
-/// Does the pieces 0 to `pieces` - 1 with `threads` threads (at least one), beginning them in this order. No piece
-/// is begun once `stop` returns true; those that were not begun are `None`. `tell` is called with each finished
-/// piece on the caller's thread.
+/// Executes pieces 0 to `pieces` - 1 with `threads` threads (at least one), in this order. No piece begins after `stop`
+/// has returned true; such pieces are `None`. `tell` is called with each finished piece on the caller's thread.
 ///
 /// # Panics
 /// If a piece panicked, after all threads have ended.
@@ -86,27 +85,28 @@ pub fn run<T: Send>(
     outcomes
 }
 
-/// Decides which task a free thread begins. Its methods are called under a lock and must be short.
+/// Chooses the task that a free thread begins. Its methods are called under a lock and must be short.
 pub trait Schedule: Send {
     /// Unit of work that a thread takes.
     type Task: Send;
     /// Outcome of a task.
     type Outcome;
-    /// News of an outcome for the caller.
+    /// Message to the caller about an outcome.
     type News: Send;
 
-    /// The next task for a free thread; `None` if none can begin before another is done.
+    /// Next task for a free thread; `None` if none can begin before another one has ended.
     fn next(&mut self) -> Option<Self::Task>;
 
-    /// Takes the outcome of a task; returns what the caller hears of it, if anything.
+    /// Accepts the outcome of a task; returns the message to the caller, if any.
     fn done(&mut self, outcome: Self::Outcome) -> Option<Self::News>;
 }
 
-/// Time after which the caller is called again if there is no news.
+/// Interval after which the caller is called even without a message.
 const BEAT: Duration = Duration::from_millis(100);
 
-/// Does the tasks of a schedule with `threads` threads. No task is begun once `stop` returns true. `heard` gets the
-/// news on the caller's thread, and `None` every 100 ms without news, so that it can show progress within tasks.
+/// Executes the tasks of a schedule with `threads` threads. No task begins after `stop` has returned true. `heard` is
+/// called with each message on the caller's thread, and with `None` every 100 ms without one, so that it can show
+/// progress within tasks.
 ///
 /// # Panics
 /// If a task panicked, after the other threads have ended, or if the system refuses the threads.
@@ -140,20 +140,20 @@ pub fn run_schedule<S: Schedule>(
 
 /// State shared by all threads.
 struct Crew<'a, S, W> {
-    /// With the number of threads that have no task.
+    /// The schedule, and the number of threads without a task.
     schedule: Mutex<(&'a mut S, usize)>,
     stop: &'a (dyn Fn() -> bool + Sync),
     work: W,
 }
 
 impl<S: Schedule, W: Fn(S::Task) -> S::Outcome + Sync> Crew<'_, S, W> {
-    /// Gives tasks to free threads, as far as there are both. Each thread does this again after its task.
+    /// Gives tasks to free threads while there are both. Each thread repeats this after its task.
     fn begin_tasks<'s>(&'s self, scope: &Scope<'s>, sender: Sender<S::News>)
     where
         S::News: 's,
         S::Task: 's,
     {
-        // A lock is poisoned only where a schedule panicked: then nothing more begins.
+        // The lock is poisoned only if a schedule panicked: no further task begins.
         let Ok(mut state) = self.schedule.lock() else {
             return;
         };
@@ -177,14 +177,14 @@ impl<S: Schedule, W: Fn(S::Task) -> S::Outcome + Sync> Crew<'_, S, W> {
         if let Ok(mut state) = self.schedule.lock() {
             let (schedule, free) = &mut *state;
             *free += 1;
-            // The caller listens until all senders are gone.
+            // The caller receives messages until all senders are dropped.
             let _ = schedule.done(outcome).map(|news| sender.send(news));
         }
         self.begin_tasks(scope, sender);
     }
 }
 
-/// Pieces that need nothing of each other.
+/// Schedule of independent pieces.
 struct InOrder<T>(std::ops::Range<usize>, std::marker::PhantomData<fn() -> T>);
 
 impl<T> InOrder<T> {
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn the_pieces_run_at_the_same_time() {
-        // No piece passes before all four have arrived.
+        // Each piece waits until all four have begun.
         let all = Barrier::new(4);
         let outcomes = run(4, 4, &|| false, |_| all.wait().is_leader(), |_| {});
         assert_eq!(outcomes.into_iter().flatten().filter(|l| *l).count(), 1);
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn the_caller_hears_of_pieces_that_take_long() {
-        // The piece ends when the caller has heard that it is under way.
+        // The piece ends after the caller was called during it.
         let heard = AtomicUsize::new(0);
         let work = |number| {
             while heard.load(Ordering::SeqCst) < 2 {

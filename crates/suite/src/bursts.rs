@@ -1,5 +1,5 @@
-//! Burst random access: short bursts of 4 KiB, one command at a time, with four times as much idle
-//! time between them: what a drive does for a person who works with it.
+//! Burst random access: short bursts of 4 KiB operations, one command at a time, with four times as much idle time
+//! between them, as in interactive use.
 
 use crate::jobs::phase;
 use crate::span::{span_gib, written_span};
@@ -28,7 +28,7 @@ pub(crate) const WRITE: Bursts = Bursts {
     total_mib: 128,
 };
 
-/// Span that is accessed (S3-169, S3-186), GiB.
+/// Size of the accessed span (S3-169, S3-186), GiB.
 const SPAN_GIB: u64 = 16;
 /// Share of the time in bursts (S3-171), percent.
 const DUTY_PERCENT: u32 = 20;

@@ -1,6 +1,6 @@
-//! Geometries for which theory or independent simulations say what must come out: read latency at queue depth 1, bounds
-//! by dies, channels and programs, and write amplification under uniform random writes. Every time, error and policy but
-//! the one in question is zero, so that nothing can be fitted.
+//! Geometries with results known from theory or independent simulations: read latency at queue depth 1, limits by dies,
+//! channels and programs, and write amplification under uniform random writes. Every time, error and policy except the
+//! tested one is zero, so that nothing can be fitted.
 
 use crate::jobs::phase;
 use crate::progress::StepWatcher;
@@ -14,10 +14,10 @@ use nandscope_device::{Device, Fill};
 use nandscope_measure::sim::SimTarget;
 use nandscope_result::ResultDocument;
 
-/// Value of theory and of the simulation.
+/// Expected value and value of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClosedForm {
-    /// The quantity and the geometry.
+    /// Quantity and geometry.
     pub what: String,
     /// Source of the expected value: a formula, or an independent simulation.
     pub theory: String,
@@ -25,17 +25,17 @@ pub struct ClosedForm {
     pub expected: f64,
     /// Value of the model, in the unit of the closed form.
     pub simulated: f64,
-    /// Unit of both.
+    /// Unit of both values.
     pub unit: &'static str,
 }
 
 /// A link whose transfers take hardly any time.
 const LINK: &str = "pcie-5.0-x16";
 const SEED: u64 = 7;
-/// Free superblocks that are always kept.
+/// Number of free superblocks in reserve.
 const KEPT: u32 = 2;
 
-/// Flash in plain numbers: one bit a cell, so that a page is a program unit on each plane.
+/// Flash with simple parameters: one bit per cell, so that a page is a program unit on each plane.
 #[derive(Clone, Copy, Debug)]
 struct Flash {
     channels: u32,
@@ -109,7 +109,7 @@ fn bounds(stop: &dyn Fn() -> bool) -> Result<Vec<ClosedForm>, SuiteError> {
     let mut bus = dies.clone();
     bus.nand.bus_mt_per_s = 100.0;
     let read = "rw=read\nbs=16k\niodepth=64\nio_size=1g\n";
-    // The ramp fills the write buffer: from then on the flash sets the rate.
+    // The ramp time fills the write buffer: after it, the flash sets the rate.
     let write =
         "rw=write\nbs=16k\niodepth=64\nsize=256m\ntime_based\nramp_time=300ms\nruntime=700ms\n";
     let mut rows = Vec::new();
@@ -181,7 +181,7 @@ fn write_amplification() -> Result<Vec<ClosedForm>, SuiteError> {
 }
 
 impl Flash {
-    /// Everything beyond the flash is without delay, limit, error and policy; the capacity leaves `spare` superblocks.
+    /// A profile without any delay, limit, error or policy except the flash's; the capacity leaves `spare` superblocks.
     fn profile(&self, spare: u32) -> Result<Profile, SuiteError> {
         let mut p = SimSpec::library("reference-nvme-64gb")?.profile;
         let nand = &mut p.nand;
@@ -296,8 +296,8 @@ fn measured(
     })
 }
 
-/// A profile whose blocks with data are `1 + percent/100` of the logical pages, and that α exactly. Blocks that are kept
-/// free, the block just opened and half the open block of relocation hold none.
+/// A profile in which α, the number of pages in blocks with data per logical page, is about `1 + percent/100`; returns
+/// the exact α. Free blocks, the block just opened and half the open block of relocation hold no data.
 fn with_spare(blocks: u32, pages: u32, percent: f64) -> Result<(Profile, f64), SuiteError> {
     let flash = Flash {
         channels: 1,
@@ -321,7 +321,7 @@ fn with_spare(blocks: u32, pages: u32, percent: f64) -> Result<(Profile, f64), S
 }
 
 /// Pages programmed per page written in the steady state, by the number of erases: the drive is overwritten four times
-/// before, three times while it is counted.
+/// before the count, and three times during it.
 fn steady_amplification(profile: &Profile, pages: u32) -> Result<f64, SuiteError> {
     let mut device = device(profile)?;
     if !device.precondition(1.0, Fill::Random { seed: SEED }) {

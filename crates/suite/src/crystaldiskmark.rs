@@ -1,7 +1,6 @@
-//! CrystalDiskMark's default profile, as version 8 does it: a test file of 1 GiB with random
-//! data, four rows, all reads before all writes; per row one warm-up run that is thrown away and
-//! five that count, of 5 s each with 5 s of pause; the score is the best run, and the latency is
-//! that of the same run. The spread of the five is reported beside it.
+//! CrystalDiskMark's default profile, as in version 8: a test file of 1 GiB with random data, four rows, all reads
+//! before all writes; per row one discarded warm-up run and five counted runs of 5 s, with pauses of 5 s. The score is
+//! the best run, and the latency is that of the same run. The spread of the five is also reported.
 
 use crate::jobs::phase;
 use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
@@ -68,8 +67,7 @@ impl Extent {
     };
 }
 
-/// Runs the profile in the state that `state` names (`fresh`, `used`, `refreshed`), on a test file
-/// that begins at `offset`.
+/// Runs the profile in the state `state` (`fresh`, `used`, `refreshed`), on a test file that begins at `offset`.
 pub(crate) fn run<T: Target>(
     runner: &mut StepRunner<'_, T>,
     state: &str,

@@ -4,8 +4,7 @@ use crate::options::ReviewOptions;
 use crate::spec::SimSpec;
 use nandscope_result::{Notice, ResultDocument, TargetInfo};
 
-/// A document without measurements. `shortened` describes what a quick run leaves out; a quick run
-/// has it as a notice.
+/// A document without measurements. `shortened` is the notice of a quick run: what it leaves out.
 pub(crate) fn blank(
     spec: &SimSpec,
     options: &ReviewOptions,
@@ -16,8 +15,8 @@ pub(crate) fn blank(
     empty(title, spec.target_info(), options, procedure, shortened)
 }
 
-/// The document of a procedure in parts that are independent of each other, and how many of them are
-/// done: what an earlier run left, or a blank one.
+/// Document of a procedure of independent parts, and the number of finished parts: those of an earlier run, or a blank
+/// document.
 pub(crate) fn begun(
     spec: &SimSpec,
     options: &ReviewOptions,
@@ -47,7 +46,7 @@ pub(crate) fn empty(
     }
 }
 
-/// The value of the figure with that identifier, wherever it is in the document.
+/// Value of the figure with this identifier, in any step of the document.
 pub(crate) fn value(document: &ResultDocument, id: &str) -> Option<f64> {
     document.all_figures().find(|f| f.id == id).map(|f| f.value)
 }

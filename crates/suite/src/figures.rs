@@ -1,12 +1,11 @@
-//! Figures that follow from a whole procedure: power and heat over all of its steps, and what
-//! formatting restored.
+//! Figures of a whole procedure: power and heat over all of its steps, and the performance that formatting restored.
 
 use crate::step_runner::id_in_mode;
 use nandscope_result::{Figure, ResultDocument, StepResult, figure_id, series};
 
 /// Least speed-up by which a format counts as having restored performance.
 const RESTORED: f64 = 1.5;
-/// Shortest interval that counts for the extremes of power: what a meter on the bus resolves.
+/// Shortest interval for the extremes of power: the resolution of a power meter on the bus.
 const METER_INTERVAL_S: f64 = 0.5;
 
 /// Adds the figures of one mode to the document.
@@ -145,7 +144,7 @@ fn formatting(steps: &[&StepResult], mode: Option<&str>, figures: &mut Vec<Figur
     }
 }
 
-/// Lengths of the intervals and values of a series over all steps.
+/// Interval lengths and values of a series over all steps.
 fn points<'a>(steps: &'a [&'a StepResult], name: &'a str) -> impl Iterator<Item = (f64, f64)> + 'a {
     steps.iter().flat_map(move |step| {
         let series = step.find_series(name);

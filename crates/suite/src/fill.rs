@@ -1,7 +1,6 @@
-//! Two fills of the whole device, one after the other: sequential writes of 128 KiB with 32
-//! commands outstanding, first on a device fresh from the factory, then over what the first fill
-//! left. The first shows the end of the cache and what follows it; the second, what the device does
-//! when nothing is free any more. There is no idle time between them.
+//! Two fills of the whole device, one after the other: sequential writes of 128 KiB with 32 commands outstanding, first
+//! on a device fresh from the factory, then over the data of the first fill. The first shows the end of the cache and
+//! the rate after it; the second, the rate without free space. There is no idle time between them.
 
 use crate::document::{begun, empty};
 use crate::jobs::phase;
@@ -18,18 +17,18 @@ use std::collections::BTreeMap;
 
 const SECTION: &str = "Fill";
 const PASSES: u32 = 2;
-/// Part of the device that a quick run fills, percent.
+/// Share of the device that a quick run fills, percent.
 const QUICK_PERCENT: u32 = 10;
-/// Devices of this size and above are recorded every second, smaller ones in proportion more
-/// often, so that a plateau of a few percent has points enough to be found.
+/// Size from which a device is recorded every second, bytes; smaller devices are recorded more often in proportion, so
+/// that a plateau of a few percent has enough points to be found.
 const SECONDLY: u64 = 500_000_000_000;
-/// The shortest interval.
+/// Shortest recording interval.
 const SHORTEST: Nanos = Nanos::from_millis(20);
 /// Notice of a quick run.
 const SHORTENED: &str = "Quick run: the first tenth of the device is filled, so that regions beyond the cache may not be reached; nothing is compared with publications.";
 
-/// Fills the device twice in every mode that is asked for, each time from a fresh one. `stop` is
-/// asked often; when it answers true, what has been measured is returned, marked as incomplete.
+/// Fills the device twice in every selected mode, each time from a fresh device. `stop` is called often; when it
+/// returns true, the measurements so far are returned, marked as incomplete.
 ///
 /// # Errors
 /// [`SuiteError::Target`] if the device cannot be made or attached, or a mode is unknown.
@@ -53,8 +52,8 @@ pub(crate) fn run(
     published(spec, options, document)
 }
 
-/// Fills a file or a block device twice, in its own time. Steps of an earlier run are not repeated. `environment` goes into
-/// the result; everything on the target is lost.
+/// Fills a file or a block device twice, in real time. Steps of an earlier run are not repeated. `environment` is added
+/// to the result; all data on the target is lost.
 ///
 /// # Errors
 /// [`SuiteError::Step`] if the target cannot be written at all.
@@ -80,7 +79,7 @@ pub fn fill_target<T: Target>(
     })
 }
 
-/// Both passes over the first `percent` of a target, which is `before` at first.
+/// Both passes over the first `percent` of a target, whose state is `before` at first.
 pub(crate) fn both<T: Target>(
     runner: &mut StepRunner<'_, T>,
     percent: u32,
@@ -172,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_last_third_is_a_third_of_the_data_and_not_of_the_time() {
-        // 600 MB in two seconds, then 300 in three: the last third is those 300.
+        // 600 MB in two seconds, then 300 MB in three: the last third is those 300 MB.
         let mean = mean_of_last(10.0, &[11.0, 12.0, 15.0], &[300.0, 300.0, 100.0], 3.0);
         assert_eq!(mean, Some(100.0));
         // The boundary lies within an interval: 150 of 450 MB.

@@ -1,7 +1,6 @@
-//! The measurements of flashbench as a procedure: `align` finds page and allocation unit, `open-au` how
-//! many allocation units can be written in turn, `find-fat` whether the first ones are treated
-//! otherwise, and a fourth test whether the unit with the file allocation table is kept open for
-//! itself. How each is measured and what it says is in the infer crate; here are the steps and words.
+//! The measurements of flashbench as a procedure: `align` finds page and allocation unit, `open-au` the number of open
+//! AUs, `find-fat` specially treated first AUs, and a fourth test whether the AU of the file allocation table is kept
+//! open in addition to others. The infer crate measures and concludes; this module has the steps and texts.
 
 mod document;
 mod steps;

@@ -17,11 +17,11 @@ use std::fmt::Display;
 
 const IDLE: Nanos = Nanos::from_secs(10);
 
-/// Extent of the suite.
+/// Number of folders, files and passes of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     pub(crate) passes: u32,
-    /// Bytes and files of each folder are divided by this.
+    /// Divisor of the bytes and files of each folder.
     pub(crate) divisor: u32,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn fit(spec: &FolderSpec, divisor: u32, capacity: Bytes) -> FolderSpe
     )
 }
 
-/// A folder to be copied, and the step that does it.
+/// A folder to be copied, and its step.
 pub(crate) struct Folder {
     pub(crate) id: String,
     pub(crate) title: String,
@@ -74,7 +74,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// The folder of a specification; nothing if its step is to be skipped.
+    /// The folder of a specification; `None` if its step is skipped.
     pub(crate) fn of<T: Target>(
         runner: &mut StepRunner<'_, T>,
         spec: &FolderSpec,
@@ -88,7 +88,7 @@ impl Folder {
         Ok(Some(Folder { id, title, tree }))
     }
 
-    /// The step cannot be done.
+    /// The error that this step cannot be executed.
     pub(crate) fn fault(&self, problem: &dyn Display) -> SuiteError {
         fault_of(&self.title, problem)
     }
@@ -149,14 +149,14 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// The name of something done in it.
+    /// Name of an action in this part and pass.
     pub(crate) fn name(&self, what: &str) -> String {
         format!("{} {what}, pass {}", self.folder, self.pass)
     }
 }
 
-/// Writes a folder, lets `idle` pass, reads it back and deletes it, `passes` times; the figures are the means of
-/// the passes. `phases` returns the phases of each part of a pass.
+/// Writes a folder, waits for `idle`, reads it back and deletes it, `passes` times; the figures are means over the
+/// passes. `phases` returns the phases of each part of a pass.
 pub(crate) fn all_passes<T: Target>(
     runner: &mut StepRunner<'_, T>,
     folder: &str,
@@ -194,7 +194,7 @@ pub(crate) fn all_passes<T: Target>(
     Ok(Flow::Continue)
 }
 
-/// MB/s of the last jobs together.
+/// Combined rate of the last `jobs` jobs, MB/s.
 fn speed<T: Target>(runner: &StepRunner<'_, T>, jobs: usize) -> Option<f64> {
     let all = &runner.current()?.jobs;
     let last = all.get(all.len().checked_sub(jobs)?..)?;
@@ -237,7 +237,7 @@ fn copy_phase(job: CopyJob, name: &str) -> Phase {
     }
 }
 
-/// A phase of one thread with one operation at a time.
+/// A phase with one thread and one operation at a time.
 pub(crate) fn single(source: Box<dyn OpSource>, name: &str) -> Phase {
     Phase {
         threads: vec![Thread::new(source, Pacing::default(), 0)],

@@ -1,5 +1,5 @@
-//! Formatting: a quick format to exFAT, with the whole device discarded where the host's path
-//! passes discards on. What it restores shows in the test that follows.
+//! Formatting: a quick format to exFAT; the whole device is discarded if the host's path passes discards on. The
+//! following test shows the effect.
 
 use crate::folders::single;
 use crate::step_runner::{Flow, StepRunner, SuiteError};
@@ -7,7 +7,7 @@ use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
 use nandscope_workload::files::{ExfatLayout, FormatPlan};
 
-/// Time that the device is left alone after a format.
+/// Idle time after a format.
 const SETTLE: Nanos = Nanos::from_secs(30);
 
 /// Formats the device.

@@ -1,8 +1,7 @@
-//! The test by which ports are compared: Iometer's 128 KiB sequential read and write with 32
-//! commands outstanding, on one and the same device at every port that it fits, and the
-//! difference of each port from the first one.
+//! Test for comparing ports: Iometer's 128 KiB sequential read and write with 32 commands outstanding, on one device at
+//! every port that it fits, and the difference of each port from the first one.
 //!
-//! The device stays the same and so does what is on it; what differs is the chain before it.
+//! The device and its contents stay the same; only the chain before it differs.
 
 use crate::document::{blank, value};
 use crate::jobs::phase;
@@ -20,7 +19,7 @@ const SECTION: &str = "Iometer";
 /// Notice of a quick run.
 const SHORTENED: &str = "Quick run: a file of an eighth of the size, read and written for 2 s. Nothing is compared with publications.";
 
-/// Data and duration.
+/// Amount of data and duration.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     file_mib: u64,
@@ -38,8 +37,8 @@ impl Extent {
     };
 }
 
-/// Measures the device at every port that it fits, in virtual time. `stop` is asked often; when it
-/// answers true, what has been measured is returned, marked as incomplete.
+/// Measures the device at every port that it fits, in virtual time. `stop` is called often; when it returns true, the
+/// measurements so far are returned, marked as incomplete.
 ///
 /// # Errors
 /// [`SuiteError::Target`] if the device cannot be made or fits no port, [`SuiteError::Step`] if the test cannot be done on it.
@@ -60,15 +59,15 @@ pub(crate) fn run(
     published(spec, options, document)
 }
 
-/// Idle time after which the temperature is looked at again.
+/// Idle time between two temperature readings.
 const REST: Nanos = Nanos::from_secs(10 * 60);
-/// Largest change over [`REST`] that counts as none, K.
+/// Largest change of temperature over [`REST`] that counts as constant, K.
 const RESTED_K: f64 = 0.05;
-/// Longest rest: a device that is still cooling then has a case of many kilograms.
+/// Largest number of rests; only a case of many kilograms would cool for longer.
 const LONGEST_REST: u32 = 6 * 24;
 
-/// Leaves the device idle until its temperature stays the same, so that no port is measured with the heat of the one
-/// before it.
+/// Leaves the device idle until its temperature is constant, so that heat from one port does not affect the next
+/// measurement.
 fn rest(device: &mut Device) {
     let mut none = Vec::new();
     let temperatures = |device: &Device| {
@@ -95,12 +94,12 @@ fn rest(device: &mut Device) {
     }
 }
 
-/// Steps at each port: the file, read, write.
+/// Steps at each port: write the file, read, write.
 const STEPS: u32 = 3;
 
 fn port<T: Target>(runner: &mut StepRunner<'_, T>, quick: bool) -> Result<Flow, SuiteError> {
     let extent = if quick { Extent::QUICK } else { Extent::FULL };
-    // A small device is measured on all of itself.
+    // A small device is measured over its whole capacity.
     let file_mib = extent.file_mib.min(runner.capacity().0 >> 20);
     runner.note_stage(SECTION, 0.0, 1.0, STEPS);
     runner.begin_step(
@@ -166,7 +165,7 @@ fn one<T: Target>(
     flow
 }
 
-/// Adds how far each port is from the first one.
+/// Adds the difference of each port from the first one.
 fn side_by_side(document: &mut ResultDocument, ports: &[&Mode]) {
     let Some((first, others)) = ports.split_first() else {
         return;

@@ -1,5 +1,4 @@
-//! Phases from jobs in fio's grammar: what a procedure does is written as anybody would write it
-//! for fio.
+//! Phases from jobs in fio's grammar, in which procedures define their workloads.
 
 use crate::step_runner::{Phase, SECOND, SuiteError};
 use nandscope_measure::build::JobMeta;
@@ -8,7 +7,7 @@ use nandscope_units::Bytes;
 use nandscope_workload::job::JobFile;
 use nandscope_workload::pattern::Generator;
 
-/// The phase in which all jobs of `text` run side by side. Threads of one job are reported together.
+/// The phase that runs all jobs of `text` in parallel. Threads of one job are reported together.
 pub(crate) fn phase(
     step: &str,
     text: &str,

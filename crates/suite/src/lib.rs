@@ -1,9 +1,8 @@
-//! The laboratory's procedures. [`review()`] puts a device through a whole card review, step by
-//! step, and ends with one result document; [`facts`] holds that document against published
-//! measurements of the real device.
+//! Procedures of the laboratory. [`review()`] runs a full card review on a device, step by step, and returns one result
+//! document; [`facts`] compares that document with published measurements of the real device.
 //!
-//! Procedures know how a test is done (which jobs, in which order, with which pauses) and what is
-//! read off it; they know nothing of how a device works, and draw nothing.
+//! Procedures define how a test is run (jobs, order, pauses) and evaluated; they do not know how a device works, and
+//! draw nothing.
 
 mod applications;
 pub mod at_once;

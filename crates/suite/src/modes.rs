@@ -15,7 +15,7 @@ const SHORTENED: &str =
     "Quick run: a tenth of the data and of the time. Nothing is compared with publications.";
 
 /// Runs `measure` on one device in each mode of the options and returns the document. Without modes in the options it
-/// runs in the first one, since the internals of a card do not depend on its link. `stop` is called often.
+/// runs in the first mode only, since the internals of a card do not depend on its link. `stop` is called often.
 ///
 /// # Errors
 /// [`SuiteError::Target`] if the device cannot be made or attached, or the error of `measure`.
@@ -40,7 +40,7 @@ pub(crate) fn run(
     published(spec, options, document)
 }
 
-/// The document with published values beside its figures, unless less was done than they ask for.
+/// Adds published values to the document's figures, unless the run was shorter than they require.
 ///
 /// # Errors
 /// As [`facts::publish`].
@@ -63,7 +63,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    /// A turn for each of `modes`.
+    /// One turn for each of `modes`.
     pub(crate) fn of_modes(spec: &'a SimSpec, modes: &[&'a Mode]) -> Vec<Self> {
         modes.iter().map(|mode| Turn { spec, mode }).collect()
     }
@@ -78,30 +78,30 @@ impl<'a> Turn<'a> {
 /// The device at the start of each turn.
 #[derive(Clone, Copy)]
 pub(crate) enum Between {
-    /// All turns have the same device. It is prepared by the first function before the first turn, and, attached in its
-    /// next mode, by the second one before each other turn.
+    /// All turns use the same device. The first function prepares it before the first turn; the second one, before each
+    /// other turn, in which it is attached in the next mode.
     Same(fn(&mut Device), fn(&mut Device)),
-    /// Each turn has a device fresh from the factory. An interrupted procedure can be resumed at any turn.
+    /// Each turn uses a device fresh from the factory. An interrupted procedure can be resumed at any turn.
     Fresh,
 }
 
 impl Between {
-    /// The same device, without any preparation.
+    /// The same device in all turns, without preparation.
     pub(crate) const UNPREPARED: Self = Between::Same(|_| {}, |_| {});
 }
 
-/// Runs a procedure turn by turn.
+/// Runs the turns of a procedure.
 pub(crate) struct Turns<'a> {
     pub(crate) options: &'a ReviewOptions,
     pub(crate) between: Between,
-    /// Number of turns that an interrupted run has done; they are skipped. 0 with [`Between::Same`].
+    /// Number of turns finished by an interrupted run; they are skipped. 0 with [`Between::Same`].
     pub(crate) earlier: usize,
     /// Whether figures over all steps of a mode follow its turn: power, heat, the gain of formatting.
     pub(crate) has_mode_figures: bool,
 }
 
 impl<'a> Turns<'a> {
-    /// Turns from the first one on, with the figures of each mode.
+    /// All turns from the first one on, with the figures of each mode.
     pub(crate) fn new(options: &'a ReviewOptions, between: Between) -> Self {
         Turns {
             options,
@@ -112,7 +112,7 @@ impl<'a> Turns<'a> {
     }
 
     /// Calls `measure` with the runner and the number of each turn, and returns the number of complete turns. A
-    /// document that is stopped before, or by an error after something was measured, is marked as incomplete.
+    /// document that is stopped earlier, or by an error after something was measured, is marked as incomplete.
     ///
     /// # Errors
     /// [`SuiteError::Target`] without turns, or if a device cannot be made or attached; the error of `measure` before
@@ -160,7 +160,7 @@ impl<'a> Turns<'a> {
         Ok(turns.len())
     }
 
-    /// The device of a turn, made from that of the turn before it, if any.
+    /// The device of a turn, made from that of the previous turn if there is one.
     fn device(&self, turn: &Turn<'_>, before: Option<Device>) -> Result<Device, SuiteError> {
         let Between::Same(first, next) = self.between else {
             return turn.device(self.options.seed);
@@ -183,7 +183,7 @@ mod tests {
     use nandscope_units::Nanos;
     use std::cell::Cell;
 
-    /// A procedure in two modes that fails in the second one, or at once.
+    /// A procedure in two modes that fails in the second one, or immediately.
     fn fails(at_once: bool) -> Result<ResultDocument, SuiteError> {
         let mut spec = SimSpec::library("kingston-8gb").unwrap();
         let again = Mode {

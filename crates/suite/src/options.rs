@@ -8,11 +8,11 @@ use nandscope_units::Nanos;
 /// Options of the user.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReviewOptions {
-    /// Only these modes, by name (without regard to case); all where empty.
+    /// Names of the selected modes (case-insensitive); all if empty.
     pub modes: Vec<String>,
     /// Seed of the random number generator.
     pub seed: u64,
-    /// A tenth of the data and one pass instead of three.
+    /// Whether the run is shortened: a tenth of the data, and one pass instead of three.
     pub quick: bool,
     /// Finished part of an interrupted review with the same options, to be continued.
     pub earlier: Option<Earlier>,
@@ -21,36 +21,36 @@ pub struct ReviewOptions {
 /// Point at which an interrupted review stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Earlier {
-    /// Its document at that place; every step in it is finished.
+    /// Document at that point; every step in it is finished.
     pub document: ResultDocument,
-    /// Of a simulated device: the parts that are done, as in [`ReviewObserver::part_done`].
+    /// Number of finished parts (simulated devices only), as in [`ReviewObserver::part_done`].
     pub parts: u64,
 }
 
 /// Receives the progress and the results of a procedure.
 pub trait ReviewObserver {
-    /// Share of the whole review that is done (0 to 1), the mode and step under way, and the time
-    /// on the target's clock.
+    /// Called with the finished share of the whole review (0 to 1), the current mode and step, and the time of the
+    /// target's clock.
     fn progress(&mut self, fraction: f64, mode: &str, step: &str, at: Nanos) {
         let _ = (fraction, mode, step, at);
     }
 
-    /// A step is finished: the last one of the document.
+    /// Called when a step is finished: the last one of the document.
     fn step_done(&mut self, document: &ResultDocument) {
         let _ = document;
     }
 
-    /// The first `parts` parts of a procedure are complete. The next one starts with a fresh device, so that an
-    /// interrupted procedure can be resumed there.
+    /// Called when the first `parts` parts of a procedure are complete. The next part starts with a fresh device, so
+    /// that an interrupted procedure can be resumed there.
     fn part_done(&mut self, document: &ResultDocument, parts: u64) {
         let _ = (document, parts);
     }
 }
 
-/// Observes nothing.
+/// Ignores all calls.
 impl ReviewObserver for () {}
 
-/// The modes that were asked for; all where none were.
+/// The modes named in the options; all if none are named.
 pub(crate) fn chosen_modes<'a>(
     spec: &'a SimSpec,
     options: &ReviewOptions,

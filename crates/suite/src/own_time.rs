@@ -1,4 +1,4 @@
-//! Procedures on a target that is there already, in its own time: a file or a block device.
+//! Procedures on an existing target, in real time: a file or a block device.
 
 use crate::figures;
 use crate::options::{ReviewObserver, ReviewOptions};
@@ -7,9 +7,9 @@ use crate::step_runner::{Flow, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
 use nandscope_result::ResultDocument;
 
-/// Measures on a target that is there already, and gives the document with its figures. Steps that an
-/// earlier run has done are not done again: what they changed is on the target. An error of a later step
-/// does not cost the earlier ones: it is a notice of the document, which is incomplete then.
+/// Measures on an existing target; returns the document with its figures. Steps finished by an earlier run are not
+/// repeated, since their changes are on the target. An error in a later step does not lose the earlier steps: it
+/// becomes a notice of the document, which is then incomplete.
 ///
 /// # Errors
 /// The error of `measure`, if nothing was measured before it.
@@ -51,7 +51,7 @@ mod tests {
     use nandscope_test_support::MockTarget;
     use nandscope_units::{Bytes, Nanos};
 
-    /// A procedure of a step that succeeds, where `succeeds`, and one that cannot be done.
+    /// A procedure with one successful step if `succeeds`, then a step that fails.
     fn broken_off(succeeds: bool) -> Result<ResultDocument, SuiteError> {
         let target = MockTarget::new(Bytes::mib(1), 1, Nanos::from_secs_f64(1e-6));
         let options = ReviewOptions::default();

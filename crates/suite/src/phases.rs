@@ -1,5 +1,4 @@
-//! A step that is measured in parts: how the parts become one time line and one sum. Which parts there
-//! are is for the runner ([`crate::step_runner`]).
+//! Joins the parts of a step into one time line and one sum. The runner ([`crate::step_runner`]) chooses the parts.
 
 use nandscope_result::{Series, StepResult, counter};
 
@@ -31,8 +30,8 @@ pub(crate) fn join(step: &mut StepResult, part: StepResult) {
     }
 }
 
-/// An interval of power shorter than this says more about the instant of a flush than about the
-/// draw: it is averaged into the one before it.
+/// Shortest interval of a power series, s; a shorter one depends mainly on the time of a flush, and is averaged into
+/// the previous one.
 const POWER_INTERVAL_MIN_S: f64 = 0.5;
 
 fn append_power(known: &mut Series, more: Series, start_s: f64) {
@@ -57,7 +56,7 @@ fn append_power(known: &mut Series, more: Series, start_s: f64) {
 }
 
 fn append(known: &mut Series, more: Series) {
-    // The last interval of a phase is cut short, so the joined series is not regular.
+    // The last interval of a phase is shorter, so the joined series is not regular.
     known.interval_s = 0.0;
     known.t_s.extend(more.t_s);
     known.v.extend(more.v);

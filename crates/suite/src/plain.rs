@@ -1,9 +1,9 @@
-//! What people measure with the tools that every Linux has: sequential writes and reads through the page cache, as dd
-//! and hdparm do them, and random reads and writes of 4 KiB one at a time, as iozone and AS SSD do them.
+//! Measurements with standard Linux tools: sequential writes and reads through the page cache, as with dd and hdparm,
+//! and random reads and writes of 4 KiB one at a time, as with iozone and AS SSD.
 //!
-//! The page cache decides about the requests, not the block size that dd was given: a card that dd read in blocks
-//! of 4 MiB and of 64 KiB was equally fast. It reads ahead 128 KiB at a time and requests the next 128 KiB before
-//! the last are consumed, and it writes in the largest requests that the host accepts.
+//! The page cache decides the size of requests, not dd's block size: a card read by dd in blocks of 4 MiB and of 64 KiB
+//! was equally fast. It reads ahead 128 KiB at a time and requests the next 128 KiB before the last are consumed, and
+//! it writes in the largest requests that the host accepts.
 
 use crate::document::blank;
 use crate::jobs::phase;
@@ -24,7 +24,7 @@ struct Part {
     how: &'static str,
 }
 
-/// Start of the second write and everything after it, as with `dd seek=10 bs=4M`: after a file allocation table.
+/// Option of the second write and later parts: starts beyond a file allocation table, as `dd seek=10 bs=4M` does.
 const AFTER_FAT: &str = "offset=40m\n";
 
 const PARTS: [Part; 5] = [
@@ -60,7 +60,7 @@ const PARTS: [Part; 5] = [
     },
 ];
 
-/// Measures the device in every mode that is asked for, in virtual time.
+/// Measures the device in every selected mode, in virtual time.
 ///
 /// # Errors
 /// [`SuiteError`] if the device cannot be made or attached, or is smaller than the files.

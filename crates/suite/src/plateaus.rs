@@ -1,38 +1,36 @@
-//! Plateaus of a bandwidth curve: the stretches over which it stays about the same, such as in
-//! the SLC cache and after it.
+//! Plateaus of a bandwidth curve: stretches of about constant bandwidth, such as in the SLC cache and after it.
 //!
-//! Binary segmentation on the logarithm of the bandwidth: a stretch is split where the split
-//! explains most of its variance, as long as the two sides differ by a quarter or more; then
-//! neighbours that differ by less are joined again. A stretch that is noise all over stays whole.
-//! What lies between a faster and a slower plateau and is not constant itself is a transition, and part of the
-//! plateau whose bandwidth is nearer.
+//! Binary segmentation on the logarithm of the bandwidth: a stretch is split at the point that explains most of its
+//! variance, if the two sides differ by a quarter or more; then neighbours that differ by less are joined again. A
+//! stretch of noise stays whole. The transition between a faster and a slower plateau belongs to the plateau whose
+//! bandwidth is nearer.
 //!
-//! A stretch with many empty intervals shows single operations and pauses, not a bandwidth: it is not a plateau of its
-//! own, and a curve that is such a stretch as a whole has none.
+//! A stretch with many empty intervals shows single operations and pauses, not a bandwidth: it is not a separate
+//! plateau, and a curve that consists of such a stretch has no plateaus.
 
 use nandscope_units::median;
 
 /// A stretch of about constant bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plateau {
-    /// Data moved before it, GB (10^9 bytes).
+    /// Data moved before the plateau, GB (10^9 bytes).
     pub start_gb: f64,
-    /// Data moved at its end, GB.
+    /// Data moved by the end of the plateau, GB.
     pub end_gb: f64,
-    /// Median bandwidth in it, MB/s.
+    /// Median bandwidth of the plateau, MB/s.
     pub mb_per_s: f64,
 }
 
 /// Least ratio between neighbouring plateaus.
 const RATIO: f64 = 1.25;
-/// Points that a plateau has at least.
+/// Smallest number of points in a plateau.
 const POINTS_MIN: usize = 6;
-/// Plateaus that are looked for at most.
+/// Largest number of plateaus searched for.
 const PLATEAUS_MAX: usize = 8;
-/// Share of empty intervals above which a stretch is not a plateau: a median between empty and full intervals is the
-/// bandwidth of neither.
+/// Share of empty intervals above which a stretch is not a plateau: a median of empty and full intervals is not a
+/// bandwidth.
 const EMPTY_MAX: f64 = 0.1;
-/// Value of an empty interval on the logarithmic scale, MB/s.
+/// Value for an empty interval on the logarithmic scale, MB/s.
 const NOTHING: f64 = 1e-3;
 
 /// Finds the plateaus of a curve: `v[i]` MB/s is the mean over the interval that ends at `t_s[i]`
@@ -138,7 +136,7 @@ fn join_transitions(logs: &[f64], cuts: &mut Vec<usize>) {
     }
 }
 
-/// Distance between the quartiles.
+/// Interquartile range.
 fn spread(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -197,12 +195,12 @@ mod tests {
             .map(|p| p.mb_per_s.round())
             .collect();
         assert_eq!(speeds, [400.0, 76.0, 33.0]);
-        // A short region with a rate of its own stays.
+        // A short region with a distinct rate is kept.
         let (t, v) = curve(&[(13, 400.0), (3000, 76.0), (8, 50.0), (150, 32.5)]);
         assert_eq!(plateaus(0.0, &t, &v).len(), 4);
     }
 
-    /// A slow card that takes a write in every second or third interval, or stalls for most of the time.
+    /// A slow card that accepts a write in every second or third interval, or stalls for most of the time.
     #[test]
     fn single_operations_with_pauses_are_no_plateaus() {
         let t: Vec<f64> = (1..=40).map(|i| f64::from(i) / 10.0).collect();
@@ -210,7 +208,7 @@ mod tests {
             .map(|i| if i % 3 == 0 { 32.768 } else { 0.0 })
             .collect();
         assert_eq!(plateaus(0.0, &t, &v), []);
-        // Rare stalls change nothing.
+        // Rare stalls have no effect.
         let (t, mut v) = curve(&[(40, 30.0)]);
         v[7] = 0.0;
         v[21] = 0.0;
@@ -218,7 +216,7 @@ mod tests {
         assert!(found.len() == 1 && (found[0].mb_per_s - 30.0).abs() < 1.0);
     }
 
-    /// A card that merges what was written before, and then takes the data at full speed.
+    /// A card that first merges earlier writes, and then accepts data at full speed.
     #[test]
     fn a_pause_at_the_start_is_no_plateau() {
         let (t, mut v) = curve(&[(600, 90.0)]);
@@ -228,7 +226,7 @@ mod tests {
             found.len() == 1 && (found[0].mb_per_s - 90.0).abs() < 2.0,
             "{found:?}"
         );
-        // After a cache it hides no step.
+        // A pause after the cache does not hide the step.
         let (t, mut v) = curve(&[(300, 90.0), (300, 30.0)]);
         v[..3].fill(0.0);
         v[300..303].fill(0.0);

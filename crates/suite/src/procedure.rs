@@ -16,13 +16,13 @@ pub enum Procedure {
     Card,
     /// The suite for solid-state drives: bursts, sustained random access, traces on an empty and a full drive.
     Ssd,
-    /// Bursts and sustained random access of a drive and of those it was published with, side by side.
+    /// Bursts and sustained random access of a drive and of the drives it was published with, compared.
     SsdPeers,
     /// 128 KiB sequential read and write at QD32, on every port of a host.
     Iometer,
-    /// flashbench's answers about a card: page, allocation unit, open units, the first units.
+    /// Measurements of flashbench: page, allocation unit, open units, the first units.
     Flashbench,
-    /// The same with every cell of its tables.
+    /// Measurements of flashbench with every cell of its tables.
     FlashbenchWhole,
     /// Speed classes of SD cards, with verdicts.
     SpeedClass,
@@ -33,7 +33,7 @@ pub enum Procedure {
 }
 
 impl Procedure {
-    /// All of them.
+    /// All procedures.
     pub const ALL: [Procedure; 9] = [
         Procedure::Card,
         Procedure::Flashbench,
@@ -46,7 +46,7 @@ impl Procedure {
         Procedure::SsdPeers,
     ];
 
-    /// Its name, as in `--suite card` and in `facts/checks.toml`.
+    /// Name, as in `--suite card` and in `facts/checks.toml`.
     pub const fn name(self) -> &'static str {
         match self {
             Procedure::Card => "card",
@@ -76,14 +76,14 @@ impl Procedure {
         })
     }
 
-    /// Whether the quick form gives every figure that is compared with publications: where it is
-    /// latency, power, or their ratios, it does not depend on how long it is measured.
+    /// Whether the quick form gives every figure that is compared with publications: latencies, powers and their ratios
+    /// do not depend on the duration.
     pub const fn quick_suffices(self) -> bool {
         matches!(self, Procedure::Ssd | Procedure::SsdPeers)
     }
 
-    /// Carries it out on a simulated device in virtual time. `stop` is asked often; when it
-    /// answers true, what has been measured is returned, marked as incomplete.
+    /// Runs the procedure on a simulated device in virtual time. `stop` is called often; when it returns true, the
+    /// measurements so far are returned, marked as incomplete.
     ///
     /// # Errors
     /// [`SuiteError::Target`] if the device cannot be made or attached, [`SuiteError::Step`] if a step cannot be done on it.

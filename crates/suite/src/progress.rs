@@ -1,21 +1,21 @@
-//! From progress within a step to progress of the whole procedure: a procedure is a row of parts
-//! (a mode, a port, a drive), a part a row of stages, a stage a number of steps of equal weight.
+//! Converts progress within a step to progress of the whole procedure: a procedure is a sequence of parts (a mode, a
+//! port, a drive), a part a sequence of stages, a stage a number of steps of equal weight.
 
 use crate::options::ReviewObserver;
 use crate::step_runner::Watcher;
 use nandscope_result::ResultDocument;
 use nandscope_units::Nanos;
 
-/// Tells an observer how far the whole procedure has come while one part is under way.
+/// Reports progress of the whole procedure to an observer while one part is under way.
 pub(crate) struct StepWatcher<'a> {
     observer: &'a mut dyn ReviewObserver,
     mode: String,
-    /// Share of the procedure that lies before this part, and its own.
+    /// Share of the procedure before this part; then the share of this part.
     part: (f64, f64),
     title: String,
-    /// Share of the part that lies before the stage, and its own.
+    /// Share of the part before the stage; then the share of the stage.
     stage: (f64, f64),
-    /// Steps of the stage that are done, and all of them.
+    /// Number of finished steps of the stage; then number of all its steps.
     steps: (u32, u32),
 }
 
@@ -89,7 +89,7 @@ mod tests {
         watcher.step_skipped();
         watcher.phase_progress(1.0, Nanos::ZERO);
         watcher.step_skipped();
-        // More than was announced does not go beyond the stage.
+        // More steps than announced do not exceed the stage.
         watcher.phase_progress(1.0, Nanos::ZERO);
         assert_eq!(last.0, [0.75, 0.875, 1.0, 1.0]);
     }

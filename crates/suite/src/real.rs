@@ -1,6 +1,5 @@
-//! The card review on a target that is there already, in its own time: a file or a block device.
-//! Stages and figures are those of the simulated review; there is one way of attachment, the one
-//! that the target has.
+//! The card review on an existing target, in real time: a file or a block device. Stages and figures are those of the
+//! simulated review; there is one mode, the target's own attachment.
 
 use crate::document::empty;
 use crate::options::{ReviewObserver, ReviewOptions};
@@ -11,7 +10,7 @@ use nandscope_measure::target::Target;
 use nandscope_result::{ResultDocument, TargetInfo, procedure};
 use std::collections::BTreeMap;
 
-/// Reviews the target. `environment` goes into the result; everything on the target is lost.
+/// Reviews the target. `environment` is added to the result; all data on the target is lost.
 ///
 /// # Errors
 /// [`SuiteError::Step`] if a step cannot be done on the target at all, such as a test file that does not fit.

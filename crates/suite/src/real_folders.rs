@@ -1,5 +1,5 @@
-//! The folder workloads on a folder of this machine: the same trees as on simulated cards, as real
-//! files in a real file system, which is measured with them.
+//! The folder workloads on a folder of this machine: the same trees as on simulated cards, as real files in a real file
+//! system, which is part of the measurement.
 
 use crate::document::empty;
 use crate::folders::{self, Extent as Share, Folder, Part, Turn, single};
@@ -16,11 +16,10 @@ use nandscope_workload::files::{CopyOptions, Extent, ExtentSource, FolderSpec, d
 use nandscope_workload::{OpKind, Pacing};
 use std::collections::BTreeMap;
 
-/// Cost of a file besides its bytes, when files are dealt out to threads; as for simulated cards.
+/// Cost of a file in addition to its bytes, when files are distributed to threads; as for simulated cards.
 const FILE_COST: u64 = nandscope_workload::files::FILE_COST_BYTES;
 
-/// Copies the four folders into the target, reads them back and deletes them. `info` says how much
-/// room there is.
+/// Copies the four folders into the target, reads them back and deletes them. `info` has the free space.
 ///
 /// # Errors
 /// [`SuiteError::Step`] if a step cannot be done at all.
@@ -104,7 +103,7 @@ fn one(
     flow
 }
 
-/// The phases of a part of a pass; data that were written are synced once, at the end of the part.
+/// Phases of a part of a pass; written data is synced once, at the end of the part.
 fn phases(
     runner: &StepRunner<'_, FolderTarget>,
     options: &CopyOptions,
@@ -128,7 +127,7 @@ fn phases(
     }
 }
 
-/// Time between writing and reading, of a whole review and of a quick one.
+/// Idle time between writing and reading, in a whole review and in a quick one.
 const IDLE: Nanos = Nanos::from_secs(10);
 const SHORT_IDLE: Nanos = Nanos::from_secs(2);
 
@@ -136,7 +135,7 @@ fn idle(passes: u32) -> Nanos {
     if passes > 1 { IDLE } else { SHORT_IDLE }
 }
 
-/// All files, dealt out to the threads; deleting is done by one.
+/// Phase over all files, distributed to the threads; one thread deletes.
 fn phase(
     runner: &StepRunner<'_, FolderTarget>,
     kind: OpKind,

@@ -1,7 +1,6 @@
-//! The card review, in the order in which it was published: CrystalDiskMark fresh; sequential
-//! write and read across the device; format; folder copies and application traces; sequential
-//! again, CrystalDiskMark again; format; CrystalDiskMark refreshed. All of it in every mode in
-//! which the device is attached, on one and the same device, with power and temperature beside it.
+//! The card review, in the published order: CrystalDiskMark fresh; sequential write and read across the device; format;
+//! folder copies and application traces; sequential again, CrystalDiskMark again; format; CrystalDiskMark refreshed.
+//! All stages in every mode in which the device is attached, on one device, with power and temperature.
 
 use crate::crystaldiskmark as cdm;
 use crate::document::blank;
@@ -20,7 +19,7 @@ use nandscope_workload::trace::library;
 /// Notice of a quick review.
 pub(crate) const SHORTENED: &str = "Quick review: a tenth of the device and of the folders, one pass, short runs. Regions beyond the cache may not be reached, and nothing is compared with publications.";
 
-/// A stage of the procedure; its weight is its share of the work, roughly.
+/// A stage of the procedure, with its approximate share of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     CrystalDiskMark(&'static str),
@@ -56,13 +55,13 @@ impl Stage {
         }
     }
 
-    /// Steps in the result document.
+    /// Number of steps in the result document.
     fn steps(self) -> u32 {
         match self {
             Stage::CrystalDiskMark(_) | Stage::Format(..) => 1,
             Stage::Sequential(_) => 2,
             Stage::Folders => das_suite().len() as u32,
-            // And the step that writes what they read.
+            // And the step that writes the data they read.
             Stage::Traces => library().len() as u32 + 1,
         }
     }
@@ -99,8 +98,8 @@ impl Stage {
     }
 }
 
-/// Reviews a simulated device in virtual time. `stop` is asked often; when it answers true, what
-/// has been measured is returned, marked as incomplete.
+/// Reviews a simulated device in virtual time. `stop` is called often; when it returns true, the measurements so far
+/// are returned, marked as incomplete.
 ///
 /// # Errors
 /// [`SuiteError::Target`] if the device cannot be made or attached or an unknown mode is asked for, or a step cannot be
@@ -138,7 +137,7 @@ pub(crate) fn all_stages<T: Target>(
     Ok(Flow::Continue)
 }
 
-/// Time between two readers, so that the heat of one is not measured in the other.
+/// Idle time between two readers, so that heat from one does not affect the next.
 const COOLING: Nanos = Nanos::from_secs(30 * 60);
 
 fn cool_down(device: &mut Device) {

@@ -1,6 +1,5 @@
-//! A sequential write over the whole device, then a sequential read of it, as fio does it with
-//! 128 KiB and one command at a time: the end of the cache, what follows it, and what the
-//! write leaves for the read.
+//! A sequential write over the whole device, then a sequential read of it, with 128 KiB and one command at a time, as
+//! with fio: the end of the cache, the rate after it, and the effect of the write on the read.
 
 use crate::jobs::phase;
 use crate::plateaus::{Plateau, plateaus};
@@ -8,10 +7,10 @@ use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
 use nandscope_result::{Operation, Series, series};
 
-/// Time at the start and at the end of the read whose mean is reported.
+/// Length of the start and of the end of the read whose means are reported, s.
 const EDGE_S: f64 = 10.0;
 
-/// Runs both in the state that `state` names, over the first `percent` of the device.
+/// Runs write and read in the state `state`, over the first `percent` of the device.
 pub(crate) fn run<T: Target>(
     runner: &mut StepRunner<'_, T>,
     state: &str,
@@ -40,7 +39,7 @@ pub(crate) fn run<T: Target>(
 
 /// The chapter of the report.
 const SECTION: &str = "Sequential across the device";
-/// How both are done.
+/// Description of both passes.
 const HOW: &str = "in blocks of 128 KiB, one command at a time (fio, iodepth 1)";
 
 fn pass<T: Target>(
@@ -65,8 +64,7 @@ fn pass<T: Target>(
     flow
 }
 
-/// Mean, plateaus and extremes of the write under way, under the identifier `id`; `title` says
-/// which write it is.
+/// Adds mean, plateaus and extremes of the current write, under the identifier `id`; `title` names the write.
 pub(crate) fn write_figures<T: Target>(runner: &mut StepRunner<'_, T>, id: &str, title: &str) {
     let Some(bandwidth) = runner
         .current()
@@ -133,7 +131,7 @@ fn read_figures<T: Target>(runner: &mut StepRunner<'_, T>, state: &str) {
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
     let edge = EDGE_S.min((last - start_s) / 4.0);
-    // The last interval is cut short by the end of the run.
+    // The last interval is shorter, because the run ends in it.
     let last_whole = bandwidth.t_s[bandwidth.t_s.len() - 2];
     if let Some(v) = mean_between(start_s, start_s + edge) {
         runner.figure(

@@ -1,4 +1,4 @@
-//! The span of a drive that a random test goes over.
+//! The span of a drive that a random test accesses.
 
 use crate::jobs::phase;
 use crate::step_runner::{Flow, StepRunner, SuiteError};
@@ -8,12 +8,12 @@ use nandscope_units::Nanos;
 /// Idle time between queue depths (S3-176 allows up to a minute).
 pub(crate) const IDLE: Nanos = Nanos::from_secs(30);
 
-/// A quarter of the span in a quick run.
+/// Size of the span, GiB: a quarter in a quick run.
 pub(crate) const fn span_gib(gib: u64, quick: bool) -> u64 {
     if quick { gib / 4 } else { gib }
 }
 
-/// Writes the span that a random test goes over, so that reads find data.
+/// Writes the span of a random test, so that reads find data.
 pub(crate) fn written_span<T: Target>(
     runner: &mut StepRunner<'_, T>,
     id: &str,

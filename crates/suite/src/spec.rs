@@ -17,7 +17,7 @@ pub struct Mode {
 /// A simulated device and the ways to attach it.
 #[derive(Clone, Debug)]
 pub struct SimSpec {
-    /// As the user named it, such as `sim:sm2708-250gb`.
+    /// Name given by the user, such as `sim:sm2708-250gb`.
     pub name: String,
     /// Text of the profile, for its hash and its remarks.
     pub text: String,
@@ -28,8 +28,7 @@ pub struct SimSpec {
 }
 
 impl SimSpec {
-    /// A device of the given profile with the modes that its profile names; a profile that names
-    /// none is attached directly.
+    /// A device of the given profile with the modes that the profile names; without any, it is attached directly.
     ///
     /// # Errors
     /// [`SuiteError::Target`] if the profile names a host that is not in the library.
@@ -74,7 +73,7 @@ impl SimSpec {
         target_info(&self.name, &self.text, &self.profile)
     }
 
-    /// Entry of a result document for one way to attach the device.
+    /// Entry of a result document for one mode.
     pub fn mode_info(mode: &Mode, path: &[String]) -> ModeInfo {
         ModeInfo {
             name: mode.name.clone(),
@@ -84,8 +83,8 @@ impl SimSpec {
     }
 }
 
-/// Description of a simulated device in a result document: `name` as the user gave it, `text` of its profile. The
-/// caller adds how it is attached.
+/// Description of a simulated device in a result document: `name` as given by the user, `text` of its profile. The
+/// caller adds the attachment.
 pub fn target_info(name: &str, text: &str, profile: &Profile) -> TargetInfo {
     let device = &profile.device;
     TargetInfo {
@@ -102,9 +101,9 @@ pub fn target_info(name: &str, text: &str, profile: &Profile) -> TargetInfo {
     }
 }
 
-/// The ways to attach a device to a host: at each port of a board that it fits, under the port's
-/// name, or to the host as a whole under `name`. A board without any port that fits is one way
-/// too, whose attachment says what is wrong.
+/// Modes in which a device can be attached to a host: at each port of a board that it fits, under the port's name, or
+/// to the host as a whole under `name`. A board without a fitting port is one mode too, whose attachment fails with the
+/// reason.
 pub fn attachments(name: &str, host: &HostProfile, profile: &Profile) -> Vec<Mode> {
     let whole = Mode {
         name: name.to_string(),
@@ -143,7 +142,7 @@ fn first<E: ToString>(faults: &[E]) -> String {
     faults.first().map_or_else(String::new, ToString::to_string)
 }
 
-/// Rows for the report's table of parameters: all but names and descriptions.
+/// Rows of the report's parameter table: all keys except names and descriptions.
 fn parameters(text: &str) -> Vec<Parameter> {
     let rows = explain(text)
         .into_iter()

@@ -1,9 +1,9 @@
-//! Speed classes of SD cards: does the card keep the rate that is printed on it, under the
-//! conditions of the specification as far as they are public (SD Physical Layer Simplified
-//! Specification 4.10 §4.13, 5.0 for the V classes; A classes as described by others)?
+//! Speed classes of SD cards: does the card keep its printed rate under the conditions of the specification, as far as
+//! they are public (SD Physical Layer Simplified Specification 4.10 §4.13, 5.0 for the V classes; A classes as
+//! described by others)?
 //!
-//! A verdict holds for what was measured here. Where conditions are not public, or a host cannot
-//! know them, ours are stated with the verdict, and the class is called "-like".
+//! A verdict is valid for this measurement. If conditions are not public, or a host cannot know them, our own
+//! conditions are stated with the verdict, and the class is called "-like".
 
 mod application;
 mod class;

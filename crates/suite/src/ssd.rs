@@ -1,7 +1,6 @@
-//! The suite for solid-state drives as AnandTech ran it in 2017/18: bursts and sustained random
-//! access on a drive that is empty but for the span under test, then application traces on an
-//! empty and on a full drive. [`drive`] puts one drive through it; [`beside`] puts a drive and
-//! those it was published with through the parts that print ratios.
+//! The suite for solid-state drives as AnandTech ran it in 2017/18: bursts and sustained random access on a drive that
+//! is empty except for the tested span, then application traces on an empty and on a full drive. [`drive`] runs it on
+//! one drive; [`beside`] runs the parts that print ratios on a drive and the drives it was published with.
 //!
 //! Every part begins with a drive fresh from the factory, as the suite erased drives between tests.
 
@@ -16,13 +15,13 @@ use nandscope_device::{Fill, FillError, break_if};
 use nandscope_measure::sim::SimTarget;
 use nandscope_result::{Figure, ResultDocument, procedure};
 
-/// Drives that the SM2262EN preview is about, besides itself.
+/// Other drives in the SM2262EN preview.
 const PEERS: [&str; 2] = ["hp-ex920-1tb", "samsung-970-pro-512gb"];
 
 /// Notice of a quick run.
 const SHORTENED: &str = "Quick run: a tenth of the data and of the time. Latencies and powers do not depend on either, and are compared with publications all the same.";
 
-/// A part of the suite, on a drive of its own.
+/// A part of the suite, on a fresh drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     BurstRead,
@@ -70,7 +69,7 @@ impl Part {
     }
 }
 
-/// Puts one drive through the whole suite, attached as its profile names first.
+/// Runs the whole suite on one drive, attached in the first mode of its profile.
 ///
 /// # Errors
 /// [`SuiteError::Target`] if the drive cannot be made or attached, [`SuiteError::Step`] if a step cannot be done on it.
@@ -88,7 +87,7 @@ pub fn drive(
     finish(document, spec)
 }
 
-/// Puts a drive and its published rivals through bursts and sustained access, side by side.
+/// Runs bursts and sustained access on a drive and the drives it was published with, for comparison.
 ///
 /// # Errors
 /// As [`drive`].
@@ -128,8 +127,8 @@ fn finish(mut document: ResultDocument, spec: &SimSpec) -> Result<ResultDocument
     Ok(document)
 }
 
-/// Adds the differences that show if a drive that is 80 % full behaves like a full one, and a half full one like
-/// the mean of an empty and a full one.
+/// Adds differences that show whether a drive that is 80 % full behaves like a full one, and a half full one like the
+/// mean of an empty and a full one.
 fn fullness(document: &mut ResultDocument, mode: &str) {
     for trace in ["light", "heavy"] {
         let at = |state: State| {
@@ -197,7 +196,7 @@ fn run(
     Ok(document)
 }
 
-/// Lead of the first drive over the others, in percent.
+/// Adds the lead of the first drive over the others, in percent.
 fn ratios(document: &mut ResultDocument, drives: &[SimSpec]) {
     let Some((first, others)) = drives.split_first() else {
         return;

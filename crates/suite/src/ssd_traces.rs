@@ -1,9 +1,8 @@
-//! A light and a heavy application trace with their pauses, as AnandTech's storage bench replayed
-//! its own: as recorded, with every pause cut to 25 ms. Those recordings are not public; the
-//! project's own replace them. The light one is one program after the other, the heavy one all of them
-//! at the same time. As in that bench, flushes and discards are left out (AnandTech, 2021 SSD
-//! benchmark suite). What counts is the mean latency of reads and writes from the instant the drive
-//! gets them.
+//! A light and a heavy application trace with their pauses, replayed as in AnandTech's storage bench: as recorded, with
+//! every pause limited to 25 ms. The bench's recordings are not public; the project's own replace them. The light trace
+//! runs one program after the other, the heavy one all of them at the same time. As in that bench, flushes and discards
+//! are left out (AnandTech, 2021 SSD benchmark suite). The result is the mean latency of reads and writes from the time
+//! at which the drive receives them.
 
 use crate::step_runner::{Flow, Phase, Pick, SECOND, StepRunner, SuiteError};
 use nandscope_measure::build::JobMeta;
@@ -14,13 +13,13 @@ use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::trace::{Fit, NamedTrace, Replay, ReplayOptions, Timing, library};
 use nandscope_workload::{Op, OpKind, OpSource, Pacing, TimedOp};
 
-/// Pauses are cut to this (S3-205).
+/// Longest pause in a trace (S3-205); longer pauses are cut to it.
 pub(crate) const IDLE_CAP: Nanos = Nanos::from_millis(25);
-/// Requests outstanding at most: those traces seldom queued deeper.
+/// Largest number of outstanding requests: those traces seldom queued deeper.
 const DEPTH: u32 = 4;
-/// Longer requests are split, as drivers of the time did.
+/// Longest request, bytes; longer ones are split, as drivers of that time did.
 const LONGEST: u32 = 128 * 1024;
-/// Blocks in which the data that a trace reads is written beforehand.
+/// Length of the writes that prepare the data read by a trace, bytes.
 const BLOCK: u32 = 128 * 1024;
 /// Idle time before a trace.
 pub(crate) const SETTLE: Nanos = Nanos::from_secs(60);
@@ -35,7 +34,7 @@ pub(crate) enum State {
 }
 
 impl State {
-    /// Its name in identifiers.
+    /// Name in identifiers.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             State::Empty => "empty",
@@ -45,7 +44,7 @@ impl State {
         }
     }
 
-    /// For people, before `drive`.
+    /// Word for reports, before `drive`.
     const fn words(self) -> &'static str {
         match self {
             State::Empty => "empty",
@@ -55,7 +54,7 @@ impl State {
         }
     }
 
-    /// Share of the capacity that is filled in order beforehand, 0 to 1.
+    /// Share of the capacity filled in order before the traces, 0 to 1.
     pub(crate) const fn share(self) -> f64 {
         match self {
             State::Empty => 0.0,
@@ -66,7 +65,7 @@ impl State {
     }
 }
 
-/// Replays both in that state.
+/// Replays both traces in the given state.
 pub(crate) fn run<T: Target>(
     runner: &mut StepRunner<'_, T>,
     state: State,
@@ -109,7 +108,7 @@ pub(crate) fn run<T: Target>(
     Ok(Flow::Continue)
 }
 
-/// Writes what the traces will read, so that an empty drive holds it.
+/// Writes the data that the traces will read, so that an empty drive has it.
 pub(crate) fn prepare<T: Target>(
     runner: &mut StepRunner<'_, T>,
     state: &str,
@@ -134,7 +133,7 @@ pub(crate) fn prepare<T: Target>(
     flow
 }
 
-/// Beginnings and ends of all that a trace reads, bytes.
+/// Start and end of each area that a trace reads, bytes.
 pub(crate) fn areas_read(mut replay: Replay) -> Vec<(u64, u64)> {
     let mut areas = Vec::new();
     while let Some(timed) = replay.next_op() {
@@ -146,7 +145,7 @@ pub(crate) fn areas_read(mut replay: Replay) -> Vec<(u64, u64)> {
     areas
 }
 
-/// Writes these areas in order, then lets the device rest.
+/// Writes the areas in order, then leaves the device idle.
 pub(crate) fn write_areas<T: Target>(
     runner: &mut StepRunner<'_, T>,
     areas: Vec<(u64, u64)>,
@@ -229,7 +228,7 @@ fn replay(trace: &NamedTrace, timing: Timing, capacity: Bytes) -> Result<Replay,
     Replay::new(&records, &options, capacity).map_err(|e| fault(e.to_string()))
 }
 
-/// Mean latency of reads, of writes and of both, over all jobs of the step.
+/// Adds the mean latency of reads, of writes and of both, over all jobs of the step.
 fn latency_figures<T: Target>(runner: &mut StepRunner<'_, T>, id: &str, title: &str) {
     let Some(step) = runner.current() else {
         return;
@@ -266,7 +265,7 @@ fn latency_figures<T: Target>(runner: &mut StepRunner<'_, T>, id: &str, title: &
     }
 }
 
-/// Reads and writes of another source, the long ones in parts.
+/// Reads and writes of another source, with long ones split.
 struct Split<S> {
     source: S,
     rest: Option<TimedOp>,
@@ -339,7 +338,7 @@ impl Areas {
 impl OpSource for Areas {
     fn next_op(&mut self) -> Option<TimedOp> {
         let (_, end) = *self.areas.get(self.next)?;
-        // The least of the two is at most BLOCK, which fits.
+        // The minimum is at most BLOCK, which fits.
         let length = (end - self.at).min(u64::from(BLOCK)) as u32;
         let op = Op {
             kind: OpKind::Write,

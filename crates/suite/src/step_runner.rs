@@ -1,5 +1,4 @@
-//! One target on its way through a procedure: runs phases, joins them into steps, reports
-//! progress, and stops on request.
+//! Runs phases of a procedure on one target, joins them into steps, reports progress, and stops on request.
 
 use crate::phases::join;
 use crate::probe::{Probe, ProbeError};
@@ -15,7 +14,7 @@ use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::{Op, OpKind, OpSource, Pacing, TimedOp};
 use thiserror::Error;
 
-/// Why a procedure could not be carried out.
+/// Why a procedure failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SuiteError {
     /// The target cannot be made or attached.
@@ -32,7 +31,7 @@ pub enum SuiteError {
     /// The built-in facts or checks cannot be read: a fault of the program.
     #[error("{0}")]
     Facts(String),
-    /// A table of recorded cards that was given, or an entry in it, is wrong.
+    /// A given table of recorded cards, or an entry in it, is invalid.
     #[error("{0}")]
     Recorded(String),
 }
@@ -54,16 +53,16 @@ pub(crate) struct Phase {
     pub(crate) interval: Nanos,
 }
 
-/// How the whole procedure learns of progress within a phase.
+/// Receives progress within a phase, for the progress of the whole procedure.
 pub(crate) trait Watcher {
-    /// A stage of `steps` steps begins: `base` is the share of the procedure that lies before it,
-    /// `share` its own.
+    /// Called when a stage of `steps` steps begins: `base` is the share of the procedure before it, `share` its own
+    /// share.
     fn stage(&mut self, title: &str, base: f64, share: f64, steps: u32);
-    /// A step of the stage is over: the last one of the document.
+    /// Called when a step of the stage is finished: the last one of the document.
     fn step_done(&mut self, document: &ResultDocument);
-    /// A step of the stage was done by an earlier run.
+    /// Called for a step of the stage that was finished by an earlier run.
     fn step_skipped(&mut self);
-    /// Share of the present step that is done.
+    /// Called with the finished share of the current step.
     fn phase_progress(&mut self, fraction: f64, at: Nanos);
 }
 
@@ -77,9 +76,9 @@ pub(crate) struct StepRunner<'a, T: Target> {
     watcher: &'a mut dyn Watcher,
     step: Option<StepResult>,
     notices: Vec<Notice>,
-    /// Steps at the start of the document that an earlier run on the same target has done.
+    /// Number of steps at the start of the document that an earlier run on the same target has finished.
     earlier: usize,
-    /// Phases of the step that are done, and that there are in all.
+    /// Number of finished phases of the step; then number of all its phases.
     done: u32,
     phases: u32,
 }
@@ -114,13 +113,12 @@ impl<'a, T: Target> StepRunner<'a, T> {
         }
     }
 
-    /// Takes the steps that are in the document as done on this target: [`StepRunner::skips`] passes over
-    /// them.
+    /// Treats the steps already in the document as finished on this target: [`StepRunner::skips`] skips them.
     pub(crate) fn resume(&mut self) {
         self.earlier = self.document.steps.len();
     }
 
-    /// Whether an earlier run has done the step of this identifier, which is then passed over.
+    /// Whether an earlier run has finished the step with this identifier, which is then skipped.
     pub(crate) fn skips(&mut self, id: &str) -> bool {
         let id = self.step_id(id);
         let mut earlier = self.document.steps.iter().take(self.earlier);
@@ -131,7 +129,7 @@ impl<'a, T: Target> StepRunner<'a, T> {
         done
     }
 
-    /// Leaves out a step that this device cannot do, and says why.
+    /// Leaves out a step that this device does not support, with the reason.
     pub(crate) fn leave_out(&mut self, why: &str) {
         if self.document.notices.iter().all(|n| n.text != why) {
             self.document.notices.push(Notice::warning(why));
@@ -139,7 +137,7 @@ impl<'a, T: Target> StepRunner<'a, T> {
         self.watcher.step_skipped();
     }
 
-    /// The identifier of a step in the document: the mode in front.
+    /// Identifier of a step in the document: prefixed with the mode.
     fn step_id(&self, id: &str) -> String {
         match &self.mode {
             Some(mode) => format!("{}-{id}", slug(mode)),
@@ -151,13 +149,13 @@ impl<'a, T: Target> StepRunner<'a, T> {
         self.target.capacity()
     }
 
-    /// Says which stage of the procedure begins; see [`Watcher::stage`].
+    /// Announces the next stage of the procedure; see [`Watcher::stage`].
     pub(crate) fn note_stage(&mut self, title: &str, base: f64, share: f64, steps: u32) {
         self.watcher.stage(title, base, share, steps);
         self.watcher.phase_progress(0.0, self.target.now());
     }
 
-    /// Begins a step of `phases` phases; what ran before has been ended by [`StepRunner::end_step`].
+    /// Begins a step of `phases` phases; [`StepRunner::end_step`] must have ended the previous step.
     pub(crate) fn begin_step(
         &mut self,
         id: &str,
@@ -186,9 +184,9 @@ impl<'a, T: Target> StepRunner<'a, T> {
         self.run_as(phase, |_| {})
     }
 
-    /// Leaves the target alone for a while, with the instruments on.
+    /// Leaves the target idle for a while, with the instruments recording.
     pub(crate) fn idle(&mut self, time: Nanos) -> Result<Flow, SuiteError> {
-        // A start delay would not be measured; a flush that is due at the end is.
+        // A start delay would not be measured; a flush scheduled at the end is.
         let source = OneFlush {
             due: time,
             issued: false,
@@ -205,7 +203,7 @@ impl<'a, T: Target> StepRunner<'a, T> {
         })
     }
 
-    /// Runs one phase and joins to the step what `keep` leaves of it.
+    /// Runs one phase and adds its result, filtered by `keep`, to the step.
     fn run_as(
         &mut self,
         phase: Phase,
@@ -217,7 +215,7 @@ impl<'a, T: Target> StepRunner<'a, T> {
         let mut part = match self.run_part(phase, &step.title) {
             Ok(part) => part,
             Err(e) => {
-                // The phases measured before stay in the step.
+                // The earlier phases stay in the step.
                 self.step = Some(step);
                 return Err(e);
             }
@@ -270,7 +268,7 @@ impl<'a, T: Target> StepRunner<'a, T> {
         ))
     }
 
-    /// Adds a figure to the step under way. `id` gets the mode and the step's place in front.
+    /// Adds a figure to the current step. `id` is prefixed with the mode and the step's identifier.
     pub(crate) fn figure(&mut self, id: &str, title: &str, unit: &str, values: &[f64], pick: Pick) {
         let Some(step) = self.step.as_mut() else {
             return;
@@ -289,8 +287,8 @@ impl<'a, T: Target> StepRunner<'a, T> {
         });
     }
 
-    /// Times operations one by one, beside the runner: `measure` is given a [`Probe`] on the
-    /// target, and what the device counted meanwhile goes to the step. `None` where it was stopped.
+    /// Times single operations, outside of the runner: `measure` gets a [`Probe`] on the target, and the device
+    /// counters are added to the step. `None` if it was stopped.
     pub(crate) fn probe<R>(
         &mut self,
         measure: impl FnOnce(&mut Probe<'_, T>) -> Result<R, ProbeError>,
@@ -327,14 +325,14 @@ impl<'a, T: Target> StepRunner<'a, T> {
         }
     }
 
-    /// Adds a table to the step under way.
+    /// Adds a table to the current step.
     pub(crate) fn table(&mut self, table: DataTable) {
         if let Some(step) = self.step.as_mut() {
             step.tables.push(table);
         }
     }
 
-    /// Adds an answer to the step under way; its `id` gets the mode in front.
+    /// Adds a conclusion to the current step; its `id` is prefixed with the mode.
     pub(crate) fn conclude(&mut self, conclusion: Conclusion) {
         if let Some(step) = self.step.as_mut() {
             step.conclusions.push(Conclusion {
@@ -345,7 +343,7 @@ impl<'a, T: Target> StepRunner<'a, T> {
         }
     }
 
-    /// Whether there is anything that an error must not cost.
+    /// Whether there are measurements that an error must not lose.
     fn has_measured(&self) -> bool {
         !self.document.steps.is_empty()
             || self.step.as_ref().is_some_and(|step| !step.jobs.is_empty())
@@ -356,7 +354,7 @@ impl<'a, T: Target> StepRunner<'a, T> {
         self.step.as_ref()
     }
 
-    /// Makes the error of a procedure its end if anything was measured before, so that this is not lost.
+    /// Turns the error of a procedure into its end if anything was measured before, so that this is not lost.
     ///
     /// # Errors
     /// With that error if nothing was measured.
@@ -373,8 +371,7 @@ impl<'a, T: Target> StepRunner<'a, T> {
         }
     }
 
-    /// Ends a procedure that cannot go on: what of the step under way was measured stays, marked as
-    /// incomplete.
+    /// Ends a procedure that cannot continue: measurements of the current step are kept, marked as incomplete.
     fn break_off(&mut self, problem: &str) {
         if let Some(step) = self.step.as_mut() {
             step.incomplete = Some(StopReason::Failed(problem.to_string()));
@@ -400,7 +397,7 @@ impl<'a, T: Target> StepRunner<'a, T> {
     }
 }
 
-/// The interval of the series in a review: what a power meter on the bus resolves.
+/// Interval of the series in a review: the resolution of a power meter on the bus.
 pub(crate) const SECOND: Nanos = Nanos::from_secs(1);
 
 /// Choice of the score among several values.
@@ -408,7 +405,7 @@ pub(crate) const SECOND: Nanos = Nanos::from_secs(1);
 pub(crate) enum Pick {
     Best,
     Mean,
-    /// The value of this run, whose other figures are beside it.
+    /// The value with this index, that of a run whose other figures are listed too.
     At(usize),
 }
 
@@ -424,7 +421,7 @@ impl Pick {
     }
 }
 
-/// The identifier of a figure: mode, then what it is.
+/// Identifier of a figure: mode, then `id`.
 pub(crate) fn id_in_mode(mode: Option<&str>, id: &str) -> String {
     mode.map_or_else(|| id.to_string(), |m| format!("{}.{id}", slug(m)))
 }
@@ -445,7 +442,7 @@ impl Observer for Relay<'_> {
     }
 }
 
-/// A single flush, by which an idle phase ends.
+/// A source of a single flush, which ends an idle phase.
 struct OneFlush {
     due: Nanos,
     issued: bool,

@@ -1,6 +1,6 @@
-//! Sustained random access: queue depths from 1 to 32, each for a minute or 32 GB, with idle time
-//! between them. The score is the mean of queue depths 1, 2 and 4, as few programs queue deeper;
-//! power is listed with it, and throughput per watt.
+//! Sustained random access: queue depths from 1 to 32, each for a minute or 32 GB, with idle time between them. The
+//! score is the mean of queue depths 1, 2 and 4, as few programs queue deeper; power and throughput per watt are listed
+//! with it.
 
 use crate::jobs::phase;
 use crate::span::{IDLE, span_gib, written_span};
@@ -18,15 +18,15 @@ pub(crate) struct Sustained {
 pub(crate) const READ: Sustained = Sustained { direction: "read" };
 pub(crate) const WRITE: Sustained = Sustained { direction: "write" };
 
-/// S3-173.
+/// Queue depths (S3-173).
 const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
-/// Queue depths whose mean is the score (S3-174).
+/// Largest queue depth in the mean that is the score (S3-174).
 const SCORED: u32 = 4;
-/// Span that is accessed (S3-177, S3-192), GiB.
+/// Size of the accessed span (S3-177, S3-192), GiB.
 const SPAN_GIB: u64 = 64;
-/// Data for each queue depth (S3-175), GB.
+/// Data per queue depth (S3-175), GB.
 const DATA_GB: u64 = 32;
-/// Time for each queue depth (S3-175), s.
+/// Time per queue depth (S3-175), s.
 const TIME_S: u64 = 60;
 
 /// Writes the span, then walks the queue depths.
@@ -112,10 +112,10 @@ fn one_depth<T: Target>(
     Ok(Flow::Continue)
 }
 
-/// Percentiles of the latency that are figures of their own, and their names.
+/// Latency percentiles with separate figures, and their names.
 const TAILS: [(f64, &str); 2] = [(99.0, "p99"), (99.9, "p99.9")];
 
-/// Adds what the slowest hundredth and thousandth of the operations took.
+/// Adds the 99th and 99.9th percentiles of the latency.
 fn tails<T: Target>(runner: &mut StepRunner<'_, T>, id: &str, title: &str) {
     let job = runner.current().and_then(|s| s.jobs.last());
     let Some(direction) = job.and_then(|j| j.directions.first()) else {
@@ -135,7 +135,7 @@ fn tails<T: Target>(runner: &mut StepRunner<'_, T>, id: &str, title: &str) {
     }
 }
 
-/// Bandwidth in MB/s and mean power in W of a step that has just one job.
+/// Bandwidth in MB/s and mean power in W of a step with one job.
 pub(crate) fn measured(step: &StepResult) -> Option<(f64, f64)> {
     let bandwidth = step.jobs.last()?.directions.first()?.bandwidth_bytes_per_s / 1e6;
     let power = step.find_series(series::POWER)?;
@@ -149,12 +149,12 @@ pub(crate) fn measured(step: &StepResult) -> Option<(f64, f64)> {
     (seconds > 0.0).then(|| (bandwidth, joules / seconds))
 }
 
-/// Sums over the queue depths that count.
+/// Sums over the scored queue depths.
 #[derive(Debug, Default)]
 struct Scored {
     mb: Vec<f64>,
     watts: Vec<f64>,
-    /// MB/s at greater queue depths.
+    /// MB/s at queue depths beyond the scored ones.
     deep: Vec<f64>,
 }
 

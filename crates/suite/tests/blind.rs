@@ -1,6 +1,5 @@
-//! The blind test. `BLIND_DEVICES`, `BLIND_FIRST` and `BLIND_SEED` set other devices; `BLIND_VERBOSE` prints every
-//! conclusion that is wrong, `BLIND_QUIET` leaves the disturbances out, and `BLIND_WRITE` writes the table into
-//! docs/inference.md.
+//! The blind test. `BLIND_DEVICES`, `BLIND_FIRST` and `BLIND_SEED` select other devices; `BLIND_VERBOSE` prints every
+//! wrong conclusion, `BLIND_QUIET` turns the disturbances off, and `BLIND_WRITE` writes the table to docs/inference.md.
 
 use nandscope_infer::probe::{COUNTED, Question, level};
 use nandscope_suite::blind::{
@@ -10,10 +9,10 @@ use std::ops::RangeInclusive;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Devices of each series of the table in docs/inference.md, and the seeds of the series.
+/// Number of devices of each series of the table in docs/inference.md, and the seeds of the series.
 const DEVICES: u64 = 2000;
 const SEEDS: RangeInclusive<u64> = 11..=15;
-/// Seeds with which every device of the library is probed on every host.
+/// Seeds with which every library device is probed on every host.
 const LIBRARY_SEEDS: RangeInclusive<u64> = 1..=5;
 /// Threads that probe; the order of the devices does not matter.
 const THREADS: usize = 2;
@@ -102,7 +101,7 @@ fn drawn_devices_are_the_same_each_time_and_of_every_kind() {
 
 #[test]
 fn a_unit_that_reads_do_not_show_is_told_by_writes() {
-    // Reads across its units take no longer than others.
+    // Reads across an AU of this card take no longer than others.
     let card = |d: &Drawn| d.profile.device.name == "recorded-samsung-sd-16gb";
     let on = |d: &Drawn| d.host.host.name == "direct";
     let mut pairs = library_pairs().unwrap().into_iter();
@@ -124,7 +123,7 @@ fn a_unit_that_reads_do_not_show_is_told_by_writes() {
 
 #[test]
 fn a_unit_is_placed_to_the_sector_where_no_page_shows() {
-    // Probed from a sector after a track of 63 on; reads show neither pages nor units.
+    // Probed from a sector after a track of 63 on; reads show neither pages nor AUs.
     let tried = try_out(36, 201, &|| false).unwrap().unwrap();
     assert_eq!(tried.drawn.begin, 63 * 512);
     assert_eq!(tried.report.finding(Question::Page).unwrap().value, None);
@@ -144,7 +143,7 @@ const TIME_MAX_S: f64 = 1.02 * 1200.0;
 /// Most bytes that a probe writes.
 const WRITTEN_MAX: u64 = 4_000_000_000;
 
-/// Number of devices of the quick test, and their seed, which is not one of the documentation's.
+/// Number of devices of the quick test, and their seed, which is not among the documentation's.
 const QUICK: (u64, u64) = (160, 21);
 #[test]
 fn some_drawn_devices_are_answered_within_the_targets() {
@@ -154,9 +153,9 @@ fn some_drawn_devices_are_answered_within_the_targets() {
     assert!(table.longest_s <= TIME_MAX_S, "{}", table.longest_s);
     assert!(table.most_written <= WRITTEN_MAX);
     for (id, row) in &table.rows {
-        // One percent, as of all drawn devices, and one by chance.
+        // One percent, as for all drawn devices, and one device by chance.
         assert!(100 * row.wrong <= row.asked + 100, "{id}: {row:?}");
-        // "Cannot tell" must not be the way out. Of so few devices the share may be lower by chance.
+        // "Cannot tell" must not be too frequent. With so few devices the share may be lower by chance.
         let chance = row.visible.chance(f64::from(RIGHT) / 100.0);
         assert!(chance >= 0.005, "{id}: {row:?}");
         for (percent, class) in &row.classes {
@@ -166,7 +165,7 @@ fn some_drawn_devices_are_answered_within_the_targets() {
     }
 }
 
-/// The devices of this run and the seeds: those of the documentation, unless others were asked for.
+/// Devices and seeds of this run: those of the documentation unless the environment sets others.
 fn series() -> (std::ops::Range<u64>, RangeInclusive<u64>) {
     let first = number("BLIND_FIRST", 0);
     let last = first + number("BLIND_DEVICES", DEVICES);
@@ -200,7 +199,7 @@ fn slow_wrong_answers_are_rare_and_confidences_hold_on_the_other_half() {
     println!("{}\n{}", table.markdown(), table.counted());
     let documented = (devices, seeds) == (0..DEVICES, SEEDS);
     if documented {
-        // Written first: counts that are out of date fail below.
+        // Written first; outdated counts fail below.
         the_documentation_shows(&table.markdown(), &table.classes_csv());
     }
     assert!(table.longest_s <= TIME_MAX_S, "{}", table.longest_s);
@@ -239,7 +238,7 @@ fn slow_wrong_answers_are_rare_and_confidences_hold_on_the_other_half() {
 }
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/inference.md");
-/// Marks before and after the tables.
+/// Markers before and after the tables.
 const MARKS: [&str; 2] = [
     "<!-- written by the blind test, BLIND_WRITE=1 -->\n\n",
     "\n<!-- end -->",

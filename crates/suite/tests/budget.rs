@@ -1,6 +1,6 @@
-//! What a probe may cost on the devices of the library: a card of 32 GB at most 4 GB written and 20 minutes of its
-//! time, a drive at most 3 % of its capacity beyond its SLC cache. And what more of a budget tells: whether a
-//! cache depends on how full the device is, and at which temperature a device throttles.
+//! Cost of a probe on library devices: for a card of 32 GB at most 4 GB written and 20 minutes of device time, for a
+//! drive at most 3 % of its capacity beyond its SLC cache. And the results of a larger budget: whether the cache
+//! depends on the fullness of the device, and the throttling temperature.
 
 use nandscope_device::Device;
 use nandscope_device::profile::schema::SlcCacheSection;
@@ -100,7 +100,7 @@ fn time_is_a_hard_limit_and_what_it_cut_short_is_said() {
     }
 }
 
-/// Drives that are probed every time; `BUDGET_ALL` probes all of the library, which takes minutes.
+/// Drives that are always probed; `BUDGET_ALL` probes all of the library, which takes minutes.
 const DRIVES: [&str; 2] = ["reference-nvme-64gb", "sm2708-250gb"];
 
 #[test]
@@ -193,7 +193,7 @@ fn a_drive_that_throttles_is_heated_until_it_does() {
     let Some(Value::Celsius(at)) = found.value else {
         panic!("{found:?}");
     };
-    // The clock goes down from the first of these on; the rate follows where the clock becomes the limit.
+    // The clock falls from the start of throttling on; the rate falls when the clock becomes the limit.
     let throttled = profile.thermal.throttle_start_c..profile.thermal.throttle_full_c;
     assert!(throttled.contains(&at), "{throttled:?}: {found:?}");
     let cool = probed(&profile, |_| ());

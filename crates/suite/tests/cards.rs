@@ -1,5 +1,4 @@
-//! The comparison of simulated with recorded cards: what it runs, which numbers it puts side by side, and
-//! the page.
+//! Comparison of simulated with recorded cards: its runs, its numbers, and its page.
 
 use crate::support::card::Card;
 use crate::support::recorded::recorded;
@@ -32,7 +31,7 @@ fn what_was_recorded_is_measured_cell_by_cell() {
     assert_eq!(c.align_recorded.len(), 21);
     let cell = c.open_au[&(Order::Random, 7, 65_536)];
     assert_eq!(cell.recorded, 83_800.0);
-    // Of two runs the median: 301 and 312 kB/s.
+    // The median of two runs: 301 and 312 kB/s.
     assert_eq!(c.open_au[&(Order::Linear, 7, 262_144)].recorded, 306_500.0);
     let (measured, simulated) = c.open_units(Order::Linear).unwrap();
     for found in [measured, simulated] {
@@ -45,7 +44,7 @@ fn what_was_recorded_is_measured_cell_by_cell() {
     assert!(c.median_errors().0.unwrap() > 0.1);
 }
 
-/// A recorded table that holds what the mock answers, times a factor.
+/// A recorded table with the results of the mock, times a factor.
 fn own_record(factor: f64) -> Recorded {
     let mut all = Recorded::default();
     let first = compare(
@@ -154,18 +153,18 @@ fn the_page_shows_both_of_every_number() {
     reasoned.why = Some("its firmware is another one".to_string());
     let text = page(&[(reasoned.clone(), c.clone())], true);
     assert!(text.contains("`a-device` is not met: its firmware is another one."));
-    // Either a card meets its record or it says why not, and never both.
+    // A card either meets its recording or states a reason, never both.
     let silent = unexplained(&[(entry.clone(), c.clone())]).len();
     let told = unexplained(&[(reasoned, c.clone())]).len();
     assert_eq!((silent, told), if c.met() { (0, 1) } else { (1, 0) });
     let text = page(&[(entry, c)], true);
     assert!(text.contains("| wb-card06 | `a-device` |"), "{text}");
     assert!(text.contains("| 4 MiB | 3 | 3 |"), "{text}");
-    // 135 kB/s were recorded with four interleaved AUs.
+    // Recorded: 135 kB/s with four interleaved AUs.
     assert!(text.contains(&format!("0.135 / {simulated:.3}")), "{text}");
 }
 
-/// Median error of the rates of wb-card16 with so many interleaved AUs, in a laptop, on a simulated card.
+/// Median error of the rates of wb-card16 with these numbers of interleaved AUs, in a laptop, on a simulated card.
 fn error_of(profile: &str, units: &[u32]) -> f64 {
     let text = format!(
         "[[card]]\nprofile = \"{profile}\"\nrecorded = \"wb-card16\"\nhost = \"recorded-laptop-slot\"\nrun = [2]\n"
@@ -183,7 +182,7 @@ fn error_of(profile: &str, units: &[u32]) -> f64 {
 
 #[test]
 fn a_shared_log_predicts_the_rates_that_it_was_not_fitted_to() {
-    // It was fitted to odd numbers of interleaved AUs. With four the log costs little yet.
+    // The shared log was fitted to odd numbers of interleaved AUs. With four AUs the log costs little yet.
     let predicted = error_of("recorded-ncard-sd-8gb-shared", &[6]);
     let without = error_of("recorded-ncard-sd-8gb", &[6]);
     assert!(

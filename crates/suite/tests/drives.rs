@@ -1,4 +1,4 @@
-//! The drives of the SM2262EN page side by side, compared with the ratios that it prints.
+//! The drives of the SM2262EN page, compared with the ratios printed there.
 
 use nandscope_result::ResultDocument;
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec};
@@ -9,7 +9,7 @@ fn figure(document: &ResultDocument, id: &str) -> f64 {
     found.unwrap_or_else(|| panic!("no figure {id}")).value
 }
 
-/// Latencies and powers do not depend on how long they are measured, so the quick form will do.
+/// Latencies and powers do not depend on the duration of the measurement, so the quick form is enough.
 #[test]
 fn the_printed_ratios_hold() {
     let spec = SimSpec::library("sm2262en-2tb").unwrap();

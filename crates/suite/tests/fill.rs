@@ -1,11 +1,10 @@
-//! Two fills of a whole device: where the cache ends is where it is said to end, and every byte is
-//! written twice.
+//! Two fills of a whole device: the cache ends at its stated size, and every byte is written twice.
 
 use nandscope_device::profile::parse_profile;
 use nandscope_result::ResultDocument;
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec};
 
-/// The Kingston A2000 with a 64th of the word lines, everything else in proportion.
+/// The Kingston A2000 with a 64th of the word lines, and all else in proportion.
 fn small() -> SimSpec {
     let whole = include_str!("../../../profiles/kingston-a2000-1tb.toml");
     let mut text = String::new();
@@ -52,10 +51,10 @@ fn the_regions_of_a_drive_are_found_where_they_are() {
         .iter()
         .map(|s| s.counters["host_written_bytes"])
         .collect();
-    // All whole blocks of 128 KiB.
+    // Whole blocks of 128 KiB.
     let blocks = 15_628_201_984_u64 / 131_072;
     assert_eq!(written, [(blocks * 131_072) as f64; 2]);
-    // 150, 600 and 1000 GB, a 64th of each.
+    // 150, 600 and 1000 GB, divided by 64.
     let end = figure(&document, "pass-1.plateau-1.end");
     assert!((end / 2.34375 - 1.0).abs() < 0.05, "{end}");
     let end = figure(&document, "pass-1.plateau-2.end");

@@ -1,5 +1,4 @@
-//! The flashbench procedures on a card whose answers are known, and their conclusions on recorded runs
-//! of real cards.
+//! The flashbench procedures on a card with known answers, and their conclusions on recorded runs of real cards.
 
 use crate::support::card::Card;
 use crate::support::recorded::recorded;
@@ -40,7 +39,7 @@ fn align_reads_before_across_and_behind_as_flashbench_does() {
     assert_eq!(rows.first().unwrap().align, 1 << 30);
     assert_eq!(rows.last().unwrap().align, 2048);
     assert_eq!(card.reads, rows.len() as u64 * 3 * 7 * 8);
-    // The capacity is a power of two: what wraps falls on boundaries again, but for the start.
+    // The capacity is a power of two: wrapped reads fall on boundaries again, except at the start.
     assert!(rows[0].off_boundary > 0);
     // A read costs 700 µs, 60 µs more across a page, 150 µs more across a unit. Below a page none of
     // the seven places, which lie a power of two apart, is a boundary.
@@ -104,7 +103,7 @@ fn align_finds_page_and_unit_of_a_card() {
         let found = boundaries(&tables(&card, &[1, 3, 5, 7, 9]));
         assert_eq!(found.page.unwrap().at, page, "page {page}, unit {unit}");
         let step = found.unit.unwrap();
-        // A page of 128 KiB is one at 384 KiB too.
+        // A page of 128 KiB has a boundary at 384 KiB too.
         assert_eq!(step.at, unit, "page {page}, unit {unit}: {step:?}");
         assert_eq!(step.certainty(), Certainty::Clear);
     }
@@ -186,7 +185,7 @@ fn every_piece_is_written_once_in_either_order() {
         let expected =
             (0..3).flat_map(|u| (0..16).map(move |i| 16 * MIB + u * 12 * MIB + (i << 16)));
         assert_eq!(written, expected.collect::<Vec<_>>());
-        // In turn: the first three pieces are of three units.
+        // Interleaved: the first three pieces go to three units.
         let mut units: Vec<u64> = in_order[..3].iter().map(|o| o / (12 * MIB)).collect();
         units.sort_unstable();
         units.dedup();
@@ -307,8 +306,8 @@ fn boundaries_of_recorded_cards_agree_with_what_people_saw() {
         }
         if let Ok(expected) = fact["largest_jump_4K_64K"].parse::<u64>() {
             let page = page_size(&rows).unwrap();
-            // If the row below shows 0.009 µs, any ratio to it is large: 52 µs at 4 KiB are little beside the 349
-            // µs at 8 KiB.
+            // If the row below shows 0.009 µs, any ratio to it is large: 52 µs at 4 KiB are little compared with 349 µs
+            // at 8 KiB.
             let expected = match fact["group"] {
                 "fb:SanDisk4G-MELP" => 8192,
                 _ => expected,
@@ -403,6 +402,6 @@ fn recorded_first_units_are_judged_over_all_lengths() {
     };
     assert_eq!(treated("wb-card06", 2), [0, 1]);
     assert_eq!(treated("wb-card21", 0), [0, 1]);
-    // One of its units was slow in one trial at some lengths.
+    // One unit was slow in one trial at some lengths.
     assert_eq!(treated("wb-card03", 3), [] as [u32; 0]);
 }

@@ -1,5 +1,5 @@
-//! The drives of the SATA Express article at the ports of its board: the published figures are
-//! met, and ports differ where the article says so and nowhere else.
+//! The drives of the SATA Express article at the ports of its board: the published figures are met, and ports differ
+//! only where the article says so.
 
 use nandscope_result::ResultDocument;
 use nandscope_result::json::to_json;
@@ -63,7 +63,7 @@ fn the_m6e_reads_and_writes_alike_at_every_pcie_port() {
         met,
         ["S2-109", "S2-110", "S2-113", "S2-158", "S2-162", "S2-165"]
     );
-    // The link carries the 78 to 79 % that were measured, which is more than the vendor's "up to".
+    // The link carries the measured 78 to 79 %, which is more than the vendor's "up to".
     assert_eq!(missed, ["S2-157"]);
     // S2-165: no difference in writes either.
     for port in ["pch-slot", "sata-express"] {
@@ -125,7 +125,7 @@ fn a_single_port_can_be_asked_for_and_has_nothing_beside_it() {
     assert!(document.figures.iter().all(|f| !f.id.ends_with(".loss")));
     let read = figure(&document, "sata-express.iometer.read");
     let latency = figure(&document, "sata-express.iometer.read.latency");
-    // Little's law: what is outstanding is rate times latency (32 commands of 128 KiB).
+    // Little's law: the number of outstanding commands is rate times latency (32 commands of 128 KiB).
     let outstanding = read * 1e6 * latency * 1e-6 / 131_072.0;
     assert!((outstanding / 32.0 - 1.0).abs() < 0.01, "{outstanding}");
 }

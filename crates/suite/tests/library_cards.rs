@@ -1,5 +1,5 @@
-//! The cards of the library, seen through the flashbench procedure alone: what the procedure
-//! concludes is what was published of the real card, though it is told nothing of the profile.
+//! The library's cards measured by the flashbench procedure alone: its conclusions agree with publications about the
+//! real cards, without knowledge of the profile.
 
 use nandscope_result::ResultDocument;
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec};
@@ -42,7 +42,7 @@ fn units_and_open_units_of_the_talk_come_out_of_the_measurement() {
 
 #[test]
 fn one_of_two_units_is_found_pinned_to_the_fat() {
-    // The talk: two open units, one of them pinned to the FAT area; pages of 128 KiB.
+    // Published in the talk: two open units, one of them for the FAT area; pages of 128 KiB.
     let document = run("kingston-class10-32gb");
     assert_eq!(answer(&document, "align.page"), "128 KiB");
     assert_eq!(answer(&document, "align.allocation-unit"), "4 MiB");

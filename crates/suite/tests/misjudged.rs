@@ -1,4 +1,4 @@
-//! Devices on which a probe was almost certain of a wrong answer. An answer may be missing; it must not be wrong.
+//! Devices on which a probe stated a wrong answer with near certainty. An answer may be missing; it must not be wrong.
 
 use nandscope_device::Device;
 use nandscope_device::profile::card::{FatSection, OutOfOrder};

@@ -35,7 +35,7 @@ fn every_published_figure_is_met_or_its_miss_is_explained() {
             row.published.value
         );
     }
-    // These are known to be missed; another one would be a change for the worse.
+    // These misses are known; another one is a regression.
     let ids: Vec<_> = missed.iter().map(|r| r.figure.id.as_str()).collect();
     let known = [
         "sd-express.fio.fresh.write.plateau-1",
@@ -60,10 +60,10 @@ fn shapes(document: &nandscope_result::ResultDocument) {
             .unwrap_or_else(|| panic!("no figure {id}"))
             .value
     };
-    // Formatting restores performance where discards pass, and only there.
+    // Formatting restores performance only where discards are passed on.
     assert_eq!(figure("sd-express.format.restores"), 1.0);
     assert_eq!(figure("uhs-i.format.restores"), 0.0);
-    // Random operations rise with the queue depth in SD Express mode, and cannot in UHS-I mode.
+    // Random operations become faster with the queue depth in SD Express mode, but not in UHS-I mode.
     let gain = |mode: &str| {
         figure(&format!("{mode}.cdm.fresh.rnd4k-q32t1.read"))
             / figure(&format!("{mode}.cdm.fresh.rnd4k-q1t1.read"))
@@ -74,10 +74,10 @@ fn shapes(document: &nandscope_result::ResultDocument) {
         gain("sd-express"),
         gain("uhs-i")
     );
-    // The cache is harder to see in UHS-I mode, says the review: there the step after it was less than half as
-    // high. Known to be missed: a write is acknowledged there when all of its data is programmed, and the model
-    // pads the TLC program unit (96 KiB) that holds the end of a write of 128 KiB. That costs a third of the rate
-    // after the cache. A card that secures such an end in an SLC page and leaves the unit open would not pay it.
+    // The review says that the cache is harder to see in UHS-I mode: the step after it was less than half as high.
+    // Known to be missed: a write is acknowledged there when all of its data is programmed, and the model pads the TLC
+    // program unit (96 KiB) that holds the end of a write of 128 KiB. That costs a third of the rate after the cache. A
+    // card that stores such an end in an SLC page and leaves the unit open would not pay it.
     let step_down = |mode: &str| {
         figure(&format!("{mode}.fio.fresh.write.plateau-1"))
             / figure(&format!("{mode}.fio.fresh.write.plateau-2"))
@@ -87,7 +87,7 @@ fn shapes(document: &nandscope_result::ResultDocument) {
         express <= 2.0 * uhs_i,
         "no longer missed, say so: {express} and {uhs_i}"
     );
-    // The read after the write gets faster and never slower again (in minutes, within a percent).
+    // The read after the write becomes faster and never slower again (by minutes, within a percent).
     let read = document
         .steps
         .iter()

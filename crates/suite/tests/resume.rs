@@ -1,5 +1,5 @@
-//! A procedure that continues from what an interrupted one has done: on a simulated device with the result
-//! of one that was never interrupted, on a target that keeps its state without doing a step twice.
+//! An interrupted procedure is continued: on a simulated device with the same result as without the interruption, on a
+//! target with state without repeating a step.
 
 use nandscope_device::Device;
 use nandscope_measure::sim::SimTarget;
@@ -19,7 +19,7 @@ fn quick() -> ReviewOptions {
     }
 }
 
-/// Keeps the documents after every step and every part.
+/// Stores the documents after every step and every part.
 #[derive(Default)]
 struct Kept {
     steps: Vec<ResultDocument>,
@@ -51,7 +51,7 @@ fn parts_that_are_done_are_not_simulated_again_and_the_result_is_the_same() {
             .unwrap();
         assert_eq!(kept.parts.len(), parts, "{}", procedure.name());
         assert_eq!(kept.steps.len(), whole.steps.len());
-        // All but one, and all: the others would take longer and show no more.
+        // All parts but one, and all: other numbers would take longer and test nothing more.
         let tried = [parts as u64 - 1, parts as u64];
         let places = kept.parts.into_iter().filter(|(_, n)| tried.contains(n));
         for (document, parts) in places {
@@ -91,7 +91,7 @@ fn on_a_target_that_keeps_its_state_no_step_is_done_twice() {
     let spec = SimSpec::library("sm2708-250gb").unwrap();
     let whole = review(target(&spec), &spec, &quick(), &mut (), &|| false);
     for done in [2, 13] {
-        /// Stops after so many steps.
+        /// Stops after a number of steps.
         struct Until<'a>(&'a Cell<bool>, usize, &'a RefCell<Option<ResultDocument>>);
         impl ReviewObserver for Until<'_> {
             fn progress(&mut self, _: f64, _: &str, _: &str, _: Nanos) {}

@@ -1,5 +1,5 @@
-//! The review as a whole: it comes to its end, gives the same document twice, keeps what it has
-//! when it is stopped, and says what it cannot do.
+//! The whole review: it ends, returns the same document twice, keeps its measurements when stopped, and reports skipped
+//! tests.
 
 use nandscope_device::profile::{library, parse_profile};
 use nandscope_result::json::to_json;
@@ -204,7 +204,7 @@ fn a_card_that_is_too_small_for_the_procedure_says_so() {
         quick: true,
         ..ReviewOptions::default()
     };
-    // Tests that fit are run; notices name those that do not.
+    // Tests that fit are run; notices name the others.
     let document = review(&spec, &options, &mut (), &|| false).unwrap();
     assert!(document.complete, "{:?}", document.notices);
     let left_out = document.notices.iter().filter(|n| {
@@ -213,6 +213,6 @@ fn a_card_that_is_too_small_for_the_procedure_says_so() {
     });
     let replayed = document.steps.iter().filter(|s| s.id.contains("-trace-"));
     let traces = nandscope_workload::trace::library().len();
-    // Two modes; a notice that says the same is said once.
+    // Two modes; equal notices are stated once.
     assert_eq!(2 * left_out.count() + replayed.count(), 2 * traces);
 }

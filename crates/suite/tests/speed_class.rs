@@ -1,5 +1,4 @@
-//! Recording as the speed classes measure it on a card whose costs are known, and the verdicts on
-//! simulated devices.
+//! Recording as for speed classes on a card with known costs, and the verdicts on simulated devices.
 
 use crate::support::card::Card;
 use nandscope_measure::target::Target;
@@ -57,8 +56,7 @@ fn recording_into_empty_areas_has_the_rate_of_the_card() {
 
 #[test]
 fn an_area_in_use_costs_what_must_be_moved() {
-    // A card that closes a unit whenever it is not written on where it was left: each gap costs a
-    // merge of 200 ms.
+    // A card that closes a unit unless it is continued at its last position: each gap costs a merge of 200 ms.
     let mut card = Card::new(Bytes::gib(4));
     card.linear_only = true;
     card.log = Some(Vec::new());
@@ -73,12 +71,12 @@ fn an_area_in_use_costs_what_must_be_moved() {
     let half = found.rates.iter().find(|r| r.quarters == 2).unwrap();
     near(half.least, unit as f64 / (write_s + 0.2));
     near(found.half(), half.least);
-    // The formula meets the case from which Pm is taken: 32 moved and 32 written.
+    // The formula is exact for the case from which Pm is taken: 32 moved and 32 written.
     near(half.formula.unwrap(), half.mean);
     let moving = found.moving.unwrap();
     near(moving, unit as f64 / 0.2);
     assert!((found.busy_s - 0.2 - write_s).abs() < 1e-6);
-    // A quarter in use: after each used unit three are written, one of them after a gap.
+    // A quarter in use: after each used unit three are written, the first of them after a gap.
     let quarter = found.rates.iter().find(|r| r.quarters == 1).unwrap();
     near(quarter.least, 3.0 * unit as f64 / (3.0 * write_s + 0.2));
     near(quarter.formula.unwrap(), quarter.mean);
@@ -96,7 +94,7 @@ fn a_card_that_moves_nothing_has_no_rate_of_moving() {
 #[test]
 fn updates_of_the_file_system_take_a_place_among_the_open_units() {
     let update_s = 3.0 * (300e-6 + 409.6e-6);
-    // Tables, directory and data in three units of 4 MiB: both tables share the second.
+    // Tables, directory and data in three units of 4 MiB: both tables are in the second.
     for (open, slow) in [(3, false), (2, true)] {
         let mut card = Card::new(Bytes::gib(4));
         card.open = open;
@@ -137,7 +135,7 @@ fn every_class_gets_a_verdict_with_its_numbers() {
         "a1-like", "a2-like",
     ] {
         let c = conclusion(&document, &format!("direct.speed-class.{class}"));
-        // A drive of several hundred MB/s meets them all.
+        // A drive of several hundred MB/s meets all classes.
         assert_eq!((c.passed, c.answer.as_str()), (Some(true), "pass"), "{c:?}");
         assert!(c.evidence.contains(" of "), "{c:?}");
     }
@@ -163,7 +161,7 @@ fn flashbench_answers_every_question_about_any_device() {
         let c = conclusion(&document, &format!("direct.{id}"));
         assert!(!c.answer.is_empty() && !c.evidence.is_empty());
     }
-    // A log-structured drive has no units to keep open, and none at its start.
+    // A log-structured drive has no units to keep open, and no special ones at its start.
     assert_eq!(
         conclusion(&document, "direct.open-au.linear").answer,
         "at least 32"

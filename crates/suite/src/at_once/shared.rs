@@ -1,6 +1,6 @@
-//! Pieces that need a copy of something which is made first, such as a conditioned device: it is made once for all
-//! pieces that share it, and copied for each of them but the last. At most as many are in memory as there are threads,
-//! beside the copies in use.
+//! Pieces that need a copy of a shared original, such as a conditioned device: the original is made once for all of its
+//! pieces; each piece but the last gets a copy. At most as many originals are in memory as there are threads, in
+//! addition to the copies in use.
 
 use super::{Schedule, run_schedule};
 use std::collections::{BTreeMap, VecDeque};
@@ -15,9 +15,9 @@ pub struct PieceError<E> {
     pub error: E,
 }
 
-/// Does pieces that share originals: `originals` has the number of a piece's original, or `None` for a piece that
-/// is skipped. `make` makes the original of a piece, `work` does the piece on a copy. Returns the number of
-/// originals made. `heard` is called as by [`run_schedule`], with the number of each piece.
+/// Executes pieces that share originals: `originals` has the number of each piece's original, or `None` for a piece to
+/// skip. `make` makes the original of a piece, `work` executes the piece on a copy. Returns the number of originals
+/// made. `heard` is called as by [`run_schedule`], with the number of each piece.
 ///
 /// # Errors
 /// Returns the first error by the number of its piece; no piece is begun after one.
@@ -35,7 +35,7 @@ pub fn run<D: Clone + Send + Sync, T: Send, E: Send>(
     let step = |task: Task<D>| match task {
         Task::Make(group, piece) => Outcome::Made(group, piece, make(piece)),
         Task::Work(piece, original) => {
-            // The last piece has the original itself.
+            // The last piece uses the original itself.
             let copy = Arc::try_unwrap(original).unwrap_or_else(|shared| (*shared).clone());
             Outcome::Worked(piece, work(piece, copy))
         }
@@ -47,14 +47,14 @@ pub fn run<D: Clone + Send + Sync, T: Send, E: Send>(
     }
 }
 
-/// The pieces of one original.
+/// Pieces that share one original.
 struct Group<D> {
     pieces: VecDeque<usize>,
     original: Original<D>,
 }
 
 impl<D> Group<D> {
-    /// The next piece and its original, which is given away with the last one; `None` if it is not ready.
+    /// Next piece and its original, which is given away with the last piece; `None` if the original is not ready.
     fn begin(&mut self) -> Option<(usize, Arc<D>)> {
         let Original::Ready(original) = &self.original else {
             return None;
@@ -69,9 +69,9 @@ impl<D> Group<D> {
 }
 
 enum Original<D> {
-    /// Not begun.
+    /// No thread has begun to make the original.
     Missing,
-    /// A thread makes it.
+    /// A thread is making the original.
     Making,
     Ready(Arc<D>),
 }
@@ -80,15 +80,15 @@ struct Originals<D, T, E> {
     groups: Vec<Group<D>>,
     threads: usize,
     made: usize,
-    /// By the number of the piece, so that the first is reported, whichever thread met it.
+    /// Errors by number of the piece, so that the first piece's error is reported, whichever thread met it.
     failed: BTreeMap<usize, E>,
     outcome: std::marker::PhantomData<fn() -> T>,
 }
 
 enum Task<D> {
-    /// Makes the original of a group, as its first piece needs it.
+    /// Makes the original of a group for its first piece: group, piece.
     Make(usize, usize),
-    /// Does a piece.
+    /// Executes a piece on its original or a copy.
     Work(usize, Arc<D>),
 }
 
@@ -127,8 +127,8 @@ impl<D: Send + Sync, T: Send, E: Send> Schedule for Originals<D, T, E> {
     type Outcome = Outcome<D, T, E>;
     type News = (usize, T);
 
-    /// An original is made as soon as there is room for it, before the pieces of those that are ready: so no thread
-    /// waits for it when these are done.
+    /// Originals are made as soon as there is room, before pieces of ready originals, so that no thread waits for an
+    /// original later.
     fn next(&mut self) -> Option<Task<D>> {
         if !self.failed.is_empty() {
             return None;
@@ -208,7 +208,7 @@ mod tests {
         }
     }
 
-    /// Two threads, three originals with two pieces each: the third is made while pieces of the second are left.
+    /// Two threads, three originals with two pieces each: the third original is made while pieces of the second remain.
     #[test]
     fn the_next_original_is_made_before_the_pieces_run_out() {
         let originals = [0, 0, 1, 1, 2, 2].map(Some);

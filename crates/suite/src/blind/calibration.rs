@@ -1,5 +1,5 @@
-//! Counts how conclusions fare, by question, stated confidence and strength of the evidence. One half of the devices
-//! gives the confidences, the other half checks them.
+//! Counts right and wrong conclusions by question, stated confidence and strength of the evidence. Confidences are
+//! counted on one half of the devices and checked on the other half.
 
 use super::score::{Judged, Outcome};
 use nandscope_infer::probe::{Question, Report, Strength, level};
@@ -11,9 +11,9 @@ use std::fmt::Write as _;
 /// Conclusions of one question with one stated confidence, or evidence of one strength.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Class {
-    /// Answers with a confidence in this class.
+    /// Number of answers in this class.
     pub stated: u32,
-    /// Right ones of them.
+    /// Number of right answers in this class.
     pub right: u32,
 }
 
@@ -36,17 +36,17 @@ impl Class {
     }
 }
 
-/// Which half a device belongs to: eight in a row to one, the next eight to the other, so that every kind is in both.
+/// Half of the devices: groups of eight successive devices alternate, so that every kind is in both halves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Half {
-    /// Confidences are counted on it.
+    /// Half on which confidences are counted.
     Counted,
-    /// It checks them.
+    /// Half on which confidences are checked.
     Held,
 }
 
 impl Half {
-    /// The half of the device with that number.
+    /// Half of the device with this number.
     pub fn of(number: u64) -> Self {
         match number / 8 % 2 {
             0 => Half::Counted,
@@ -55,31 +55,31 @@ impl Half {
     }
 }
 
-/// Answers with evidence of one strength in either half.
+/// Answers with evidence of one strength, by half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Halves {
-    /// Confidences are counted on it.
+    /// Answers on the half on which confidences are counted.
     pub counted: Class,
-    /// It checks them.
+    /// Answers on the half on which confidences are checked.
     pub held: Class,
 }
 
 /// The counts of one question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
-    /// Devices that have an answer, or were given one.
+    /// Number of devices for which the question has a true answer, or for which an answer was stated.
     pub asked: u32,
-    /// Right conclusions.
+    /// Number of right conclusions.
     pub right: u32,
-    /// Wrong ones.
+    /// Number of wrong conclusions.
     pub wrong: u32,
-    /// "Cannot tell", where there is something to tell.
+    /// Number of "cannot tell" conclusions although there is a true answer.
     pub not_told: u32,
-    /// Devices on which the answer can be seen in noise-free data, and right conclusions on them.
+    /// Devices on which the answer can be seen in noise-free data, and right conclusions on those.
     pub visible: Class,
-    /// By stated confidence in percent.
+    /// Answers by stated confidence, percent.
     pub classes: BTreeMap<u32, Class>,
-    /// By strength of the evidence.
+    /// Answers by strength of the evidence.
     pub strengths: BTreeMap<Strength, Halves>,
 }
 
@@ -89,22 +89,22 @@ const FIRST_WRITE: u64 = 512 << 10;
 /// The counts of all questions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Table {
-    /// By the name of the question.
+    /// Counts by name of the question.
     pub rows: BTreeMap<&'static str, Row>,
-    /// Number that were drawn and probed.
+    /// Number of devices drawn and probed.
     pub devices: u32,
-    /// Devices that ended early: their time was spent, or they failed.
+    /// Number of probes that ended early: their time was used up, or the device failed.
     pub cut_short: u32,
-    /// The most that was written to a device, bytes.
+    /// Largest number of bytes written to a device.
     pub most_written: u64,
-    /// The longest that a device was busy, seconds; without those that answered nothing.
+    /// Longest busy time of a device, seconds, without devices that answered nothing.
     pub longest_s: f64,
-    /// Devices that took all of the time for their first write, which nothing can cut short.
+    /// Number of devices whose first write, which cannot be interrupted, took all of the time.
     pub unanswered: u32,
 }
 
 impl Table {
-    /// Adds a device.
+    /// Adds the results of a device.
     pub fn add(&mut self, half: Half, judged: &[Judged], report: &Report) {
         self.devices += 1;
         self.cut_short += u32::from(report.cut_short.is_some());
@@ -175,7 +175,7 @@ impl Table {
         text
     }
 
-    /// docs/inference.csv: both halves of each class of evidence.
+    /// docs/inference.csv: counts of both halves for each class of evidence.
     pub fn classes_csv(&self) -> String {
         let mut text = "question,evidence,counted half: right,counted half: stated,\"confidence, %\",held-out half: right,held-out half: stated,probability of so few\n".to_string();
         for class in self.classes() {
@@ -209,7 +209,7 @@ impl Table {
         })
     }
 
-    /// The counted half as the lines of the inference's table.
+    /// Counts of the first half, as lines of the inference crate's table.
     pub fn counted(&self) -> String {
         let mut text = String::new();
         let named = |id: &str| Question::ALL.into_iter().find(|q| q.id() == id);
@@ -233,12 +233,12 @@ struct EvidenceClass<'a> {
 }
 
 impl EvidenceClass<'_> {
-    /// Confidence that the answers of the counted half give, from 0 to 1.
+    /// Confidence, 0 to 1, from the answers of the counted half.
     fn confidence(&self) -> f64 {
         level(self.counted.right, self.counted.stated)
     }
 
-    /// Probability that the held-out half has as few right answers or fewer, if the confidence is right.
+    /// Probability that the held-out half has at most as many right answers as observed, if the confidence is right.
     fn chance(&self) -> f64 {
         self.held.chance(self.confidence())
     }

@@ -1,11 +1,11 @@
-//! Changes a card with allocation units far beyond those of the library.
+//! Random changes of a card with allocation units, far beyond the cards of the library.
 
 use super::dice::Dice;
 use super::truth::program_unit;
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::card::{CardSection, FatSection, OutOfOrder, SharedLogSection};
 
-/// Changes everything that a probe could ask for. The result need not fit together.
+/// Changes every parameter that a probe infers. The result may be inconsistent.
 pub(super) fn change(profile: &mut Profile, dice: &mut Dice) {
     super::throttle(profile, 45.0, dice);
     let times = dice.between(0.5, 2.0);
@@ -21,7 +21,7 @@ pub(super) fn change(profile: &mut Profile, dice: &mut Dice) {
 }
 
 fn structure(card: &mut CardSection, program_unit: u64, dice: &mut Dice) {
-    // Up to sixteen program units, and 512 KiB.
+    // At most sixteen program units and 512 KiB.
     let most = (512 << 10) / program_unit.max(1);
     let page = program_unit * dice.power(0, 4).min(most.max(1));
     card.page_kib = Some((page >> 10) as u32);
@@ -47,7 +47,7 @@ fn structure(card: &mut CardSection, program_unit: u64, dice: &mut Dice) {
         true => Some(fat(card, page, dice)),
         false => None,
     };
-    // One card in six has a log for AUs that find no open one free.
+    // One card in six has a log for AUs that find no free open AU.
     card.shared_log = (dice.below(6) == 0).then(|| SharedLogSection {
         blocks: 1 + dice.below(6) as u32,
         aus: 1 + dice.below(16) as u32,
@@ -58,7 +58,7 @@ fn out_of_order(dice: &mut Dice) -> OutOfOrder {
     [OutOfOrder::Rewrite, OutOfOrder::Log, OutOfOrder::Map][dice.below(3) as usize]
 }
 
-/// From one page to the whole unit.
+/// Size of an open AU's log: from one page to the whole AU.
 fn log(kind: OutOfOrder, card: &CardSection, page: u64, dice: &mut Dice) -> Option<u32> {
     let pages = (u64::from(card.au_kib) << 10) / page.max(1);
     let pages = dice.between(1.0, pages.max(1) as f64 + 0.99) as u64;
@@ -70,7 +70,7 @@ fn fat(card: &CardSection, page: u64, dice: &mut Dice) -> FatSection {
     FatSection {
         first_au: dice.below(16) as u32,
         aus: dice.power(0, 2) as u32,
-        // Side by side, or spread.
+        // Adjacent AUs, or a distance of two or five.
         apart_aus: [1, 1, 2, 5][dice.below(4) as usize],
         open_aus: 1 + dice.below(u64::from(card.open_aus - 1).min(2)) as u32,
         out_of_order: kind,

@@ -1,12 +1,12 @@
-//! Random choices that follow from the seed of a series and the number of a device.
+//! Random numbers determined by the seed of a series and the number of a device.
 
 use nandscope_units::random::SplitMix64;
 
-/// A source of random choices.
+/// Random number generator of one device.
 pub(super) struct Dice(SplitMix64);
 
 impl Dice {
-    /// The choices of one device of a series.
+    /// Generator for a device of a series.
     pub(super) fn new(seed: u64, number: u64) -> Self {
         /// Spreads the seeds of the series over all bits.
         const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -14,12 +14,12 @@ impl Dice {
         Dice(SplitMix64::new(mixed))
     }
 
-    /// A number below `n`; 0 if that is 0.
+    /// A random number below `n`; 0 if `n` is 0.
     pub(super) fn below(&mut self, n: u64) -> u64 {
         self.0.below(n.max(1))
     }
 
-    /// A number from 0 to 1.
+    /// A random number, uniform from 0 to 1.
     pub(super) fn unit(&mut self) -> f64 {
         self.0.unit()
     }
@@ -29,7 +29,7 @@ impl Dice {
         all.get(self.below(all.len() as u64) as usize)
     }
 
-    /// Evenly distributed in its logarithm.
+    /// A random number, uniform in its logarithm.
     pub(super) fn between(&mut self, low: f64, high: f64) -> f64 {
         low * libm::pow(high / low, self.unit())
     }

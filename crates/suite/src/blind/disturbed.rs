@@ -1,5 +1,5 @@
-//! A target that is measured through disturbances: proportional and heavy-tailed noise, stalls, work of others on the
-//! host, and a clock of limited resolution.
+//! A target measured with disturbances: proportional and heavy-tailed noise, stalls, other users of the host, and a
+//! clock of limited resolution.
 
 use super::dice::Dice;
 use nandscope_measure::target::{Reading, Reply, Request, Target, TargetError};
@@ -8,13 +8,13 @@ use nandscope_units::{Bytes, Nanos};
 /// Amount of each disturbance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Disturbance {
-    /// Mean of what is added, as a share of the time of the operation (exponentially distributed).
+    /// Mean of the added time as a share of the time of the operation (exponentially distributed).
     pub share: f64,
-    /// Share of operations that take longer by a time with a heavy tail.
+    /// Share of operations with an additional heavy-tailed delay.
     pub tail: f64,
-    /// Scale of that time (Pareto distribution, exponent 1.5), µs.
+    /// Scale of the heavy-tailed delay (Pareto distribution, exponent 1.5), µs.
     pub tail_us: f64,
-    /// Operations between two stalls, on average; 0 for no stalls.
+    /// Mean number of operations between two stalls; 0 for no stalls.
     pub between_stalls: u64,
     /// Length of a stall.
     pub stall: Nanos,
@@ -22,13 +22,13 @@ pub struct Disturbance {
     pub resolution: Nanos,
 }
 
-/// The longest time that is added to one operation.
+/// Longest time added to one operation.
 const LONGEST: Nanos = Nanos::from_secs(60);
-/// Exponent of the heavy tail: the mean exists, the variance does not.
+/// Exponent of the heavy tail: its mean is finite, its variance is not.
 const EXPONENT: f64 = 1.5;
 
 impl Disturbance {
-    /// Whether it makes pauses: single operations that take far longer than others.
+    /// Whether the disturbance includes pauses: single operations that take far longer than others.
     pub(super) fn stops(&self) -> bool {
         self.tail > 0.0 || self.between_stalls > 0
     }
@@ -54,7 +54,7 @@ impl Disturbance {
     }
 }
 
-/// A target with drawn disturbances.
+/// A target with random disturbances.
 pub struct Disturbed<T> {
     target: T,
     disturbance: Disturbance,
@@ -64,7 +64,7 @@ pub struct Disturbed<T> {
 }
 
 impl<T: Target> Disturbed<T> {
-    /// Puts the disturbance around a target.
+    /// Adds the disturbance to a target.
     pub fn new(target: T, disturbance: Disturbance, seed: u64) -> Self {
         Disturbed {
             busy_since: target.now(),
@@ -110,7 +110,7 @@ impl<T: Target> Target for Disturbed<T> {
             Nanos::MAX => until,
             until => until.saturating_sub(self.late),
         };
-        // The clock of the outside may show less than what has passed.
+        // The disturbed clock may lag behind the target's clock.
         let until = until.max(self.target.now() + Nanos(self.disturbance.resolution.0));
         self.target.wait(until, replies)?;
         if replies.len() > before {

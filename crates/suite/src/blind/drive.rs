@@ -1,4 +1,4 @@
-//! Changes a drive with a page map; its capacity is that of a small drive, so that a probe of 3 % of it is short.
+//! Random changes of a drive with a page map; the capacity is small, so that a probe of 3 % of it is short.
 
 use super::dice::Dice;
 use nandscope_device::profile::Profile;
@@ -7,7 +7,7 @@ use nandscope_device::profile::schema::{BufferRelease, MapLocation, SlcCacheSect
 /// The capacity of a drawn drive, bytes.
 const CAPACITY: u64 = 64_000_000_000;
 
-/// The same drive with a smaller capacity, fewer blocks and a cache in proportion.
+/// The drive with a smaller capacity, fewer blocks and a cache in proportion.
 pub(super) fn shrink(profile: &mut Profile) {
     let capacity = profile.device.capacity_bytes;
     if capacity <= CAPACITY {
@@ -16,7 +16,7 @@ pub(super) fn shrink(profile: &mut Profile) {
     let share = CAPACITY as f64 / capacity as f64;
     profile.device.capacity_bytes = CAPACITY;
     let blocks = f64::from(profile.nand.blocks_per_plane) * share;
-    // Superblocks that are open at once do not become fewer.
+    // The number of open superblocks stays the same.
     profile.nand.blocks_per_plane = blocks as u32 + 24;
     if let Some(cache) = profile.ftl.as_mut().and_then(|f| f.slc_cache.as_mut()) {
         cache.static_gb *= share;
@@ -25,7 +25,7 @@ pub(super) fn shrink(profile: &mut Profile) {
     }
 }
 
-/// Changes what a probe could ask for. The result need not fit together.
+/// Changes every parameter that a probe infers. The result may be inconsistent.
 pub(super) fn change(profile: &mut Profile, dice: &mut Dice) {
     shrink(profile);
     super::throttle(profile, 55.0, dice);
@@ -58,11 +58,11 @@ pub(super) fn change(profile: &mut Profile, dice: &mut Dice) {
     }
 }
 
-/// The smallest cache, GB, and the largest as a share of the capacity.
+/// Smallest cache, GB; then the largest cache as a share of the capacity.
 const CACHE_LEAST_GB: f64 = 0.016;
 const CACHE_MOST: f64 = 0.4;
 
-/// None, or a cache that is always there, or one that is borrowed.
+/// No SLC cache, a static one, or a dynamic one.
 fn cache(profile: &mut Profile, bits: f64, dice: &mut Dice) {
     let gb = profile.device.capacity_bytes as f64 / 1e9;
     let (static_gb, dynamic_gb) = match dice.below(4) {
@@ -79,7 +79,7 @@ fn cache(profile: &mut Profile, bits: f64, dice: &mut Dice) {
         fold_after_ms: dice.between(50.0, 5000.0),
         fold_blocks_host: dice.below(2) == 0,
     });
-    // A cache that is always there comes on top.
+    // A static cache needs additional capacity.
     let more = 1.0 + 3.2 * bits.max(1.0) * static_gb / gb;
     profile.nand.blocks_per_plane = (f64::from(profile.nand.blocks_per_plane) * more) as u32 + 8;
 }

@@ -1,4 +1,4 @@
-//! Errors of drawing, making and probing a device: faults of the library or of the generator, none of a device.
+//! Errors of drawing, making and probing a device: faults of the library or the generator, not of a device.
 
 use nandscope_device::DeviceError;
 use nandscope_measure::target::TargetError;
@@ -7,25 +7,25 @@ use thiserror::Error;
 /// A device cannot be drawn, made or probed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BlindError {
-    /// The library has no profile of the kind that is drawn.
+    /// The library has no profile of the kind to be drawn.
     #[error("the library has no such device")]
     NoDevice,
-    /// This profile has faults.
+    /// The library profile of this name has faults.
     #[error("`{0}` has faults")]
     FaultyProfile(&'static str),
-    /// This host has faults.
+    /// The library host of this name has faults.
     #[error("the host `{0}` has faults")]
     FaultyHost(&'static str),
-    /// No host of the library fits the profile of this name.
+    /// No library host fits the profile of this name.
     #[error("`{0}` fits no host")]
     NoFittingHost(String),
     /// The device cannot be made.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// An operation on it failed as a whole.
+    /// An operation on the target failed as a whole.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// One of these on a device of a series.
+    /// An error on a device of a series.
     #[error("device {number} of seed {seed}: {error}")]
     Of {
         /// Number of the device.
@@ -38,7 +38,7 @@ pub enum BlindError {
 }
 
 impl BlindError {
-    /// The error with the device of the series that it concerns.
+    /// Adds the device of the series to the error.
     pub(super) fn of(self, number: u64, seed: u64) -> Self {
         BlindError::Of {
             number,

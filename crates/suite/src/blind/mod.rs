@@ -1,6 +1,6 @@
 //! The blind test of inference: devices drawn from every profile of the library on every host that it fits, changed far
-//! beyond it, in use before, and measured through disturbances of every kind. Nothing here knows how conclusions are drawn;
-//! every conclusion that is stated is compared with the truth. The tables of docs/inference.md are from this test.
+//! beyond it, used before, and measured with disturbances of every kind. This module does not know how conclusions are
+//! drawn; it compares every stated conclusion with the truth. The tables of docs/inference.md are its results.
 
 mod calibration;
 mod card;
@@ -32,7 +32,7 @@ use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 use part::Part;
 
-/// A device that was drawn.
+/// A drawn device.
 #[derive(Debug)]
 pub struct Drawn {
     /// Profile of the device.
@@ -41,15 +41,15 @@ pub struct Drawn {
     pub host: HostProfile,
     /// Disturbance of the measurement.
     pub disturbance: Disturbance,
-    /// The device is probed from here on, as a partition of it would be, bytes.
+    /// Start of the probed part of the device, as of a partition, bytes.
     pub begin: u64,
-    /// Requests of 1 MiB that were written before, at random places.
+    /// Requests of 1 MiB written before the probe, at random places.
     pub used: u32,
     /// True answers.
     pub truth: Truth,
 }
 
-/// A drawn device that was probed.
+/// A drawn and probed device.
 #[derive(Debug)]
 pub struct Tried {
     /// Drawn device with its true answers.
@@ -123,7 +123,7 @@ pub fn draw(number: u64, seed: u64) -> Result<Drawn, BlindError> {
     })
 }
 
-/// Draws the surroundings, 15 °C to `warmest`; one device in six throttles within 30 °C of them.
+/// Draws the ambient temperature, 15 °C to `warmest`; one device in six throttles within 30 °C above it.
 fn throttle(profile: &mut Profile, warmest: f64, dice: &mut Dice) {
     let thermal = &mut profile.thermal;
     thermal.ambient_c = dice.between(15.0, warmest);
@@ -159,7 +159,8 @@ fn begin(profile: &Profile, dice: &mut Dice) -> u64 {
     begin.min(profile.device.capacity_bytes / 8 / 512 * 512)
 }
 
-/// Every profile of the library on every host that it fits, undisturbed; drives are cut to 64 GB, the others stay as they are.
+/// Every library profile on every host that it fits, without disturbances; drives are cut to 64 GB, cards are
+/// unchanged.
 ///
 /// # Errors
 /// [`BlindError`] if a profile of the library is faulty.
@@ -192,7 +193,7 @@ pub fn library_pairs() -> Result<Vec<Drawn>, BlindError> {
     Ok(pairs)
 }
 
-/// Probes the drawn device with that number. `None` if it was interrupted.
+/// Draws and probes the device with this number. `None` if it was interrupted.
 ///
 /// # Errors
 /// [`BlindError`] if the device cannot be drawn, made or measured.
@@ -238,7 +239,7 @@ pub fn try_drawn(
     }))
 }
 
-/// Report of a probe through these disturbances; `None` if prior use wore the device out.
+/// Report of a probe with disturbances; `None` if prior use wore the device out.
 fn report_of(
     drawn: &Drawn,
     disturbance: Disturbance,
@@ -265,7 +266,7 @@ fn report_of(
     }
 }
 
-/// Writes at random places, as somebody did who used the device before.
+/// Writes at random places, as prior use of the device.
 fn use_before(target: &mut SimTarget, requests: u32, seed: u64) -> Result<(), BlindError> {
     let mut dice = Dice::new(seed, 0x05ed);
     let slots = (target.capacity().0 >> 20).max(1);

@@ -1,9 +1,9 @@
-//! A part of a target as a target of its own, as a partition is: it may begin in the middle of an allocation unit.
+//! A part of a target as a separate target, such as a partition: it may begin in the middle of an allocation unit.
 
 use nandscope_measure::target::{Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
 
-/// Everything from a place on.
+/// The part of a target from `begin` to its end.
 #[derive(Debug)]
 pub struct Part<T> {
     target: T,
@@ -11,7 +11,7 @@ pub struct Part<T> {
 }
 
 impl<T: Target> Part<T> {
-    /// The part that begins there.
+    /// The part of `target` from `begin` to its end.
     pub fn new(target: T, begin: Bytes) -> Self {
         Part { target, begin }
     }

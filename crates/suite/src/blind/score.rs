@@ -11,20 +11,20 @@ pub enum Outcome {
     Right,
     /// The stated answer is not the truth.
     Wrong,
-    /// "Cannot tell", where there is something to tell.
+    /// "Cannot tell" although there is a true answer.
     NotTold,
-    /// "Cannot tell", where there is nothing to tell.
+    /// "Cannot tell", and there is no true answer.
     Nothing,
 }
 
-/// A conclusion and how it fares.
+/// A conclusion and its judgement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
     /// The question.
     pub question: Question,
     /// Judgement of the conclusion.
     pub outcome: Outcome,
-    /// The confidence that was stated; 0 without an answer.
+    /// Stated confidence; 0 without an answer.
     pub confidence: f64,
     /// Strength of the evidence; `None` without an answer.
     pub strength: Option<Strength>,
@@ -34,9 +34,10 @@ pub struct Judged {
 
 /// Tolerance of a size: 10 %.
 const SIZE: f64 = 0.1;
-/// How far the size of an SLC cache may be off, or two superblocks: what is folded while it fills counts as part of it.
+/// Tolerance of the size of an SLC cache, as a share of it, or two superblocks: data folded while the cache fills
+/// counts as part of it.
 const CACHE: f64 = 0.25;
-/// A range of the map is right within this factor.
+/// Largest factor by which the range of a map may be off.
 const MAP: f64 = 2.0;
 
 fn near(truth: u64, found: f64, share: f64) -> bool {
@@ -46,15 +47,14 @@ fn near(truth: u64, found: f64, share: f64) -> bool {
 /// Whether a stated value is right.
 type Rule = Box<dyn Fn(Value) -> bool>;
 
-/// The rule of a question, and whether there is anything to tell; `None` for questions whose
-/// answers are plain measurements.
+/// The rule of a question, and whether it has a true answer; `None` for questions whose answers are plain measurements.
 fn rule(truth: &Truth, question: Question) -> Option<(bool, Rule)> {
     let truth = truth.clone();
     let bytes = |v: Value| match v {
         Value::Bytes(b) => b,
         _ => u64::MAX,
     };
-    // A range is right if it holds a right number.
+    // A range is right if it contains a right number.
     let counts = |truth: &[u32], v: Value| match v {
         Value::Count(n) => truth.contains(&n),
         Value::Range(low, high) => truth.iter().any(|n| (low..=high).contains(n)),

@@ -1,4 +1,4 @@
-//! What is true of a device, from its profile.
+//! True answers for a device, from its profile.
 
 use nandscope_device::profile::card::OutOfOrder;
 use nandscope_device::profile::schema::{BufferRelease, MapLocation};
@@ -7,39 +7,38 @@ use nandscope_device::profile::{HostProfile, Profile};
 /// True answers for a device; `None` or empty if the question has no answer on it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Truth {
-    /// Whether it has allocation units.
+    /// Whether the device has allocation units.
     pub card: bool,
     /// Allocation unit, bytes.
     pub unit: Option<u64>,
-    /// First boundary of a unit in the part that is probed, bytes.
+    /// First boundary of an allocation unit in the probed part, bytes.
     pub offset: Option<u64>,
-    /// Sizes that are right for what a read sees as a page, bytes: a flash page on one plane or on all, a program unit,
-    /// and on a card what the firmware handles as one.
+    /// Right sizes of a page as seen by reads, bytes: a flash page on one plane or on all, a program unit, and on a
+    /// card the page of the firmware.
     pub pages: Vec<u64>,
     /// Open units for data.
     pub open: Option<u32>,
-    /// Numbers of units that are right for those that can be written in turn.
+    /// Right numbers of interleaved units in sequential order.
     pub open_linear: Vec<u32>,
-    /// The same for those that are written at random.
+    /// Right numbers of interleaved units in random order.
     pub open_random: Vec<u32>,
-    /// Whether units that lie in the probed part as a whole are treated specially.
+    /// Whether some units that lie entirely in the probed part are treated specially.
     pub fat: bool,
     /// Whether sequential reads are read ahead.
     pub read_ahead: bool,
     /// SLC cache of the empty device, bytes.
     pub slc: Option<u64>,
-    /// A superblock in SLC mode, bytes: a cache consists of whole ones.
+    /// Size of a superblock in SLC mode, bytes: a cache consists of whole superblocks.
     pub slc_superblock: u64,
-    /// Whether its size is fixed.
+    /// Whether the size of the SLC cache is fixed.
     pub slc_fixed: Option<bool>,
-    /// Sizes that are right for the write buffer, bytes. If data leave the buffer before they are programmed, also
-    /// its size with the registers of all dies, each of which holds two program units, in SLC mode or not. Empty
-    /// for a card.
+    /// Right sizes of the write buffer, bytes. If data leaves the buffer before it is programmed, also its size plus
+    /// the registers of all dies, each of which holds two program units, in SLC mode or not. Empty for a card.
     pub buffers: Vec<u64>,
-    /// Numbers of parts that read independently which are right: channels, dies, or planes.
+    /// Right numbers of parts that read independently: channels, dies, or planes.
     pub parts: Vec<u32>,
-    /// Ranges whose map the controller holds at a time, bytes, that are smaller than the device: what its memory covers, and
-    /// what memory lent by the host covers.
+    /// Ranges covered by the part of the map that the controller holds, bytes, if smaller than the device: by its own
+    /// memory, and by memory lent by the host.
     pub map_ranges: Vec<u64>,
     /// Whether discards reach the device.
     pub discard: bool,
@@ -47,14 +46,14 @@ pub struct Truth {
     pub link_bytes_per_s: Option<f64>,
 }
 
-/// Numbers of interleaved AUs without a merge per piece: the open AUs, and these with those that share a log, to
+/// Numbers of interleaved AUs without a merge per piece: the open AUs; and the open AUs plus those that share a log, to
 /// which writes take longer.
 fn in_turn(open: u32, sharing: u32) -> Vec<u32> {
     let shared = (sharing > 0).then_some(open.saturating_add(sharing));
     std::iter::once(open).chain(shared).collect()
 }
 
-/// First units, of which one may be treated otherwise.
+/// Number of first units, some of which may be treated specially.
 pub(super) const FIRST: u64 = 16;
 
 /// Size of one program operation, bytes.
@@ -71,7 +70,7 @@ pub(super) fn program_unit(profile: &Profile) -> u64 {
     }
 }
 
-/// Bytes of an entry of the map.
+/// Size of a map entry, bytes.
 const MAP_ENTRY: u64 = 4;
 
 fn map_ranges(profile: &Profile) -> Vec<u64> {
@@ -88,8 +87,7 @@ fn map_ranges(profile: &Profile) -> Vec<u64> {
 }
 
 impl Truth {
-    /// The parameters of a device of this profile on this host, of which the part from `begin` to the end is
-    /// probed.
+    /// True answers for a device of this profile on this host, of which the part from `begin` to the end is probed.
     pub(super) fn of(profile: &Profile, host: &HostProfile, begin: u64) -> Self {
         let truth = match &profile.card {
             Some(_) => Self::of_card(profile, begin),
@@ -117,7 +115,7 @@ impl Truth {
         let kept = card.fat.as_ref().map_or(0, |fat| fat.open_aus);
         let open = card.open_aus - kept.min(card.open_aus);
         let sharing = card.shared_log.as_ref().map_or(0, |log| log.aus);
-        // AUs of the special FAT area count if they lie wholly in the probed part: its first AU begins at its first
+        // AUs of the FAT area count if they lie entirely in the probed part, in which AUs are numbered from the first
         // boundary.
         let whole = begin.div_ceil(unit);
         let fat = card.fat.as_ref().is_some_and(|fat| {
@@ -133,10 +131,10 @@ impl Truth {
             open: Some(open),
             open_linear: in_turn(open, sharing),
             open_random: match card.out_of_order {
-                // A log takes pages in any order.
+                // The shared log takes pages in any order.
                 OutOfOrder::Rewrite if sharing > 0 => [vec![0], in_turn(open, sharing)].concat(),
                 OutOfOrder::Rewrite => vec![0],
-                // A short log is full at once.
+                // A short log of an open AU is full at once.
                 OutOfOrder::Log => [vec![0], in_turn(open, sharing)].concat(),
                 OutOfOrder::Map => in_turn(open, sharing),
             },

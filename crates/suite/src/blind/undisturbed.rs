@@ -1,27 +1,27 @@
-//! Judges plain measurements (rates, costs of commands, depths): the truth is what the same probe measures on the same
-//! device without any disturbance. No rate is right that is above what the link carries.
+//! Judges plain measurements (rates, costs of commands, depths): the truth is the result of the same probe on the same
+//! device without disturbances. A rate above that of the link is never right.
 
 use super::score::{Judged, Outcome};
 use nandscope_infer::probe::{Question, Report, Value};
 
-/// Questions whose answers are measurements, and by which factor they may be off.
+/// Questions whose answers are measurements, each with the factor by which they may be off.
 const MEASURED: [(Question, f64); 9] = [
     (Question::Overhead, 1.25),
     (Question::Rate, 1.25),
     (Question::Plateaus, 1.25),
     (Question::SlcIdle, 1.25),
     (Question::Parallelism, 1.25),
-    // Depths are doubled.
+    // Depths are tried in powers of two.
     (Question::Depth, 2.0),
     // The largest latency depends on single operations.
     (Question::Worst, 2.0),
     (Question::Stalls, 1.0),
     (Question::DiscardSpeed, 1.0),
 ];
-/// Times are not compared more finely, seconds: clocks have steps of up to 30 µs.
+/// Smallest difference of times that counts, seconds: clocks have steps of up to 30 µs.
 const CLOCK_S: f64 = 35e-6;
 
-/// Measured rates may exceed the rate of the link by this factor: the times of drawn devices have up to 5 % of noise.
+/// Largest factor by which measured rates may exceed that of the link: times of drawn devices have up to 5 % of noise.
 const NOISE: f64 = 1.05;
 
 /// Properties of a drawn device that no probe measures.
@@ -42,7 +42,7 @@ impl Known {
     }
 }
 
-/// Judges every measurement that both reports state.
+/// Judges every measurement stated by both reports.
 pub(super) fn judge(report: &Report, undisturbed: &Report, known: &Known) -> Vec<Judged> {
     let judged = MEASURED.iter().filter_map(|(question, factor)| {
         let truth = undisturbed.finding(*question)?.value?;
@@ -58,7 +58,7 @@ pub(super) fn judge(report: &Report, undisturbed: &Report, known: &Known) -> Vec
             outcome,
             confidence: found.confidence,
             strength: found.strength,
-            // The undisturbed probe stated it.
+            // Visible, because the undisturbed probe stated it.
             visible: true,
         })
     });
@@ -72,7 +72,7 @@ fn is_right(value: Value, truth: Value, factor: f64, disturbed: bool) -> bool {
         (Value::BytesPerS(a), Value::BytesPerS(b)) | (Value::Factor(a), Value::Factor(b)) => {
             near(a, b)
         }
-        // Stalls: whether there are any. Those of the host are as true.
+        // Stalls: only whether there are any counts. Those of the host are true as well.
         (Value::Count(a), Value::Count(b)) if factor == 1.0 => {
             (a > 0) == (b > 0) || (a > 0 && disturbed)
         }

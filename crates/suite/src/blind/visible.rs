@@ -1,6 +1,6 @@
-//! Which questions a drawn device answers at all: whether a difference is there to be measured, found by measuring an
-//! undisturbed copy at the places that are known to the generator. Nothing here knows how conclusions are drawn; what a
-//! probe may spend is all it takes from there.
+//! Questions that a drawn device answers at all: an undisturbed copy is measured at the places known to the generator
+//! to see whether there is a measurable difference. This module does not know how conclusions are drawn; it only uses
+//! the budget of a probe.
 
 mod buffer;
 mod cache;
@@ -20,20 +20,20 @@ use nandscope_measure::target::{Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
-/// A read that costs less more is not distinguished from others: clocks of hosts have steps of a microsecond.
+/// Smallest extra time of a read that is distinguished, µs: clocks of hosts have steps of a microsecond.
 const READ_US: f64 = 3.0;
-/// The same of a write, and the share of its time.
+/// Smallest extra time of a write that is distinguished, µs; then the same as a share of its time.
 const WRITE_US: f64 = 300.0;
 const WRITE_SHARE: f64 = 0.01;
-/// The smallest unit.
+/// Smallest allocation unit, bytes.
 const UNIT_MIN: u64 = 128 << 10;
-/// The largest page; a smaller unit looks like one.
+/// Largest page, bytes; a smaller allocation unit looks like a page.
 const PAGE_MAX: u64 = 512 << 10;
-/// Boundaries of units that must be seen: three, and two of them again.
+/// Number of AU boundaries that must be seen: three, and two of them again.
 const BOUNDARIES: u64 = 6;
 /// Largest ratio of the time of sequential reads to that of others for which read-ahead counts as visible.
 const QUICKER: f64 = 0.85;
-/// Distance of the places that are compared, AUs: closer ones may be merged together.
+/// Distance of the places compared, AUs: closer AUs may be merged together.
 const APART: u64 = 12;
 /// Size of a write to each of several interleaved AUs, bytes.
 const PIECE: u64 = 64 << 10;
@@ -41,9 +41,10 @@ const PIECE: u64 = 64 << 10;
 const PIECES: u64 = 16;
 /// Smallest ratio of the times of two writes for which the slower one counts as visibly slower.
 const SLOWER: f64 = 1.5;
-/// Merges that counting open units takes for each unit at least.
+/// Least number of merges per unit that counting open units takes.
 const MERGES: f64 = 10.0;
-/// The same of asking for the first units: two small writes to each, and the data after each, close units.
+/// Least number of merges per unit that testing the first units takes: two small writes to each, and the data after
+/// each, close units.
 const FIRST_MERGES: f64 = 4.0;
 /// Idle time after writes.
 const SETTLED: Nanos = Nanos::from_secs(1);
@@ -62,7 +63,7 @@ pub(super) fn questions(drawn: &Drawn) -> Result<Vec<Question>, BlindError> {
     let mut seen = copy.drive(truth, &options)?;
     let fits = cache::kind_fits(truth, &drawn.profile, &options);
     seen.extend(fits.then_some(Question::SlcKind));
-    // Each on a copy of its own.
+    // Each question is tested on its own copy.
     let buffer = Copy::of(drawn)?.buffer(truth, &options)?;
     seen.extend(buffer.then_some(Question::Buffer));
     let dies = Copy::of(drawn)?.pairs(truth)?;
@@ -96,7 +97,7 @@ impl Copy {
         })
     }
 
-    /// Keeps `depth` operations under way; the end of each since the beginning, µs.
+    /// Keeps `depth` operations under way; returns the end of each since the beginning, µs.
     fn many(
         &mut self,
         kind: OpKind,
@@ -124,7 +125,7 @@ impl Copy {
         Ok(ends)
     }
 
-    /// Lets the device finish what it does after writes.
+    /// Lets the device finish background work after writes.
     fn settle(&mut self) -> Result<(), TargetError> {
         self.time(OpKind::Flush, 0, 0)?;
         let until = self.target.now() + SETTLED;
@@ -156,13 +157,13 @@ impl Copy {
         };
         let page = truth.pages.first().copied().unwrap_or(512);
         let capacity = self.target.capacity().0;
-        // The second boundary has a whole unit before it, which is written to its end: opening the next one merges nothing.
+        // The second boundary follows a unit that is written completely: opening the next one merges nothing.
         let boundary = first + unit;
         let begin = first;
         let most = (boundary + (8 << 20)).min(capacity);
         let (usual_us, opens_us) = self.written(begin, boundary, most, page)?;
         let rate = PIECE as f64 / usual_us;
-        // Boundaries lie within half of what may be written, and a sixth of the time.
+        // Boundaries must lie within half of the write budget, and a sixth of the time.
         let share = (options.writes.0 / 2).min((options.time.as_micros_f64() / 6.0 * rate) as u64);
         let written = opens_us >= WRITE_US.max(WRITE_SHARE * usual_us)
             && unit * BOUNDARIES <= share.min(capacity);
@@ -173,7 +174,7 @@ impl Copy {
         let units = unit > PAGE_MAX && (read || written);
         let pages =
             across_page - within >= READ_US || (unit == page && across_unit - within >= READ_US);
-        // Alone, a boundary from the smallest unit on may be that of a unit.
+        // Without other evidence, a boundary of the smallest unit size or more may be that of a unit.
         if pages && (page < UNIT_MIN || units) {
             seen.push(Question::Page);
         }
@@ -182,7 +183,7 @@ impl Copy {
             seen.push(Question::Offset);
             let open = truth.open.map_or(0, u64::from);
             let piece = PIECE.max(page).min(unit / 2) / 512 * 512;
-            // After the units that may be treated otherwise, and others each time.
+            // After the units that may be treated specially, and in other units each time.
             let from = first + FIRST * unit;
             let within_us = self.in_turn_us((unit, from), open, piece)?;
             let merge_us = self.in_turn_us((unit, from + unit), open + 1, piece)?;
@@ -192,7 +193,7 @@ impl Copy {
             if fits && merge_us >= SLOWER * within_us {
                 seen.push(Question::OpenLinear);
                 seen.push(Question::OpenRandom);
-                // Each of the first units is written, and once more, within half of what may be written.
+                // All of the first units are written twice, which must fit half of the write budget.
                 let written_us = 2.0 * (FIRST * unit) as f64 / rate;
                 let small_us = FIRST_MERGES * FIRST as f64 * merge_us;
                 let in_time = written_us + small_us <= options.time.as_micros_f64() / 4.0;
@@ -200,7 +201,7 @@ impl Copy {
                     seen.push(Question::Fat);
                 }
             } else if card.out_of_order == OutOfOrder::Rewrite {
-                // In AUs that lie between those that were written in turn.
+                // In AUs between those that were interleaved.
                 let between = from + 2 * unit;
                 let forwards = self.pieces_us((unit, between), piece, false)?;
                 let backwards = self.pieces_us((unit, between + unit), piece, true)?;
@@ -213,8 +214,8 @@ impl Copy {
         Ok(seen)
     }
 
-    /// Writes in order across a boundary; the usual time of a piece, and the extra time of the piece that opens the
-    /// AU, µs.
+    /// Writes sequentially across an AU boundary; returns the usual time of a piece, and the extra time of the piece
+    /// that opens the AU, µs.
     fn written(
         &mut self,
         begin: u64,
@@ -241,18 +242,18 @@ impl Copy {
         Ok((mean, opens - last))
     }
 
-    /// The quickest of some reads of a sector on either side of a place, µs.
+    /// Shortest time of several reads of a sector on either side of a place, µs.
     fn across(&mut self, place: u64) -> Result<f64, TargetError> {
         let mut quickest = f64::INFINITY;
         for _ in 0..3 {
-            // A read elsewhere, so that none continues the one before.
+            // A read elsewhere, so that no read continues the previous one.
             self.time(OpKind::Read, 0, 512)?;
             quickest = quickest.min(self.time(OpKind::Read, place - 512, 1024)?);
         }
         Ok(quickest)
     }
 
-    /// Mean time of the writes of `piece` bytes that fill an AU from its start on, or backwards, µs.
+    /// Mean time of writes of `piece` bytes that fill an AU in ascending or descending order, µs.
     fn pieces_us(
         &mut self,
         (unit, begin): (u64, u64),
@@ -275,7 +276,7 @@ impl Copy {
         Ok(total / count.max(1) as f64)
     }
 
-    /// Mean time of a write of `piece` bytes to one of `units` interleaved AUs once all are open, µs.
+    /// Mean time of a write of `piece` bytes to one of `units` interleaved AUs after all are open, µs.
     fn in_turn_us(
         &mut self,
         (unit, from): (u64, u64),
@@ -301,8 +302,8 @@ impl Copy {
         Ok(total / f64::max(count, 1.0))
     }
 
-    /// Whether reads in order are quicker than the same in another order, in which sixteen lie between a read and the one
-    /// that continues it: more than the reads side by side that a device follows.
+    /// Whether sequential reads are quicker than the same reads in another order, with sixteen reads between a read and
+    /// its continuation: more than the number of streams that a device tracks.
     fn ahead(&mut self, begin: u64) -> Result<bool, TargetError> {
         let begin = begin / PIECE * PIECE;
         let mut quicker = false;

@@ -1,4 +1,4 @@
-//! One card: what was recorded, and what the same measurement gives on a target.
+//! Comparison of a recorded card with the same measurement on a target.
 
 use crate::SuiteError;
 use crate::flashbench::recorded::{Recorded, RecordedRate, RecordedUnit, RunId};
@@ -12,20 +12,20 @@ use nandscope_units::median;
 use nandscope_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 
-/// The median errors of a card's rates stay below this share.
+/// Share below which the median errors of a card's rates must stay.
 pub const WITHIN: f64 = 0.25;
 
-/// A number of the recorded table and the same of the simulated card.
+/// A recorded number and its simulated counterpart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell {
-    /// As recorded: the median over runs and trials.
+    /// Recorded value: the median over runs and trials.
     pub recorded: f64,
-    /// Value of the simulated card, in the unit of the recorded one.
+    /// Simulated value, in the unit of the recorded one.
     pub simulated: f64,
 }
 
 impl Cell {
-    /// The difference as a share of what was recorded, without its sign.
+    /// Absolute difference as a share of the recorded value.
     pub fn error(&self) -> f64 {
         (self.simulated / self.recorded - 1.0).abs()
     }
@@ -34,7 +34,7 @@ impl Cell {
 /// A card beside its simulation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// `flashbench -a`, recorded, largest boundary first; empty where it was not.
+    /// Recorded rows of `flashbench -a`, largest boundary first; empty without a recording.
     pub align_recorded: Vec<AlignRow>,
     /// The same rows simulated.
     pub align_simulated: Vec<AlignRow>,
@@ -79,8 +79,8 @@ impl Comparison {
             .all(|error| error < WITHIN)
     }
 
-    /// Page and unit, recorded and simulated. Which recorded rows were wrapped off their boundary is not
-    /// known, so all rows of both tables count.
+    /// Page and allocation unit, recorded and simulated. It is unknown which recorded rows wrapped off their boundary,
+    /// so all rows of both tables count.
     pub fn boundaries(&self) -> (Boundaries, Boundaries) {
         let of = |rows: &[AlignRow]| {
             let all = rows.iter().map(|r| AlignRow {
@@ -93,8 +93,8 @@ impl Comparison {
     }
 }
 
-/// Measures on a target what was recorded of a card, in the order in which flashbench was run: align,
-/// find-fat, open-au linear, then random.
+/// Repeats on a target the recorded measurements of a card, in the order of flashbench: align, find-fat, open-au
+/// linear, then random.
 ///
 /// # Errors
 /// [`SuiteError`] if nothing was recorded under that name, the target fails, or `stop` answers true.
@@ -172,7 +172,7 @@ fn find_fat_part<T: Target>(
     lengths.sort_unstable_by_key(|l| std::cmp::Reverse(*l));
     lengths.dedup();
     let units = cells.iter().map(|c| c.unit.saturating_add(1)).max();
-    // The longest piece is the unit.
+    // The longest piece has the size of the allocation unit.
     let (Some(unit), Some(units)) = (lengths.first().copied(), units) else {
         return Ok(());
     };
@@ -204,7 +204,7 @@ fn open_au_part<T: Target>(
     let cells = runs.iter().filter_map(|r| recorded.open_au.get(r));
     let cells: Vec<&RecordedRate> = cells.flatten().collect();
     for order in [Order::Linear, Order::Random] {
-        // Numbers of units upwards, lengths downwards, as they were run.
+        // Ascending numbers of units, descending lengths, as in the recorded runs.
         let mut places: BTreeMap<(u32, std::cmp::Reverse<u64>), (u64, Vec<f64>)> = BTreeMap::new();
         for c in cells.iter().filter(|c| c.mode.starts_with(order.name())) {
             let place = (c.units, std::cmp::Reverse(c.length));

@@ -1,8 +1,7 @@
-//! Simulated cards against recorded ones: the same flashbench runs, with the parameters that were
-//! recorded, on the simulated device that represents a card; measured and simulated side by side. A table
-//! such as `facts/cards.toml` says which device represents which card.
+//! Simulated cards compared with recorded ones: the recorded flashbench runs, with their parameters, on the simulated
+//! device that represents a card. A table such as `facts/cards.toml` assigns devices to cards.
 //!
-//! Nothing is fitted here. The comments of a profile say what it was calibrated on.
+//! Nothing is fitted here. The comments of a profile name its calibration data.
 
 mod compare;
 mod page;
@@ -33,22 +32,21 @@ pub struct Cards {
 pub struct Card {
     /// The device: a name in the library, or a profile file.
     pub profile: String,
-    /// The recorded card.
+    /// Name of the recorded card.
     pub recorded: String,
     /// The host: a name in the library, or a profile file.
     pub host: String,
     /// Numbers of the recorded runs.
     pub run: Vec<u32>,
-    /// The largest request that the host sends at once, such as `120k`; 512 KiB where it is missing.
+    /// Largest request of the host, such as `120k`; left out, 512 KiB.
     #[serde(default)]
     pub request: Option<String>,
-    /// Why it misses what is recorded, where it does.
+    /// Reason why the simulated card misses the recording, if it does.
     #[serde(default)]
     pub why: Option<String>,
 }
 
-/// Cards that miss their record without a stated reason, and those that state a reason and miss
-/// nothing.
+/// Cards that miss their recording without a stated reason, and cards that state a reason and miss nothing.
 pub fn unexplained(cards: &[(Card, Comparison)]) -> Vec<&Card> {
     let differing = cards
         .iter()
@@ -72,7 +70,7 @@ impl Cards {
 }
 
 impl Card {
-    /// The largest request.
+    /// Largest request of the host.
     fn request(&self) -> Result<Bytes, SuiteError> {
         let Some(text) = &self.request else {
             return Ok(probe::REQUEST);
@@ -86,8 +84,8 @@ impl Card {
         })
     }
 
-    /// Runs on a simulated card what was recorded on the real one. The card is written once in order before,
-    /// as one that people measure has been.
+    /// Repeats the recorded measurements on a simulated card. The card is written once in order before, like the
+    /// measured cards.
     ///
     /// # Errors
     /// [`SuiteError`] if nothing was recorded of it, or the device cannot be attached or fails.

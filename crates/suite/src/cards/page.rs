@@ -92,7 +92,7 @@ fn units(found: Option<(OpenUnits, OpenUnits)>) -> String {
     found.map_or("–".to_string(), |(a, b)| pair(one(a), one(b)))
 }
 
-/// A measured value and a simulated one; one alone if they are equal.
+/// Text of a measured and a simulated value, or of one if they are equal.
 fn pair(measured: String, simulated: String) -> String {
     match measured == simulated {
         true => measured,
@@ -180,7 +180,7 @@ fn crosswise(
     page.push('\n');
 }
 
-/// MB/s with three digits.
+/// A rate in MB/s with three digits.
 fn mb(bytes_per_s: f64) -> String {
     significant(bytes_per_s / 1e6, 3, 3)
 }

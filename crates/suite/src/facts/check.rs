@@ -1,4 +1,4 @@
-//! The checks: which figure represents which fact, and what is known about the choice of parameters.
+//! The checks: which figure represents which fact, and which parameters were fitted to it.
 
 use super::criterion::{Criterion, CriterionError};
 use super::record::Fact;
@@ -14,13 +14,13 @@ struct Checks {
     check: Vec<Check>,
 }
 
-/// Whether a figure could miss its fact: a parameter that was chosen with a number in sight meets it easily.
+/// Whether a figure could miss its fact: a parameter fitted to the fact makes the figure meet it easily.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// These parameters were chosen with the fact, or another point of its series, in sight: keys of the device's
-    /// profile, `hosts/NAME:KEY` of a host's, `devices/NAME:KEY` of another device's, `link:NAME` of a link mode.
+    /// Parameters fitted to the fact, or to another point of its series: keys of the device's profile, `hosts/NAME:KEY`
+    /// of a host's, `devices/NAME:KEY` of another device's, `link:NAME` of a link mode.
     Calibrated(Vec<String>),
-    /// No parameter was chosen by it.
+    /// No parameter was fitted to the fact.
     Predicted,
 }
 
@@ -29,7 +29,7 @@ pub enum Basis {
 #[serde(deny_unknown_fields)]
 pub(super) struct Check {
     pub(super) device: String,
-    /// Host of the library; empty for those that the profile names.
+    /// Host of the library; empty for the hosts that the profile names.
     #[serde(default)]
     pub(super) host: String,
     /// Name of the procedure that gives the figure.
@@ -39,7 +39,7 @@ pub(super) struct Check {
     pub(super) figure: String,
     /// Name of the value, for a fact that has several.
     field: Option<String>,
-    /// The fact's value times this is in the figure's unit.
+    /// Factor from the unit of the fact to that of the figure.
     #[serde(default = "one")]
     scale: f64,
     #[serde(default)]
@@ -48,21 +48,21 @@ pub(super) struct Check {
     kind: ToleranceKind,
     /// Value of a fact stated in words: a number or the two ends of a range.
     value: Option<toml::Value>,
-    /// Relation of the value; that of the fact if left out.
+    /// Relation of the value, such as "at least"; left out, that of the fact.
     op: Option<Relation>,
-    /// The words as they are read: which range "slightly lower" is.
+    /// How a statement in words is read as numbers, such as the range of "slightly lower".
     #[serde(default)]
     reads: String,
     /// How the published measurement differs from the simulated one.
     #[serde(default)]
     measured_as: String,
-    /// Parameters that were chosen with the fact in sight.
+    /// Parameters fitted to the fact.
     #[serde(default)]
     calibrated: Vec<String>,
-    /// No parameter was.
+    /// Whether no parameter was fitted to the fact.
     #[serde(default)]
     predicted: bool,
-    /// Reason why the figure misses the fact, if it is known to.
+    /// Reason why the figure misses the fact, if it does.
     #[serde(default)]
     pub(super) why: String,
 }
@@ -111,7 +111,7 @@ impl Check {
             .map_err(|e| self.fault(&format!("{e} ({})", fact.quantity)))
     }
 
-    /// Whether a parameter was chosen with the fact in sight.
+    /// Whether a parameter was fitted to the fact.
     ///
     /// # Errors
     /// `Facts` if the check says neither or both.
@@ -123,7 +123,7 @@ impl Check {
         }
     }
 
-    /// Remark on the reading of the fact, and on a different measurement.
+    /// Remark on how the fact is read, and on differences of the measurement.
     pub(super) fn remark(&self) -> String {
         let measured = Some(&self.measured_as).filter(|m| !m.is_empty());
         let measured = measured.map(|m| format!("measured {m}"));
@@ -132,7 +132,7 @@ impl Check {
         parts.join("; ")
     }
 
-    /// A fault of this check, for a message.
+    /// An error about this check, with a message.
     pub(super) fn fault(&self, what: &str) -> SuiteError {
         SuiteError::Facts(format!(
             "facts/checks.toml: fact `{}`, figure `{}`: {what}",

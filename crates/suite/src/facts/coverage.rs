@@ -1,4 +1,4 @@
-//! Which of the published measurements are compared with a figure, and why the others are not.
+//! Published measurements that are compared with a figure, and the reasons why others are not.
 
 use super::{check, record};
 use crate::step_runner::SuiteError;
@@ -20,10 +20,10 @@ struct Group {
     facts: Vec<String>,
 }
 
-/// Measurements that are compared with nothing, for one reason.
+/// Measurements that are not compared, for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unchecked {
-    /// Why.
+    /// Reason why the measurements are not compared.
     pub reason: String,
     /// Identifier, device and quantity of each.
     pub facts: Vec<(String, String, String)>,
@@ -32,15 +32,15 @@ pub struct Unchecked {
 /// Coverage of the facts by checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coverage {
-    /// Published facts of any kind.
+    /// Number of published facts of any kind.
     pub facts: usize,
-    /// Of these, compared with a figure.
+    /// Number of facts compared with a figure.
     pub checked: usize,
-    /// Facts that somebody measured.
+    /// Number of measured facts.
     pub measured: usize,
-    /// Of these, compared with a figure.
+    /// Number of measured facts compared with a figure.
     pub measured_checked: usize,
-    /// Of these, compared with nothing.
+    /// Measured facts that are not compared, by reason.
     pub unchecked: Vec<Unchecked>,
 }
 

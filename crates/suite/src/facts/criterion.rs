@@ -1,10 +1,10 @@
-//! When a figure meets a published value. A bound is met as it is printed, a range within its ends, a value within a
+//! Criterion by which a figure meets a published value: a bound as printed, a range within its ends, a value within a
 //! tolerance.
 
 use nandscope_result::{Relation, ToleranceKind};
 use thiserror::Error;
 
-/// Contradiction between a published value and the way to read it.
+/// Contradiction between a published value and the way it is read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum CriterionError {
     #[error("the fact has no such field")]
@@ -27,7 +27,7 @@ pub(super) enum CriterionError {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Criterion {
     op: Relation,
-    /// Both ends; equal but for a range.
+    /// Both ends of the range; equal for a single value.
     low: f64,
     high: f64,
     tolerance: f64,
@@ -35,7 +35,7 @@ pub(super) struct Criterion {
 }
 
 impl Criterion {
-    /// Reads a published value, times `scale`.
+    /// Reads a published value and multiplies it by `scale`.
     ///
     /// # Errors
     /// [`CriterionError`] for a bound or a range with a tolerance, two ends without `range`, words without a number.
@@ -77,7 +77,7 @@ impl Criterion {
         })
     }
 
-    /// Whether a measured value satisfies it.
+    /// Whether a measured value meets the criterion.
     pub(super) fn is_met_by(&self, measured: f64) -> bool {
         let value = self.low;
         match self.op {
@@ -96,7 +96,7 @@ impl Criterion {
         }
     }
 
-    /// Value, tolerance and its kind as a document holds them: a range is its middle and half its width.
+    /// Value, tolerance and kind of tolerance as stored in a document: a range becomes its middle and half its width.
     pub(super) fn printed(&self) -> (f64, f64, ToleranceKind) {
         if self.op == Relation::Range {
             let middle = (self.low + self.high) / 2.0;
@@ -105,7 +105,7 @@ impl Criterion {
         (self.low, self.tolerance, self.kind.clone())
     }
 
-    /// Relation of the value.
+    /// Relation of the value, such as "at least".
     pub(super) fn op(&self) -> &Relation {
         &self.op
     }

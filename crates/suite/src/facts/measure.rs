@@ -1,4 +1,4 @@
-//! Carrying out what the checks ask for.
+//! Runs the procedures that the checks require.
 
 use super::{Comparison, Validation, compare};
 use crate::options::ReviewOptions;

@@ -1,8 +1,8 @@
-//! Published measurements as tests. `facts/published.toml`, `facts/drives.toml` and `facts/plain.toml` say what was
-//! measured on real devices and by whom; `facts/checks.toml` says which figure of a procedure represents which fact, how
-//! close it must come, and whether a parameter was chosen with the fact in sight; `facts/unchecked.toml` says why a
-//! measurement is compared with nothing. [`publish`] puts the comparison into a result document, [`compare`] makes
-//! the rows of docs/validation.csv, [`rows`] writes them, [`page`] the page beside them.
+//! Published measurements as tests. `facts/published.toml`, `facts/drives.toml` and `facts/plain.toml` have the
+//! measurements of real devices and their sources; `facts/checks.toml` says which figure of a procedure represents
+//! which fact, how close it must come, and whether a parameter was fitted to the fact; `facts/unchecked.toml` gives
+//! reasons for measurements that are not compared. [`publish`] adds the comparison to a result document, [`compare`]
+//! makes the rows of docs/validation.csv, [`rows`] writes them, [`page`] writes docs/validation.md.
 
 mod check;
 mod coverage;
@@ -22,12 +22,12 @@ use check::Check;
 use nandscope_result::{Figure, Published, ResultDocument};
 use record::Fact;
 
-/// A procedure that must be carried out because there are checks of its figures.
+/// A procedure whose figures have checks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Validation {
     /// Device of the library.
     pub device: String,
-    /// Host of the library to which it is attached; empty for those that its profile names.
+    /// Host of the library to which the device is attached; empty for the hosts that its profile names.
     pub host: String,
     /// Name of the procedure.
     pub procedure: String,
@@ -58,8 +58,8 @@ pub fn validations() -> Result<Vec<Validation>, SuiteError> {
     Ok(all)
 }
 
-/// Puts published values beside the figures of a review of `device`, in the document and its steps. If several
-/// facts are compared with one figure, the first one is used.
+/// Adds published values to the figures of a review of `device`, in the document and its steps. If several facts are
+/// compared with one figure, the first one is used.
 ///
 /// # Errors
 /// `Facts` if the built-in facts or checks cannot be read or do not fit together.
@@ -79,34 +79,34 @@ pub fn publish(document: &mut ResultDocument, device: &str) -> Result<(), SuiteE
 /// One row of the validation table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The figure, with the simulated value.
+    /// The figure with the simulated value.
     pub figure: Figure,
     /// The published value.
     pub published: Published,
-    /// Whether a parameter was chosen with the value in sight.
+    /// Whether a parameter was fitted to the value.
     pub basis: Basis,
-    /// How words are read as numbers, and what was measured in another way than it is simulated.
+    /// How words are read as numbers, and how the measurement differs from the simulation.
     pub remark: String,
 }
 
 impl Row {
-    /// Difference from the published value, in percent of it; `None` where that is zero.
+    /// Difference from the published value, in percent of that value; `None` if that is zero.
     pub fn error_percent(&self) -> Option<f64> {
         let published = self.published.value;
         (published != 0.0).then(|| (self.figure.value - published) / published.abs() * 100.0)
     }
 }
 
-/// The document of a procedure beside the facts.
+/// Comparison of a procedure's document with the facts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
     /// A row for every check whose figure is in the document, in the order of the checks.
     pub rows: Vec<Row>,
-    /// Checks whose figure the procedure did not give: fact and figure.
+    /// Checks whose figure the procedure did not produce: fact and figure.
     pub missing: Vec<(String, String)>,
 }
 
-/// Compares the document of a whole procedure with the facts that it is to meet.
+/// Compares the document of a complete procedure with its facts.
 ///
 /// # Errors
 /// `Facts` if the built-in facts or checks cannot be read or do not fit together.
@@ -134,7 +134,7 @@ pub fn compare(
     Ok(comparison)
 }
 
-/// Validation of one device with one procedure, attached as its profile names.
+/// Validation of a device with a procedure, attached as its profile says.
 pub fn validation(device: &str, procedure: Procedure) -> Validation {
     Validation {
         device: device.to_string(),

@@ -1,5 +1,5 @@
-//! docs/validation.md: scores, the misses by reason, closed forms, and the measurements that are compared with nothing; and
-//! the table of a single device.
+//! docs/validation.md: scores, misses by reason, closed forms, and measurements that are not compared; and the table of
+//! a single device.
 
 use super::{Basis, Comparison, Coverage, Row};
 use crate::closed_forms::ClosedForm;
@@ -9,12 +9,12 @@ use nandscope_units::number::significant;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Rows that are met, of all.
+/// Number of rows within their tolerance, and of all rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Score {
-    /// Facts within their tolerance.
+    /// Number of facts within their tolerance.
     pub met: usize,
-    /// All.
+    /// Number of all facts.
     pub all: usize,
 }
 
@@ -31,18 +31,18 @@ impl std::fmt::Display for Score {
     }
 }
 
-/// The scores of two kinds of rows: a calibrated row shows that the model can be fitted to a fact, a predicted one
-/// that it agrees without fitting.
+/// Scores of the two kinds of rows: a calibrated row shows that the model can be fitted to a fact, a predicted row that
+/// it agrees without fitting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scores {
-    /// Rows that parameters were chosen by.
+    /// Rows with parameters fitted to them.
     pub calibrated: Score,
-    /// Rows that none was chosen by.
+    /// Rows without fitted parameters.
     pub predicted: Score,
 }
 
 impl Scores {
-    /// Counts the rows; a check without a figure is not counted here, since it makes validation fail.
+    /// Counts the rows; a check without a figure is not a row, and makes validation fail.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Self {
         let mut scores = Scores::default();
         for row in rows {
@@ -54,7 +54,7 @@ impl Scores {
         scores
     }
 
-    /// Those that count anything, separated by commas.
+    /// Scores that count any row, separated by commas.
     fn in_short(&self) -> String {
         let parts = [
             ("predicted", self.predicted),
@@ -67,7 +67,7 @@ impl Scores {
         words.join(", ")
     }
 
-    /// Both in a sentence each.
+    /// Both scores, one sentence each.
     pub fn in_words(&self) -> String {
         format!(
             "Predicted rows: {} are met. Calibrated rows: {} are met.",
@@ -76,7 +76,7 @@ impl Scores {
     }
 }
 
-/// The two scores of all devices together, and of each by its name.
+/// Both scores of all devices together, then of each device by its name.
 pub fn all_scores<'a>(devices: impl Iterator<Item = (&'a str, &'a Comparison)> + Clone) -> String {
     let all = Scores::of(devices.clone().flat_map(|(_, c)| &c.rows));
     let mut text = format!(
@@ -91,13 +91,13 @@ pub fn all_scores<'a>(devices: impl Iterator<Item = (&'a str, &'a Comparison)> +
     text
 }
 
-/// Rows that differ in one number of their title only, such as the queue depth: they share a line.
+/// Rows whose titles differ in one number only, such as the queue depth: they share a line.
 struct Series<'a> {
     rows: Vec<&'a Row>,
 }
 
 impl<'a> Series<'a> {
-    /// All rows in series, in the order of their first rows.
+    /// Groups all rows into series, in the order of their first rows.
     fn of(rows: &'a [Row]) -> Vec<Series<'a>> {
         let mut found: Vec<Series> = Vec::new();
         for row in rows {
@@ -143,7 +143,7 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// The facts; more than two that follow each other by their first and last.
+    /// Identifiers of the facts; of more than two consecutive ones only the first and last.
     fn facts(&self) -> String {
         let ids: Vec<&str> = self
             .rows
@@ -170,7 +170,7 @@ impl<'a> Series<'a> {
     }
 }
 
-/// A title around its first number with its binary unit: before it, the number, after it.
+/// Splits a title at its first number with a binary unit: text before, number, text after.
 fn varied(title: &str) -> Option<(&str, &str, &str)> {
     let is_start = |at: &usize| *at == 0 || title.as_bytes()[at - 1] == b' ';
     let digit = |c: char| c.is_ascii_digit();
@@ -187,10 +187,10 @@ fn varied(title: &str) -> Option<(&str, &str, &str)> {
     Some((&title[..start], &title[start..end], &title[end..]))
 }
 
-/// The tolerance that rows do not print, as a share.
+/// Tolerance that is not printed, as a share.
 const USUAL: f64 = 0.1;
 
-/// The allowed difference; nothing for what is met as printed, or for the usual one.
+/// Printed tolerance; empty for a bound met as printed, or for the usual tolerance.
 fn tolerance(row: &Row) -> String {
     let p = &row.published;
     match (&p.tolerance_kind, &p.tolerance) {
@@ -202,7 +202,7 @@ fn tolerance(row: &Row) -> String {
     }
 }
 
-/// The tolerance in words; nothing for what is met as printed.
+/// Tolerance in words; empty for a bound met as printed.
 pub(super) fn tolerance_in_words(row: &Row) -> String {
     let p = &row.published;
     match p.tolerance_kind {
@@ -212,7 +212,7 @@ pub(super) fn tolerance_in_words(row: &Row) -> String {
     }
 }
 
-/// The difference in percent with its sign; `None` for ranges, and where the published value is zero.
+/// Signed difference in percent; `None` for ranges, and if the published value is zero.
 pub(super) fn error_in_words(row: &Row) -> Option<String> {
     let error = row
         .error_percent()
@@ -223,7 +223,7 @@ pub(super) fn error_in_words(row: &Row) -> Option<String> {
     })
 }
 
-/// The rows of one device in Markdown, a line for each fact or series of facts.
+/// Markdown table of the rows of one device, one line per fact or series of facts.
 pub fn table(rows: &[Row]) -> String {
     let all = Series::of(rows);
     let mut notes: Vec<&str> = Vec::new();
@@ -282,7 +282,7 @@ pub fn table(rows: &[Row]) -> String {
     text
 }
 
-/// The facts that are not met, by reason.
+/// Markdown list of the missed facts, by reason.
 pub fn misses<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for row in rows.into_iter().filter(|row| !row.published.met) {
@@ -297,11 +297,11 @@ pub fn misses<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
     reasons.into_iter().map(line).collect()
 }
 
-/// How the remark of such a parameter begins, after its source.
+/// Beginning of the remark of an unexplained parameter, after its source.
 const UNEXPLAINED_CAP: &str = "an unexplained cap, not a size: ";
 
-/// The parameters of the library that represent no known mechanism, with their remarks: what they were chosen by, they
-/// do not explain.
+/// Markdown list of library parameters that represent no known mechanism, with their remarks: they do not explain the
+/// facts to which they were fitted.
 pub fn unexplained_caps() -> String {
     let mut text = String::new();
     for entry in library::DEVICES {
@@ -322,7 +322,7 @@ pub fn unexplained_caps() -> String {
     text
 }
 
-/// Theory beside simulation; rows of one theory that differ in one number share a line.
+/// Markdown table of theory and simulation; rows of one theory that differ in one number share a line.
 pub fn closed_forms(rows: &[ClosedForm]) -> String {
     let mut text = String::from(
         "| what | theory | expected | simulated | difference, % |\n|---|---|---|---|---|\n",
@@ -358,7 +358,7 @@ pub fn closed_forms(rows: &[ClosedForm]) -> String {
     text
 }
 
-/// The measurements without a check, by reason.
+/// Markdown list of the measurements without a check, by reason.
 pub fn unchecked(coverage: &Coverage) -> String {
     let mut text = String::new();
     for group in &coverage.unchecked {
@@ -368,7 +368,7 @@ pub fn unchecked(coverage: &Coverage) -> String {
     text
 }
 
-/// Facts in the order given; three and more that follow one another are a range.
+/// Facts in the given order; three or more consecutive ones become a range.
 fn in_ranges(facts: &[&str]) -> String {
     let number = |fact: &str| -> Option<(String, u32)> {
         let (group, number) = fact.rsplit_once('-')?;
@@ -467,7 +467,7 @@ mod tests {
         let drives = ["hp-ex900-pro-1tb", "hp-ex920-1tb", "kingston-a2000-1tb"];
         let expected = drives.into_iter().chain(["sm2262en-2tb"]).map(Some);
         assert!(names.eq(expected), "{text}");
-        // Wherever a profile says so, it says it in these words.
+        // Every profile that says so uses these words.
         for entry in library::DEVICES {
             for row in explain(entry.text) {
                 let says = row.remark.contains("unexplained");

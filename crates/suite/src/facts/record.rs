@@ -19,7 +19,7 @@ struct Facts {
     fact: Vec<Fact>,
 }
 
-/// One published statement; fields that are not read here are for readers of the file.
+/// One published statement; fields not listed here are for readers of the file.
 #[derive(Debug, Deserialize)]
 pub(super) struct Fact {
     /// Identifier, unique across the files.
@@ -30,16 +30,16 @@ pub(super) struct Fact {
     pub(super) device: String,
     /// Measured or stated quantity.
     pub(super) quantity: String,
-    /// A number, two ends, several named values, or words.
+    /// A number, the two ends of a range, several named values, or words.
     pub(super) value: toml::Value,
-    /// Relation of the value.
+    /// Relation of the value, such as "at least".
     pub(super) op: Relation,
     /// `measured`, `vendor_claim`, `spec`, `derived`, `param`, `estimate` or `qualitative`.
     pub(super) kind: String,
 }
 
 impl Fact {
-    /// Whether somebody measured it on a real device.
+    /// Whether the value was measured on a real device.
     pub(super) fn is_measured(&self) -> bool {
         self.kind == "measured"
     }

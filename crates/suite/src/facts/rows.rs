@@ -1,4 +1,4 @@
-//! docs/validation.csv: every row of the validation with all that is known of it.
+//! docs/validation.csv: every row of the validation with all of its data.
 
 use super::page::{error_in_words, short, tolerance_in_words, value_as_printed};
 use super::{Basis, Comparison, Row};
@@ -20,7 +20,7 @@ const COLUMNS: [&str; 13] = [
     "why not met",
 ];
 
-/// All rows of named devices as CSV, in the order of devices and checks; nothing in `calibrated by` is a prediction.
+/// CSV of all rows of named devices, in the order of devices and checks; an empty `calibrated by` means a prediction.
 pub fn csv<'a>(devices: impl Iterator<Item = (&'a str, &'a Comparison)>) -> String {
     let rows = devices
         .flat_map(|(name, comparison)| comparison.rows.iter().map(move |row| line(name, row)));

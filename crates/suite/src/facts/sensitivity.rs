@@ -1,5 +1,5 @@
-//! How much the figures depend on what is only assumed: every parameter of a profile whose remark says `assumed
-//! LOW..HIGH` is moved to both ends of its range, and the figures are compared with those of the profile as it is.
+//! Dependence of the figures on assumed parameters: every parameter of a profile whose remark says `assumed LOW..HIGH`
+//! is set to both ends of its range, and the figures are compared with those of the unchanged profile.
 
 use super::{Comparison, Validation};
 use crate::spec::SimSpec;
@@ -7,7 +7,7 @@ use crate::step_runner::SuiteError;
 use nandscope_device::profile::{Explained, Profile, Provenance, explain, parse_profile};
 use std::collections::BTreeSet;
 
-/// A parameter that nothing is published of.
+/// A parameter whose value is assumed, not published.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assumed {
     /// Table and key; for an interface, followed by its link in brackets.
@@ -28,19 +28,19 @@ pub struct Reaction {
     pub fact: String,
     /// Identifier of the figure.
     pub figure: String,
-    /// Change at both ends of the range, in percent of the figure; `None` where it was not measured, or is zero.
+    /// Change at each end of the range, in percent of the figure; `None` if it was not measured, or the figure is zero.
     pub percent: [Option<f64>; 2],
 }
 
 impl Reaction {
-    /// The greater of the two changes, without its sign.
+    /// The greater of the two absolute changes.
     pub fn greatest(&self) -> f64 {
         let changes = self.percent.iter().flatten();
         changes.fold(0.0, |most, change| most.max(change.abs()))
     }
 }
 
-/// The assumed parameters of a device that its modes use, in the order of the profile.
+/// Assumed parameters of a device that its modes use, in the order of the profile.
 ///
 /// # Errors
 /// As [`Validation::spec`].
@@ -95,7 +95,7 @@ fn used_links(spec: &SimSpec) -> BTreeSet<&str> {
 }
 
 impl Assumed {
-    /// The text of a profile in which the parameter has another value; a list keeps its proportions.
+    /// Text of a profile with another value of the parameter; a list keeps its proportions.
     fn moved_to(&self, text: &str, to: f64) -> String {
         let is_whole = !self.value.contains(['.', 'e']);
         let written = |n: f64| {
@@ -124,7 +124,7 @@ impl Assumed {
     }
 }
 
-/// The device with the parameter at a value.
+/// The device with another value of the parameter.
 ///
 /// # Errors
 /// `Target` if the profile is impossible with it: other parameters would have to move too.
@@ -142,7 +142,7 @@ pub fn moved(validation: &Validation, parameter: &Assumed, to: f64) -> Result<Si
     })
 }
 
-/// Changes of the figures of `now` at both ends.
+/// Changes of the figures of `now` at both ends of a parameter's range.
 pub fn reactions(now: &Comparison, ends: [Option<&Comparison>; 2]) -> Vec<Reaction> {
     let change = |figure: &str, value: f64, there: Option<&Comparison>| {
         let row = there?.rows.iter().find(|r| r.figure.id == figure)?;

@@ -67,8 +67,8 @@ fn a_check_says_either_calibrated_or_predicted() {
     }
 }
 
-/// A figure is not predicted if a parameter was fitted to it: a parameter whose remark names a fact makes that
-/// fact's checks calibrated.
+/// A figure is not predicted if a parameter was fitted to it: a parameter whose remark names a fact makes that fact's
+/// checks calibrated.
 #[test]
 fn a_parameter_whose_remark_names_a_fact_calibrates_it() {
     let checks = check::all().unwrap();
@@ -96,7 +96,7 @@ fn a_parameter_whose_remark_names_a_fact_calibrates_it() {
     }
 }
 
-/// Devices and hosts, with the folder by which a check names a parameter of another profile.
+/// Devices and hosts, each with the folder by which a check names a parameter of its profile.
 fn both() -> impl Iterator<Item = (&'static str, &'static library::Entry)> {
     let devices = library::DEVICES.iter().map(|entry| ("devices", entry));
     devices.chain(library::HOSTS.iter().map(|entry| ("hosts", entry)))

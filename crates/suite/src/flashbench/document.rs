@@ -50,7 +50,7 @@ pub(super) fn align_table(rows: &[AlignRow], plan: &AlignPlan) -> DataTable {
     }
 }
 
-/// Id and title of the figure for a row of the table of powers of two.
+/// Identifier and title of the figure for a row of the table of powers of two.
 pub(super) fn diff_figure(align: u64) -> (String, String) {
     (
         format!("align.diff.{align}"),
@@ -58,7 +58,7 @@ pub(super) fn diff_figure(align: u64) -> (String, String) {
     )
 }
 
-/// Answer from a step of the read times.
+/// Conclusion from a step of the read times.
 pub(super) fn boundary(id: &str, question: &str, step: Option<CardStep>) -> Conclusion {
     let (answer, evidence) = match step {
         Some(step) => {
@@ -89,7 +89,7 @@ pub(super) fn boundary(id: &str, question: &str, step: Option<CardStep>) -> Conc
     Conclusion::new(id, question, answer, evidence)
 }
 
-/// Rates by number of units and length of pieces.
+/// Table of rates by number of units and length of pieces.
 pub(super) fn rate_table(order: Order, rates: &[Rate]) -> DataTable {
     let mut lengths: Vec<u64> = rates.iter().map(|r| r.length).collect();
     lengths.sort_unstable_by_key(|l| std::cmp::Reverse(*l));
@@ -117,8 +117,8 @@ pub(super) fn rate_table(order: Order, rates: &[Rate]) -> DataTable {
     }
 }
 
-/// Conclusion on the number of open AUs. `alone`: a single AU is already slow in this order, so that a constant
-/// rate is no evidence.
+/// Conclusion on the number of open AUs. `alone`: a single AU is already slow in this order, so that a constant rate is
+/// no evidence.
 pub(super) fn open_units(order: Order, found: Option<OpenUnits>, alone: bool) -> Conclusion {
     let name = order.name();
     let (answer, evidence) = match found {
@@ -220,7 +220,7 @@ pub(super) fn treated(order: Order, found: Option<&[Treatment]>) -> Conclusion {
     )
 }
 
-/// Rounds of several of the first units, by their numbers.
+/// Conclusion on whether first AUs are kept open, from the rounds of several of them, by AU number.
 pub(super) fn pinned(open: u32, length: u64, units: &[(u64, FatRounds)]) -> Conclusion {
     let with = |wanted: Pinned| units.iter().filter(move |(_, r)| r.pinned() == wanted);
     let kept: Vec<String> = with(Pinned::Yes)

@@ -1,5 +1,4 @@
-//! The steps of the suite, in the order in which each needs the answers of the one before: fill,
-//! `align`, `open-au`, `find-fat`.
+//! Steps of the suite; each needs the answers of the one before: fill, `align`, `open-au`, `find-fat`.
 
 use super::document;
 use crate::jobs::phase;
@@ -21,21 +20,22 @@ pub(crate) struct Extent {
     fill: bool,
     /// Odd factors of the boundaries.
     factors: &'static [u64],
-    /// Rates of every number of units and every length, and not only those that the answer needs.
+    /// Whether rates of every number of units and every length are measured, instead of only those needed for the
+    /// answer.
     whole_table: bool,
-    /// Time for one rate, where the units are not filled.
+    /// Time for measuring one rate; `None` fills the units.
     budget: Option<Nanos>,
 }
 
 impl Extent {
-    /// All of it, in time that a person waits for.
+    /// The whole suite, in an acceptable time for a user.
     pub(crate) const FULL: Extent = Extent {
         fill: true,
         factors: &[3, 5, 7, 9],
         whole_table: false,
         budget: Some(Nanos::from_secs(20)),
     };
-    /// Extent of a quick run: as much as the answers need.
+    /// A quick run: only the measurements needed for the answers.
     pub(crate) const QUICK: Extent = Extent {
         fill: false,
         factors: &[3],
@@ -50,22 +50,22 @@ impl Extent {
         budget: None,
     };
 
-    /// Steps in the document.
+    /// Number of steps in the document.
     pub(crate) fn steps(&self) -> u32 {
         3 + u32::from(self.fill)
     }
 }
 
-/// The most units that are written in turn.
+/// Largest number of interleaved units.
 const UNITS_MAX: u32 = 32;
-/// The unit where none could be found: flashbench's own default.
+/// Assumed unit if none was found, bytes: flashbench's default.
 const UNIT_DEFAULT: u64 = 4 << 20;
 /// The shortest piece, flashbench's default.
 const PIECE_MIN: u64 = 16 << 10;
-/// Units that `find-fat` looks at.
+/// Number of first units that `find-fat` compares.
 const FIRST_UNITS: u32 = 8;
 
-/// Units that may hold the file allocation table: cards are sold with it in the first or the second.
+/// Number of first units that may hold the file allocation table: cards are sold with it in the first or the second.
 const FAT_UNITS: u64 = 2;
 
 /// Runs the steps in flashbench's order, until one is stopped.
@@ -90,7 +90,7 @@ pub(crate) fn run<T: Target>(
     let Some(open) = open_au_step(runner, &extent, unit, because)? else {
         return Ok(Flow::Stop);
     };
-    // Pieces shorter than a page leave pages half written, which is another cost.
+    // Pieces shorter than a page leave pages partly written, which has a different cost.
     let page = found.page.filter(|s| s.certainty() != Certainty::None);
     let piece = page.map_or(open.length, |s| open.length.max(s.at));
     let open = OpenUnits {
@@ -119,7 +119,7 @@ fn fill<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, SuiteError> {
     flow
 }
 
-/// `None` where it was stopped.
+/// Finds page and allocation unit; `None` if it was stopped.
 fn align_step<T: Target>(
     runner: &mut StepRunner<'_, T>,
     extent: &Extent,
@@ -153,7 +153,7 @@ fn align_step<T: Target>(
             }
         }
     }
-    // Rows that were wrapped off their boundary decide nothing: they are measured again without.
+    // Rows that wrapped off their boundary are no evidence: they are measured again without wrapping.
     let wrapped = families.first().is_some_and(|rows| {
         let below_the_top = rows.iter().skip(1);
         below_the_top.into_iter().any(|r| r.off_boundary > 0)
@@ -205,7 +205,7 @@ fn plan<T: Target>(runner: &StepRunner<'_, T>, extent: &Extent, unit: u64, order
     }
 }
 
-/// The number of open units for linear and random order; `None` where it was stopped.
+/// Numbers of open units in linear and random order; `None` if it was stopped.
 fn open_au_step<T: Target>(
     runner: &mut StepRunner<'_, T>,
     extent: &Extent,
@@ -280,7 +280,7 @@ fn slow_alone(linear: &[Rate], random: &[Rate], length: u64) -> bool {
     matches!((alone(linear), alone(random)), (Some(l), Some(r)) if 2.0 * r < l)
 }
 
-/// The length by which the number of open units is looked for.
+/// Length of the pieces with which the number of open units is searched, bytes.
 fn telling(plan: &OpenAu) -> u64 {
     let lengths = plan.lengths(SHORTEST);
     lengths.last().copied().unwrap_or(plan.unit)
@@ -348,7 +348,7 @@ fn find_fat_step<T: Target>(
         runner.table(document::fat_table(order, &lengths, &rates));
         let mut found = treatments(&rates);
         if found.as_ref().is_some_and(|f| !f.is_empty()) {
-            // A card that tidies up in the middle makes any unit slow, once.
+            // Background work of the card may make any unit slow once.
             let again = runner.probe(|p| find_fat(p, unit, &lengths, units, order, seed))?;
             let Some(again) = again else {
                 runner.end_step();

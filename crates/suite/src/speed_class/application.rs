@@ -1,6 +1,5 @@
-//! Random performance similar to the application classes. The exact conditions of A1 and A2
-//! are not public; ours follow what is known of them: the card three quarters full, 256 MB
-//! overwritten in order, then 4 KiB at random inside these.
+//! Random performance similar to the application classes. The exact conditions of A1 and A2 are not public; ours follow
+//! what is known: the card three quarters full, 256 MB overwritten in order, then 4 KiB at random within these.
 
 use crate::jobs::phase;
 use crate::step_runner::{Flow, StepRunner, SuiteError};
@@ -11,7 +10,7 @@ use nandscope_measure::target::Target;
 pub(super) struct Application {
     pub(super) name: &'static str,
     pub(super) id: &'static str,
-    /// Commands outstanding: A1 is measured without a queue, A2 with the full one.
+    /// Number of outstanding commands: A1 is measured without a queue, A2 with the full one.
     pub(super) depth: u32,
     pub(super) read_iops: f64,
     pub(super) write_iops: f64,
@@ -33,10 +32,10 @@ pub(super) const CLASSES: [Application; 2] = [
         write_iops: 2000.0,
     },
 ];
-/// Sustained sequential rate that both ask for, MB/s.
+/// Sustained sequential rate required by A1 and A2, MB/s.
 pub(super) const SEQUENTIAL_MB_PER_S: f64 = 10.0;
 
-/// Measured rates; `None` if it was stopped before.
+/// Measured rates of sequential writes, random reads and random writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Random {
     pub(super) sequential_mb_per_s: f64,
@@ -44,10 +43,10 @@ pub(super) struct Random {
     pub(super) write_iops: f64,
 }
 
-/// Bytes that are tested within.
+/// Size of the tested span, bytes.
 const SPAN: u64 = 256 << 20;
 
-/// Measures within the step that is under way: sequential, then reads and writes for `seconds` each.
+/// Measures within the current step: sequential, then random reads and writes for `seconds` each.
 pub(super) fn measure<T: Target>(
     runner: &mut StepRunner<'_, T>,
     class: &Application,

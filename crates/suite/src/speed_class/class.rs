@@ -1,15 +1,15 @@
-//! The classes, what each asks for, and the formula of the specification for areas in use.
+//! The classes, their requirements, and the specification's formula for areas in use.
 
-/// A class whose rate is that of recording in order.
+/// A class defined by the rate of sequential recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// As printed on the card.
+    /// Name as printed on the card.
     pub name: &'static str,
-    /// Least rate, MB/s.
+    /// Required rate, MB/s.
     pub mb_per_s: u32,
     /// Length of a recording unit, bytes.
     pub recording_unit: u64,
-    /// True where the rate must hold in an area that is half in use; false for empty areas.
+    /// True if the rate is required in an area that is half in use; false for empty areas.
     pub fragmented: bool,
 }
 
@@ -23,7 +23,7 @@ const fn class(name: &'static str, mb_per_s: u32, unit_kib: u64, fragmented: boo
 }
 
 impl Class {
-    /// All of them: recording units of §4.13.1; the V classes record as UHS does.
+    /// All classes: recording units of §4.13.1; the V classes record as UHS does.
     pub const ALL: [Class; 11] = [
         class("Class 2", 2, 16, true),
         class("Class 4", 4, 16, true),
@@ -53,12 +53,11 @@ pub fn performance(units: u32, used: u32, write: f64, moving: f64) -> f64 {
     }
 }
 
-/// A smaller difference, as a share of the rate, does not count as a move.
+/// Relative difference of the rates below which nothing counts as moved.
 const UNMOVED: f64 = 0.02;
 
-/// The rate of moving that follows from the same formula and a measured rate in an area in use.
-/// `None` where recording there was not slower than in an empty area by a fiftieth: then nothing was
-/// moved, or too little to tell.
+/// Rate of moving, from the same formula and a measured rate in an area in use. `None` if recording there was not
+/// slower than in an empty area by a fiftieth: then nothing was moved, or too little to measure.
 pub fn moved(units: u32, used: u32, write: f64, measured: f64) -> Option<f64> {
     let free = f64::from(units.saturating_sub(used));
     let below = free * (write - measured);
@@ -72,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_formula_is_that_of_times() {
-        // Half of 8 units in use: 4 moved at 10, 4 written at 20: 0.4 + 0.2 = 0.6 for 4.
+        // Half of 8 units in use: 4 moved at rate 10, 4 written at rate 20: 0.4 + 0.2 = 0.6 for 4.
         assert!((performance(8, 4, 20.0, 10.0) - 4.0 / 0.6).abs() < 1e-12);
         assert_eq!(performance(8, 0, 20.0, 10.0), 20.0);
         assert_eq!(performance(8, 8, 20.0, 10.0), 0.0);

@@ -1,23 +1,23 @@
-//! Recording as the specification measures it: recording units in order into allocation units, empty
-//! or half in use, and the updates of the file system in between. Only times; verdicts are elsewhere.
+//! Recording as in the specification: recording units in order into allocation units, empty or half in use, and
+//! file-system updates in between. Measures times; verdicts are elsewhere.
 
 use super::class::{moved, performance};
 use crate::probe::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
-/// The areas that are recorded into.
+/// Areas used for recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Areas {
     /// The allocation unit, bytes.
     pub unit: u64,
-    /// Number of units that are recorded into.
+    /// Number of areas, each an allocation unit.
     pub count: u32,
-    /// Start of the first, bytes; a multiple of the unit.
+    /// Start of the first area, bytes; a multiple of the unit.
     pub start: u64,
 }
 
-/// Bytes at the start of the device that belong to the file system: nothing is recorded there.
+/// Bytes at the start of the device reserved for the file system.
 const SYSTEM: u64 = 16 << 20;
 
 impl Areas {
@@ -60,26 +60,26 @@ impl Areas {
     }
 }
 
-/// Recording in order into areas that hold nothing of value.
+/// Results of sequential recording into areas without valid data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unfragmented {
-    /// The rate in each area, bytes per second.
+    /// Rate in each area, bytes per second.
     pub areas: Vec<f64>,
-    /// The longest write of a recording unit, seconds.
+    /// Longest write of a recording unit, seconds.
     pub busy_s: f64,
 }
 
 impl Unfragmented {
-    /// The rate in the slowest area, bytes per second.
+    /// Rate in the slowest area, bytes per second.
     pub fn least(&self) -> f64 {
         let least = self.areas.iter().copied().reduce(f64::min);
         least.unwrap_or(0.0)
     }
 }
 
-/// Records all areas, one after the other, twice; the second time counts. Whatever the card still had
-/// to tidy up is done then: the specification gives it a second for that at the start of a recording
-/// (CMD20), which hosts behind card readers cannot send.
+/// Records all areas in order, twice; the second time counts. By then, the card has finished earlier background work:
+/// the specification allows a second for it at the start of a recording (CMD20), which hosts behind card readers cannot
+/// send.
 ///
 /// # Errors
 /// [`ProbeError::Failed`] if the areas do not fit or a write fails, [`ProbeError::Stopped`] if it was interrupted.
@@ -103,7 +103,7 @@ pub fn unfragmented<T: Target>(
     Ok(result)
 }
 
-/// Writes the numbered recording units of an area; bytes per second and the longest write in seconds.
+/// Writes the given recording units of an area; returns bytes per second and the longest write in seconds.
 fn record<T: Target>(
     probe: &mut Probe<'_, T>,
     base: u64,
@@ -122,34 +122,34 @@ fn record<T: Target>(
     Ok((rate, busy.as_secs_f64()))
 }
 
-/// The rate with a share of the recording units in use.
+/// Recording rate with a share of the recording units in use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FragmentedRate {
-    /// Recording units in use, in quarters of the area.
+    /// Share of the recording units in use, in quarters.
     pub quarters: u32,
-    /// The slowest area, bytes per second.
+    /// Rate in the slowest area, bytes per second.
     pub least: f64,
-    /// All areas, bytes per second.
+    /// Rate over all areas, bytes per second.
     pub mean: f64,
-    /// From the formula of the specification, with Pm as it follows from half in use; bytes per second.
+    /// Rate by the formula of the specification, with Pm from the measurement with half in use; bytes per second.
     pub formula: Option<f64>,
 }
 
-/// Recording into areas in use.
+/// Results of recording into areas in use.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fragmented {
     /// Pw: the rate in empty areas, bytes per second.
     pub write: f64,
-    /// Pm: the rate of moving that follows from half in use; `None` where that was not slower.
+    /// Pm: the rate of moving, from the measurement with half in use; `None` if that was not slower.
     pub moving: Option<f64>,
-    /// The longest write, seconds.
+    /// Longest write, seconds.
     pub busy_s: f64,
-    /// Rates with 1, 2 and 3 quarters in use.
+    /// Rates with 1, 2 and 3 quarters of the units in use.
     pub rates: Vec<FragmentedRate>,
 }
 
 impl Fragmented {
-    /// The slowest area with half in use, bytes per second.
+    /// Rate in the slowest area with half of the units in use, bytes per second.
     pub fn half(&self) -> f64 {
         let half = self.rates.iter().find(|r| r.quarters == 2);
         half.map_or(0.0, |r| r.least)
@@ -203,7 +203,8 @@ pub fn fragmented<T: Target>(
     Ok(result)
 }
 
-/// Whether a recording unit is in use in an area of which `quarters` of four are: for half, every second one.
+/// Whether a recording unit is in use in an area with `quarters` of four units in use; with half in use, every second
+/// one.
 fn in_use(unit: u32, quarters: u32) -> bool {
     match quarters {
         1 => unit.is_multiple_of(4),
@@ -225,16 +226,16 @@ pub struct UpdateTimes {
     pub longest_s: f64,
 }
 
-/// Updates in a row that are averaged (§4.13.2.4).
+/// Number of successive updates that are averaged (§4.13.2.4).
 const AVERAGED: usize = 8;
-/// Updates that are measured.
+/// Number of measured updates.
 const UPDATES: u32 = 64;
-/// Length of a write to the table or the directory.
+/// Length of a write to the table or the directory, bytes.
 const UPDATE: u64 = 4096;
-/// Both tables and the directory where the SD formatter puts them on a card of 4 to 16 GB: partition at
-/// 4 MiB, tables up to 8 MiB, directory at the start of the data.
+/// Addresses of both tables and the directory as the SD formatter places them on a card of 4 to 16 GB: partition at 4
+/// MiB, tables up to 8 MiB, directory at the start of the data.
 const TABLES_AND_DIRECTORY: [u64; 3] = [(4 << 20) + (256 << 10), (6 << 20) + (128 << 10), 8 << 20];
-/// Recording units between two updates.
+/// Number of recording units between two updates.
 const BETWEEN: u32 = 2;
 
 /// Measures updates: two copies of the file allocation table and the directory entry, 4 KiB each, after

@@ -9,15 +9,15 @@ use nandscope_measure::target::Target;
 use nandscope_result::{Conclusion, DataRow, DataTable, slug};
 
 const SECTION: &str = "Speed classes";
-/// Areas that are recorded into.
+/// Number of areas used for recording.
 const AREAS: u32 = 8;
 const AREAS_QUICK: u32 = 2;
-/// Seconds of random reads, and of writes: ten minutes together.
+/// Duration of random reads, and of writes, s: ten minutes together.
 const RANDOM_S: u64 = 300;
 const RANDOM_QUICK_S: u64 = 2;
 /// Longest time that a card may be busy with one write (§4.6.2.2 for SDHC, §4.13.3 for UHS), seconds.
 const BUSY_S: f64 = 0.25;
-/// Updates of the file system: mean of eight, and the longest (§4.13.2.4), seconds.
+/// Limits of file-system updates, seconds: mean of eight; then the longest (§4.13.2.4).
 const UPDATE_MEAN_S: f64 = 0.1;
 const UPDATE_LONGEST_S: f64 = 0.75;
 
@@ -45,7 +45,7 @@ pub(crate) fn run<T: Target>(
     Ok(Flow::Continue)
 }
 
-/// A condition beside the rate: whether it is kept, and in words.
+/// A condition in addition to the rate: whether it is met, and its description.
 struct Condition {
     kept: bool,
     text: String,

@@ -1,28 +1,28 @@
-//! A card reduced to what flashbench looks for, every cost a constant, one operation at a time: so
-//! that what a procedure must find is known beforehand.
+//! A card reduced to the properties that flashbench measures, with constant costs and one operation at a time, so that
+//! the expected answers are known.
 
 use nandscope_measure::target::{Outcome, Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
-/// The card.
+/// A card with constant costs.
 #[derive(Clone, Debug)]
 pub struct Card {
-    /// A read across a page costs more.
+    /// Page size, bytes: a read across a page boundary takes longer.
     pub page: u64,
-    /// A read across a unit costs more still; writes open units.
+    /// Allocation unit, bytes: a read across a unit boundary takes even longer; writes open units.
     pub unit: u64,
-    /// How much more across a page, µs.
+    /// Extra time of a read across a page boundary, µs.
     pub page_us: u64,
-    /// And across a unit, µs.
+    /// Extra time of a read across a unit boundary, µs.
     pub unit_us: u64,
-    /// Units that are open at once.
+    /// Number of units that can be open at once.
     pub open: usize,
-    /// A unit that is not written on where it was left is closed.
+    /// Whether a unit is closed unless it is continued at its last position.
     pub linear_only: bool,
-    /// Unit 0 is open beside the others, always.
+    /// Whether unit 0 is always open in addition to the others.
     pub pinned: bool,
-    /// Units at the start in which writes take twice as long.
+    /// Number of units at the start in which writes take twice as long.
     pub slow_units: u64,
     /// Time to close an AU and open another, ms.
     pub merge_ms: u64,
@@ -30,14 +30,14 @@ pub struct Card {
     pub bytes_per_us: u64,
     /// Start of each write, bytes, if recorded.
     pub log: Option<Vec<u64>>,
-    /// Reads so far.
+    /// Number of reads so far.
     pub reads: u64,
     capacity: Bytes,
     now: Nanos,
-    /// The card is busy until then.
+    /// Time until which the card is busy.
     free: Nanos,
     pending: Vec<Reply>,
-    /// Units that are open, least recently written first, and where each was left.
+    /// Open units, least recently written first, each with its last position.
     opened: Vec<(u64, u64)>,
 }
 
@@ -74,7 +74,7 @@ impl Card {
         }
         if crosses(self.unit) {
             us += self.unit_us;
-            // A boundary of a unit is one of a page, whether or not pages divide units.
+            // A unit boundary is also a page boundary, whether or not pages divide units.
             if !crosses(self.page) {
                 us += self.page_us;
             }
@@ -97,7 +97,7 @@ impl Card {
         let merge = Nanos::from_millis(self.merge_ms);
         let known = self.opened.iter().position(|(u, _)| *u == unit);
         match known.map(|i| self.opened.remove(i)) {
-            // Written whole and begun again: a new unit is opened, and nothing need be copied.
+            // The unit was written completely and is begun again: a new unit is opened without a copy.
             Some((_, left))
                 if self.linear_only && from != left && !from.is_multiple_of(self.unit) =>
             {

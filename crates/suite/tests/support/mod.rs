@@ -1,4 +1,4 @@
-//! What tests of cards need: a card to probe, and the recorded runs of real ones.
+//! Support for tests of cards: a card to probe, and recorded runs of real cards.
 
 pub mod card;
 pub mod recorded;

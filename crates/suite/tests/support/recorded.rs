@@ -1,8 +1,8 @@
-//! What was recorded on real cards with flashbench, as the facts hold it.
+//! Recordings of real cards with flashbench, from the facts.
 
 use nandscope_suite::flashbench::recorded::Recorded;
 
-/// All tables.
+/// All recorded tables.
 pub fn recorded() -> Recorded {
     let mut all = Recorded::default();
     all.read_align(

@@ -1,5 +1,5 @@
-//! Whether a write buffer shows: writes to an idle device are taken as fast as the link until it is full, and then as fast
-//! as the flash is programmed.
+//! Whether a write buffer is visible: an idle device accepts writes at link speed until the buffer is full, and then at
+//! the program rate of the flash.
 
 use super::super::truth::Truth;
 use super::{Copy, SLOWER};
@@ -7,17 +7,17 @@ use nandscope_infer::probe::Options;
 use nandscope_measure::target::TargetError;
 use nandscope_workload::OpKind;
 
-/// Writes that fill the buffer, and their length, bytes.
+/// Number of writes that fill the buffer; then their length, bytes.
 const WRITES: u64 = 32;
 const LENGTHS: (u64, u64) = (4 << 10, 128 << 10);
 /// Writes under way.
 const DEPTH: u32 = 32;
-/// Bursts that must fit half of what may be written: three, and two of them again.
+/// Number of bursts that must fit half of the write budget: three, and two of them again.
 const BURSTS: u64 = 5;
 
 impl Copy {
-    /// Whether writes of twice the buffer to the idle device become slower: of one of the sizes that are right, the part from
-    /// 1.25 of it on is compared with that from a quarter to three quarters.
+    /// Whether writes of twice the buffer to the idle device become slower: for each right size, compares the part from
+    /// 1.25 times the size on with that from a quarter to three quarters.
     pub(super) fn buffer(&mut self, truth: &Truth, options: &Options) -> Result<bool, TargetError> {
         let sizes = &truth.buffers;
         let Some((least, most)) = sizes.iter().min().zip(sizes.iter().max()) else {

@@ -1,4 +1,4 @@
-//! Whether an SLC cache shows, and whether it shows that its size is fixed.
+//! Whether an SLC cache is visible, and whether the budget shows that its size is fixed.
 
 use super::super::truth::Truth;
 use super::drive::DRIVE_WRITTEN;
@@ -16,23 +16,23 @@ const CACHE_DEPTH: u32 = 4;
 /// Largest ratio of a cache's size on a fuller device to that on an empty one for which it counts as dynamic.
 const SMALLER: f64 = 0.8;
 
-/// Whether the budget shows if a cache of the device has a fixed size: the device must be so full that one which borrows
-/// unmapped capacity is smaller by a fifth, and the cache is filled before and after that.
+/// Whether the budget is enough to show that a cache has a fixed size: the device must be so full that a cache of
+/// borrowed unmapped capacity is smaller by a fifth, and the cache is filled before and after.
 pub(super) fn kind_fits(truth: &Truth, profile: &Profile, options: &Options) -> bool {
     let Some(cache) = truth.slc else {
         return false;
     };
     let borrowed = SMALLER * cache as f64 * f64::from(profile.nand.cell.bits());
     let filled = profile.device.capacity_bytes as f64 - borrowed;
-    // The first writes, which fill an empty cache, are not counted.
+    // The first writes, to an empty cache, are free of the budget.
     filled.max(0.0) + cache as f64 <= options.writes.0 as f64
 }
 
 impl Copy {
-    /// A cache shows if the budget fills it and continues for as long.
+    /// Whether a cache is visible: the budget must fill it and continue for as long.
     pub(super) fn cache(&mut self, truth: &Truth, options: &Options) -> Result<bool, TargetError> {
         let fits = |bytes: &u64| *bytes >= CACHE_MIN && 2 * bytes <= options.writes.0;
-        // It consists of whole superblocks.
+        // A cache consists of whole superblocks.
         let whole = |bytes: u64| bytes.next_multiple_of(truth.slc_superblock.max(1));
         match truth.slc.map(whole).filter(fits) {
             Some(bytes) => self.falls(bytes),
@@ -40,8 +40,8 @@ impl Copy {
         }
     }
 
-    /// Whether writes in order, of twice its size, are slower once a cache is full: the last quarter of them is compared with
-    /// the second. Where the link or the controller is slower than the flash behind it, the cache makes no difference.
+    /// Whether sequential writes of twice the cache's size are slower when the cache is full: compares their last
+    /// quarter with the second. If the link or the controller is slower than the flash, the cache makes no difference.
     fn falls(&mut self, cache: u64) -> Result<bool, TargetError> {
         let pieces = 2 * cache / CACHE_PIECE;
         let places: Vec<u64> = (0..pieces)
@@ -72,7 +72,7 @@ mod tests {
         };
         let mut options = Options::for_capacity(Bytes(profile.device.capacity_bytes));
         assert!(!kind_fits(&truth, &profile, &options));
-        // Of three bits per cell: but for 2.4 GB of it, and the cache once more.
+        // With three bits per cell: all but 2.4 GB of the capacity, and the cache once more.
         options.writes = Bytes(62_700_000_000);
         assert!(kind_fits(&truth, &profile, &options));
         options.writes = Bytes(62_500_000_000);

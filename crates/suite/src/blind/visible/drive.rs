@@ -6,14 +6,14 @@ use nandscope_infer::probe::{Options, Question};
 use nandscope_measure::target::TargetError;
 use nandscope_workload::OpKind;
 
-/// Bytes written to a drive before it is read; number of places compared.
+/// Bytes written to a drive before it is read; then the number of places compared.
 pub(super) const DRIVE_WRITTEN: u64 = 32 << 20;
 const PLACES: u64 = 9;
 /// Mapping unit of a drive, bytes: its boundaries are not page boundaries.
 pub(super) const MAPPED: u64 = 4096;
 
 impl Copy {
-    /// Page, read-ahead and SLC cache, by reads of what was written first.
+    /// Tests whether page, read-ahead and SLC cache are visible, with reads of data written first.
     pub(super) fn drive(
         &mut self,
         truth: &Truth,

@@ -1,4 +1,5 @@
-//! Whether the range of a map that is held in part shows: reads of more parts of it than are held fetch them.
+//! Whether the range of a partly loaded map is visible: reads that cover more map pages than are loaded must fetch
+//! them.
 
 use super::super::truth::Truth;
 use super::drive::MAPPED;
@@ -7,16 +8,16 @@ use nandscope_infer::probe::Options;
 use nandscope_measure::target::{Target, TargetError};
 use nandscope_workload::OpKind;
 
-/// Bytes that an entry of the map takes, so that a page of it covers 4 MiB.
+/// Size of a map entry, bytes, so that a map page covers 4 MiB.
 const ENTRY: u64 = 4;
 const PAGE_COVERS: u64 = MAPPED / ENTRY * MAPPED;
-/// Places that are compared.
+/// Number of places compared.
 const COMPARED: u64 = 64;
 
 impl Copy {
-    /// Whether reads of the same places take longer in a range twice as large as the one whose map is held (or all of the
-    /// device) than in one half as large. One unit of each page of the map is written, which takes a quarter of the time and
-    /// half of the writes at most.
+    /// Whether reads of the same places take longer in a range twice as large as that of the loaded map pages (or in
+    /// the whole device) than in one half as large. One unit per map page is written, which takes at most a quarter of
+    /// the time and half of the write budget.
     pub(super) fn map_range(
         &mut self,
         truth: &Truth,
@@ -44,8 +45,7 @@ impl Copy {
         Ok(false)
     }
 
-    /// Median time of reads in the first [`COMPARED`] pages of the map, while `pages` of its pages are read in
-    /// rounds, µs.
+    /// Median time of reads in the first [`COMPARED`] map pages while `pages` map pages are read in rounds, µs.
     fn round(&mut self, pages: u64) -> Result<f64, TargetError> {
         let mut times = Vec::new();
         for round in 0..3 {

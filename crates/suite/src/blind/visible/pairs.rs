@@ -1,4 +1,5 @@
-//! Whether the parts of a drive show: two reads at once take longer if they meet in one.
+//! Whether the independent parts of a drive are visible: two simultaneous reads take longer if they address the same
+//! part.
 
 use super::super::truth::Truth;
 use super::drive::MAPPED;
