@@ -1,8 +1,8 @@
-//! How many simulated 4 KiB reads per second the whole path of a job does: the generator of the
-//! workload, the runner, the simulated device, the recorder.
+//! Simulated 4 KiB reads per second through the whole path of a job: workload generator, runner, simulated device,
+//! recorder.
 //!
-//! `cargo bench -p nandscope-measure --bench path`. The aim is 3 million per second on one core;
-//! what was reached is in docs/performance.md.
+//! `cargo bench -p nandscope-measure --bench path`. The goal is 3 million per second on one core; docs/performance.md
+//! has the results.
 
 use nandscope_device::profile::library;
 use nandscope_device::{Device, Fill};

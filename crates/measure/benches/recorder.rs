@@ -1,6 +1,6 @@
-//! What it costs to record one operation: a histogram, exact sums and the interval.
+//! Cost of recording one operation: a histogram, exact sums and the interval.
 //!
-//! `cargo bench -p nandscope-measure --bench recorder`. The aim is 25 ns or less.
+//! `cargo bench -p nandscope-measure --bench recorder`. The goal is at most 25 ns.
 
 use nandscope_measure::recorder::{Direction, Finished, IntervalPlan, Recorder};
 use nandscope_units::Nanos;

@@ -1,7 +1,7 @@
-//! What the instrument itself costs: the loop with recording, on a target that does nothing.
+//! Cost of the instrument itself: the loop with recording, on a target that does nothing.
 //!
-//! `cargo bench -p nandscope-measure --bench runner`. The aim is 8 million operations per second
-//! and more at queue depth 32 on one thread.
+//! `cargo bench -p nandscope-measure --bench runner`. The goal is at least 8 million operations per second at queue
+//! depth 32 on one thread.
 
 use nandscope_measure::runner::{Thread, run_group};
 use nandscope_measure::target::Target;
@@ -14,7 +14,7 @@ use std::time::Instant;
 const OPS: u64 = 20_000_000;
 const CAPACITY: Bytes = Bytes::gib(16);
 
-/// Random 4 KiB reads from the cheapest generator there is, so that the loop is measured and not the source.
+/// Random 4 KiB reads from the cheapest possible generator, so that the loop is measured and not the source.
 struct Reads {
     left: u64,
     random: Lcg64,

@@ -1,6 +1,6 @@
-//! Makes the parts of the result document from what a run gives back.
+//! Makes the parts of the result document from the outcome of a run.
 //!
-//! The units of series and counters are decided here.
+//! Defines the units of series and counters.
 
 use crate::recorder::{Direction, DirectionBin, DirectionRecord, Sample, Timeline};
 use crate::runner::{Finding, GroupOutcome, GroupRun, Verdict};
@@ -19,12 +19,12 @@ use std::collections::BTreeMap;
 /// Significant digits of a series: no instrument has more, and a long document would be half noise.
 const DIGITS: usize = 6;
 
-/// Description of a step; see the fields of [`StepResult`] of the same names.
+/// Description of a step; see the fields of [`StepResult`] with the same names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepMeta {
     /// Unique within the document, fit for a file name.
     pub id: String,
-    /// For people.
+    /// Title for reports.
     pub title: String,
     /// The chapter of the report.
     pub section: String,
@@ -39,11 +39,11 @@ pub struct StepMeta {
 pub struct JobMeta {
     /// Name of the job's section in its file.
     pub name: String,
-    /// The job as it was understood: option and value, in fio's names.
+    /// Options of the job as parsed: option and value, in fio's names.
     pub options: BTreeMap<String, String>,
     /// Percentiles to list, ascending, in percent.
     pub percentiles: Vec<f64>,
-    /// Whether reads, writes and trims are reported together, apart, or both.
+    /// Whether reads, writes and trims are reported together, separately, or both.
     pub unified: UnifiedRw,
     /// Facts for the output formats of fio, for jobs of job files; the numbers in it are those of the run.
     pub fio: Option<FioReport>,
@@ -94,7 +94,7 @@ pub fn step_result(outcome: &GroupOutcome, meta: StepMeta, jobs: &[JobMeta]) -> 
     }
 }
 
-/// Results that jobs found themselves, in words: queue depths that keep a latency, steady states.
+/// Results determined by jobs, in words: queue depths that keep a latency, steady states.
 pub fn findings(outcome: &GroupOutcome, jobs: &[JobMeta]) -> Vec<Notice> {
     let of_job = |(group, job): (&GroupRun, &JobMeta)| {
         let text = |finding: &Finding| match finding {
@@ -168,7 +168,7 @@ fn steady_state(verdict: &Verdict) -> SteadyState {
     }
 }
 
-/// The kinds of operation of a group, joined as the job wants it. Flushes stay by themselves, as in fio.
+/// Results of a group by kind of operation, joined as the job requests. Flushes stay separate, as in fio.
 fn directions(group: &GroupRun, meta: &JobMeta) -> Vec<DirectionResult> {
     let result = |kind, record: &DirectionRecord| {
         direction_result(kind, record, group.runtime(), &meta.percentiles)
@@ -224,7 +224,7 @@ pub fn add_step(document: &mut ResultDocument, mut step: StepResult, notices: &[
     document.steps.push(step);
 }
 
-/// Per second of `time`; zero where no time passed.
+/// Rate per second over `time`; 0 for no time.
 fn per_second(amount: f64, time: Nanos) -> f64 {
     if time.is_zero() {
         0.0
@@ -302,13 +302,13 @@ fn direction_series(
     for (name, percent) in series::PERCENTILES {
         add(name, "µs", &|bin, _| {
             let ns = bin.latencies.percentile(percent)?.0;
-            // A bucket may reach beyond the largest of its latencies.
+            // A bucket may extend beyond the largest latency of its interval.
             Some(ns.min(bin.latency_max_ns) as f64 / 1e3)
         });
     }
 }
 
-/// A value of the interval between two readings, where both instruments were there.
+/// A value of the interval between two readings; `None` unless both readings have the instrument.
 type Instrument = fn(&Sample, &Sample) -> Option<f64>;
 
 const INSTRUMENTS: [(&str, &str, Instrument); 7] = [
@@ -355,10 +355,9 @@ fn instrument_series(timeline: &Timeline, all: &mut Vec<Series>) {
     }
 }
 
-/// The last interval ends with the run and may be any length. Over a few milliseconds the
-/// operations that happen to end there make rates that no link carries; an interval of less than
-/// half the length of the others is therefore averaged into the one before it, by time, so that
-/// sums stay what they were.
+/// The last interval ends with the run and may have any length. Over a few milliseconds, the operations that happen to
+/// end there give rates above that of any link; an interval of less than half the usual length is therefore averaged
+/// into the one before it, weighted by time, so that sums do not change.
 fn settle_tail(series: &mut Series, timeline: &Timeline) {
     let [.., (before, a), (last, b)] = series
         .t_s

@@ -12,8 +12,7 @@ const REACHED: f64 = 0.9;
 /// flush itself.
 const ADDED_PER_SYNC: f64 = 8.0;
 
-/// Warnings of a step whose numbers are those of a cache. `link_bytes_per_s` is what the link of
-/// the device can carry.
+/// Warnings of a step whose results are those of a cache. `link_bytes_per_s` is the data rate of the device's link.
 pub fn notices(step: &StepResult, link_bytes_per_s: Option<f64>) -> Vec<Notice> {
     let mut texts = Vec::new();
     for (kind, verb, counter, requests) in [
@@ -68,7 +67,7 @@ pub fn notices(step: &StepResult, link_bytes_per_s: Option<f64>) -> Vec<Notice> 
     texts.into_iter().map(Notice::warning).collect()
 }
 
-/// Operations of a step after which data must be durable: flushes, and writes of jobs that ask for it.
+/// Number of operations of a step after which data must be durable: flushes, and writes of jobs that request it.
 fn syncs(step: &StepResult) -> f64 {
     let of_job = |job: &JobResult| -> u64 {
         let durable = job
@@ -96,7 +95,7 @@ fn other_sizes(
     requests: &str,
 ) -> Option<String> {
     let (seen_bytes, seen) = (*step.counters.get(bytes)?, *step.counters.get(requests)?);
-    // If others used the device as well, or a cache answered, its requests say nothing.
+    // If others used the device as well, or a cache answered, the device's request counts are no evidence.
     let ours = seen_bytes >= REACHED * moved as f64 && seen_bytes * REACHED <= moved as f64;
     let most = asked as f64 + added;
     let same = seen >= REACHED * asked as f64 && seen * REACHED <= most;
@@ -152,7 +151,7 @@ mod tests {
         assert!(read(65_536.0)[0].text.contains("split"));
     }
 
-    /// 256 writes with a flush after every tenth: ext4 makes 33 requests more, for its journal and the flushes.
+    /// 256 writes with a flush after every tenth: ext4 adds 33 requests for its journal and the flushes.
     #[test]
     fn what_a_journal_adds_to_flushes_is_no_split() {
         let written = |flushes: u64, sync: &str, writes: f64| {

@@ -1,5 +1,5 @@
-//! Where the data of writes come from, and what compares reads with them. Real targets and stored contents of simulated
-//! ones use the same source.
+//! Data of writes, and the comparison of reads with it. Real targets and stored contents of simulated targets use the
+//! same source.
 
 use crate::payload::{fill, tag};
 use crate::target::{Outcome, Request};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Chunk of compressible data without `buffer_compress_chunk`, bytes.
 const CHUNK: usize = 512;
 
-/// Data of the writes of one thread that are not verified. They follow from the seed and the number of the write.
+/// Data of one thread's writes that are not verified. It is determined by the seed and the number of the write.
 #[derive(Clone, Debug, Default)]
 pub struct Payload {
     data: WriteData,
@@ -32,8 +32,8 @@ impl Payload {
         }
     }
 
-    /// Makes the data of write number `write` in memory that holds data of earlier writes of this thread, or random
-    /// data. As in fio, data without special wishes are used again, with a change to each sector.
+    /// Makes the data of write number `write` in memory that holds data of an earlier write of this thread, or random
+    /// data. As in fio, data is reused with a change to each sector, unless options require otherwise.
     #[inline]
     pub fn renew(&self, bytes: &mut [u8], offset: u64, write: u64) {
         match (self.is_special() || self.data.refill, self.data.scramble) {
@@ -43,7 +43,7 @@ impl Payload {
         }
     }
 
-    /// Makes the data of write number `write` in any memory.
+    /// Makes the data of write number `write` in memory of any contents.
     pub fn make(&self, bytes: &mut [u8], offset: u64, write: u64) {
         let data = &self.data;
         if data.compressible > 0 || data.repeated > 0 {
@@ -78,7 +78,7 @@ impl Payload {
         }
     }
 
-    /// The write whose data this one carries.
+    /// Number of the earlier write whose data this write repeats, or of this write.
     fn source_of(&self, write: u64) -> u64 {
         if self.data.repeated >= 100 {
             return 0;
@@ -112,12 +112,12 @@ impl Payload {
 #[derive(Clone, Debug, Default)]
 pub struct DataSource {
     verifier: Option<Arc<Verifier>>,
-    /// By the number of the thread; data without special wishes for others.
+    /// Payload by number of the thread; other threads have default data.
     payloads: Arc<[Payload]>,
 }
 
 impl DataSource {
-    /// Data for the threads of a run; what the verifier does not make is a payload.
+    /// Data for the threads of a run: the verifier's, or a payload for threads that it does not serve.
     pub fn new(verifier: Option<Arc<Verifier>>, payloads: Vec<Payload>) -> Self {
         DataSource {
             verifier,
@@ -142,7 +142,7 @@ impl DataSource {
         }
     }
 
-    /// Makes the data of a write in any memory.
+    /// Makes the data of a write in memory of any contents.
     pub fn make(&self, bytes: &mut [u8], request: &Request, write: u64) {
         if self.is_verified(bytes, request) {
             return;
@@ -159,7 +159,8 @@ impl DataSource {
         verifier.is_some_and(|v| v.write(bytes, request.offset.0, request.thread))
     }
 
-    /// An operation has ended with this outcome; a read is compared, and fails if it differs. `read` is what it read.
+    /// Handles the end of an operation: compares the data `read` with the expected data; a mismatch makes the read
+    /// fail.
     #[inline]
     pub fn ended(&self, request: &Request, read: &[u8], outcome: Outcome) -> Outcome {
         match &self.verifier {
@@ -179,7 +180,7 @@ mod tests {
 
     const BLOCK: usize = 4096;
 
-    /// The data of 2,048 writes of a job with these options, as when each has memory of its own.
+    /// Data of 2,048 writes of a job with these options, each in separate memory.
     fn written(options: &str) -> Vec<Vec<u8>> {
         let text = format!("[a]\nrw=write\n{options}\n");
         let data = JobFile::parse("t", &text).unwrap().jobs[0].data.clone();
@@ -197,7 +198,7 @@ mod tests {
         blocks.iter().collect::<BTreeSet<_>>().len()
     }
 
-    /// The numbers beside the options are those of fio 3.33.
+    /// The expected numbers are those of fio 3.33.
     #[test]
     fn as_many_blocks_differ_as_in_fio() {
         for (options, expected) in [

@@ -1,8 +1,8 @@
 //! Distributions of latencies.
 //!
-//! A [`Distribution`] keeps an HdrHistogram with fixed bounds beside exact sums, so that minimum,
-//! maximum, mean and standard deviation do not carry the histogram's rounding. The first latencies are kept as they
-//! are: a histogram takes 270 KB, which runs of many short jobs would not have. It knows nothing of jobs or devices.
+//! A [`Distribution`] has an HdrHistogram with fixed bounds, and exact sums, so that minimum, maximum, mean and
+//! standard deviation are not rounded by the histogram. The first latencies are stored as a list: a histogram takes 270
+//! KB, which is too much for many short jobs. It is independent of jobs and devices.
 
 use hdrhistogram::Histogram;
 use nandscope_result::Latency;
@@ -11,16 +11,16 @@ use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Latencies that are kept as they are before a histogram counts them.
+/// Number of latencies stored as a list before a histogram is made.
 pub const FEW: usize = 256;
 
-/// Bytes of a histogram, as [`histogram::empty`] allocates it.
+/// Size of a histogram as allocated by [`histogram::empty`], bytes.
 pub const HISTOGRAM_BYTES: u64 = 270_000;
 
 /// The latencies of a distribution, in nanoseconds.
 #[derive(Clone, Debug)]
 enum Counts {
-    /// At most [`FEW`] of them, in the order in which they came.
+    /// At most [`FEW`] latencies, in the order of recording.
     Few(Vec<u64>),
     Many(Box<Histogram<u64>>),
 }
@@ -62,7 +62,7 @@ impl Counts {
         match other {
             Counts::Few(latencies) => latencies.iter().for_each(|ns| self.record(*ns)),
             Counts::Many(histogram) => {
-                // Both have the same bounds, which is the only thing that could make this fail.
+                // Adding fails only if the bounds differ, and all histograms have the same.
                 if let Err(error) = self.make_histogram().add(&**histogram) {
                     unreachable!("histograms of the same bounds add up: {error}");
                 }
@@ -71,7 +71,7 @@ impl Counts {
     }
 }
 
-/// Latencies as they come in, in nanoseconds.
+/// Latencies in nanoseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(into = "Kept", try_from = "Kept")]
 pub struct Distribution {
@@ -83,7 +83,7 @@ pub struct Distribution {
     max: u64,
 }
 
-/// A [`Distribution`] as it is kept: the histogram as in the result document, and the exact sums.
+/// Serialized form of a [`Distribution`]: the histogram as in the result document, and the exact sums.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     histogram: String,
@@ -111,7 +111,7 @@ impl TryFrom<Kept> for Distribution {
     type Error = HistogramError;
 
     fn try_from(kept: Kept) -> Result<Self, HistogramError> {
-        // Its own bounds, whatever those of the text are.
+        // With the fixed bounds, whatever those of the text are.
         let mut histogram = histogram::empty();
         let added = histogram.add(&decode(&kept.histogram)?);
         added.map_err(|e| HistogramError::Encoding(e.to_string()))?;
@@ -158,7 +158,7 @@ impl Distribution {
         self.max = self.max.max(ns);
     }
 
-    /// Adds what another counted; the result is the same as if this one had counted all of it.
+    /// Adds the latencies of another distribution; equal to recording all of them here.
     pub fn merge(&mut self, other: &Distribution) {
         self.counts.merge(&other.counts);
         self.count += other.count;

@@ -8,14 +8,14 @@ use nandscope_units::number::significant;
 
 /// Most stretches of throttling that are listed.
 const MOST_STRETCHES: usize = 8;
-/// Full speed, percent; what is above is rounding.
+/// Throttle value from which the device counts as unthrottled, percent; the rest is rounding.
 const FULL: f64 = 99.9;
 /// From this temperature on a slower device is called hot: the lowest threshold of throttling that
 /// makers of drives and cards print, °C.
 const HOT_C: f64 = 70.0;
-/// Ratio of a hot device's throughput to that before, below which it counts as slowed down.
+/// Ratio of a hot device's throughput to that before, below which it counts as slowed.
 const SLOWER: f64 = 0.8;
-/// Samples on either side for a comparison.
+/// Number of samples on either side of a comparison.
 const FEWEST: usize = 5;
 
 /// Steady state, after the SNIA Solid State Storage Performance Test Specification (2.0.2, 2.1.24): largest
@@ -35,7 +35,7 @@ const BEGINNINGS: usize = 11;
 /// Events of a step, in the order of time.
 pub fn of_step(step: &StepResult) -> Vec<Event> {
     let mut events = throttling(step);
-    // A step of several jobs has pauses and changes of its own making.
+    // Steps of several jobs have pauses and changes caused by the jobs.
     if step.jobs.len() == 1 {
         if let Some(series) = main_series(step) {
             events.extend(hot(step, series));
@@ -66,7 +66,7 @@ fn main_series(step: &StepResult) -> Option<&Series> {
     step.find_series(&series::of(&most.kind, series::BANDWIDTH))
 }
 
-/// Stretches in which the device itself says that it throttles.
+/// Intervals in which the device reports throttling.
 fn throttling(step: &StepResult) -> Vec<Event> {
     let Some(series) = step.find_series(series::THROTTLE) else {
         return Vec::new();
@@ -96,7 +96,7 @@ fn throttling(step: &StepResult) -> Vec<Event> {
     events
 }
 
-/// A device that does not say whether it throttles, and is slower from where it is hot.
+/// Slowdown of a device that does not report throttling, from the time at which it is hot.
 fn hot(step: &StepResult, series: &Series) -> Option<Event> {
     if step.find_series(series::THROTTLE).is_some() {
         return None;
@@ -150,7 +150,7 @@ fn rate(mb_s: f64) -> String {
     }
 }
 
-/// From where on the rest of the step is steady.
+/// Time from which the rest of the step is steady.
 fn steady(step: &StepResult, series: &Series) -> Option<Event> {
     let samples = throughput_profile::weighted(series, step.start_s);
     let total: f64 = samples.iter().map(|s| s.1).sum();
@@ -172,7 +172,7 @@ fn steady(step: &StepResult, series: &Series) -> Option<Event> {
     })
 }
 
-/// The mean from `skipped` seconds on, where that is steady.
+/// Mean rate from `skipped` seconds on, if it is steady.
 fn steady_mean(samples: &[(f64, f64)], skipped: f64, total: f64) -> Option<f64> {
     let length = total - skipped;
     if length < SHORTEST_S {
@@ -199,7 +199,7 @@ fn steady_mean(samples: &[(f64, f64)], skipped: f64, total: f64) -> Option<f64> 
     let (least, most) = means
         .iter()
         .fold((f64::INFINITY, 0.0_f64), |(l, m), v| (l.min(*v), m.max(*v)));
-    // Least squares over places -2 to 2, whose squares add up to 10; from end to end are 4 places.
+    // Least-squares slope over positions -2 to 2, whose squares sum to 10; the ends are 4 positions apart.
     let slope: f64 = means
         .iter()
         .zip([-2.0, -1.0, 0.0, 1.0, 2.0])
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
     use nandscope_result::{DirectionResult, JobResult, Operation};
 
-    /// A step of one job that writes, with a value a second from 100 s on.
+    /// A step with one writing job, with one value per second from 100 s on.
     fn step(bandwidth: &[f64], others: &[(&str, Vec<f64>)]) -> StepResult {
         let series = |name: &str, v: &[f64]| Series {
             name: name.to_string(),

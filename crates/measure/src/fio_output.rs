@@ -1,10 +1,8 @@
-//! Results of fio (`--output-format=json` or `json+`) as result documents, to be reported and
-//! compared like ours.
+//! Converts results of fio (`--output-format=json` or `json+`) to result documents, for reports and comparisons.
 //!
-//! Nothing is made up for what fio does not write: its JSON has no time series and no device, so a
-//! report of it has neither. Latencies are fio's total latencies where it lists percentiles of
-//! them (`lat_percentiles=1`) and its completion latencies otherwise; a notice says which. The whole
-//! distribution is there only for `json+`, in fio's bins.
+//! Data that fio does not write stays absent: its JSON has no time series and no device, so reports of it have neither.
+//! Latencies are fio's total latencies if it lists their percentiles (`lat_percentiles=1`) and its completion latencies
+//! otherwise; a notice says which. Only `json+` has whole distributions, in fio's bins.
 
 use hdrhistogram::Histogram;
 use nandscope_result::histogram;
@@ -21,7 +19,7 @@ use thiserror::Error;
 /// Why a text is not output of fio.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum FioOutputError {
-    /// No JSON, or not what fio writes.
+    /// The text is not JSON, or not output of fio.
     #[error("no JSON output of fio: {0}; write it with `fio --output-format=json+ --output=FILE`")]
     NotFio(String),
     /// A number that cannot be.
@@ -66,7 +64,7 @@ struct Job {
 }
 
 impl Job {
-    /// fio's name of each direction, its operation, and what fio wrote about it.
+    /// fio's name of each direction, its operation, and fio's results for it.
     fn directions(&self) -> [(&'static str, Operation, Option<&Value>); 5] {
         [
             ("read", Operation::Read, self.read.as_ref()),
@@ -84,7 +82,7 @@ struct Direction {
     io_bytes: u64,
     bw_bytes: f64,
     iops: f64,
-    /// Milliseconds.
+    /// Runtime, ms.
     runtime: f64,
     total_ios: u64,
     clat_ns: Times,
@@ -107,7 +105,7 @@ pub fn recognised(text: &str) -> bool {
     json_part(text).is_some()
 }
 
-/// The text from the JSON object on, which is the first whose first key is fio's version.
+/// The text from fio's JSON object on: the first object whose first key is fio's version.
 fn json_part(text: &str) -> Option<&str> {
     let mut from = 0;
     for line in text.split_inclusive('\n') {
@@ -296,7 +294,7 @@ fn job_result(
             }
         }
     }
-    // fio gives flushes no runtime: they are spread over that of the job.
+    // fio gives no runtime for flushes: they are spread over that of the job.
     let runtime = result.runtime_s;
     for d in result
         .directions
@@ -316,7 +314,7 @@ fn direction_result(
     direction: &Direction,
     sources: &mut BTreeSet<&'static str>,
 ) -> DirectionResult {
-    // Of flushes fio gives total latencies only.
+    // fio gives only total latencies for flushes.
     let no_completion = direction.clat_ns.max == 0 && direction.clat_ns.bins.is_empty();
     let total = !direction.lat_ns.percentile.is_empty() || no_completion;
     let times = if total {

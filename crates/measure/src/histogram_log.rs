@@ -1,5 +1,5 @@
-//! The lines of fio's histogram logs (`write_hist_log`): how many completion latencies fell into each of
-//! fio's bins since the line before.
+//! Lines of fio's histogram logs (`write_hist_log`): number of completion latencies in each of fio's bins since the
+//! previous line.
 
 use nandscope_units::Nanos;
 
@@ -34,8 +34,7 @@ pub struct HistogramLog {
 }
 
 impl HistogramLog {
-    /// A log with a line each `interval`, in which 2 to the power of `coarseness` (at most 6) bins are
-    /// added up.
+    /// A log with one line per `interval`, in which groups of 2^`coarseness` bins (at most 2^6) are summed.
     #[must_use]
     pub fn new(interval: Nanos, coarseness: u32) -> Self {
         HistogramLog {
@@ -47,8 +46,7 @@ impl HistogramLog {
         }
     }
 
-    /// Takes a latency in. As in fio, the first operation after the end of an interval ends it and
-    /// belongs to it.
+    /// Counts a latency. As in fio, the first operation after the end of an interval ends it and belongs to it.
     pub fn record(&mut self, at: Nanos, latency: Nanos) {
         self.bins[bin(latency)] += 1;
         let since = *self.since.get_or_insert(at);
@@ -61,8 +59,8 @@ impl HistogramLog {
         self.since = Some(since + self.interval);
     }
 
-    /// The lines in the order of time: time, and a line as in fio's file, of operations of this direction
-    /// whose largest block is `block`.
+    /// Lines in order of time, each with its time, in fio's format, for this direction and a largest block of `block`
+    /// bytes.
     pub fn lines(&self, direction: u8, block: u32) -> impl Iterator<Item = (Nanos, String)> {
         self.lines.iter().map(move |(at, counts)| {
             let counts: Vec<String> = counts.iter().map(u64::to_string).collect();

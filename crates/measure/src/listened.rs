@@ -33,7 +33,7 @@ impl<L: Listener> Listener for &mut L {
     }
 }
 
-/// Nobody listens, which costs nothing.
+/// Ignores all reports, at no cost.
 impl Listener for () {
     fn is_listening(&self) -> bool {
         false
@@ -42,14 +42,15 @@ impl Listener for () {
     fn finished(&mut self, _: &Request, _: Nanos, _: &Reply) {}
 }
 
-/// See the module's text. It has no queues: one loop drives it, so that the listener hears everything in order.
+/// A target that reports each operation to a listener. It has no thread queues: one loop drives it, so that reports are
+/// in order.
 #[derive(Debug)]
 pub struct Listened<T, L> {
     /// The target itself.
     pub target: T,
     /// Receives the reports.
     pub listener: L,
-    /// Requests and times of their submission, by their tags, which the runner numbers from 0 and uses again.
+    /// Requests and their submission times, by tag; the runner numbers tags from 0 and reuses them.
     in_flight: Vec<Option<(Request, Nanos)>>,
 }
 

@@ -1,4 +1,4 @@
-//! Data of writes: it neither compresses nor repeats.
+//! Default data of writes: incompressible and without repetitions.
 
 use nandscope_units::random::{SplitMix64, mix};
 
@@ -13,8 +13,8 @@ pub fn fill(bytes: &mut [u8], seed: u64) {
     }
 }
 
-/// Makes every sector of random data unlike any that was written before, so that a device that
-/// finds equal data cannot save work: offset and number of the operation, mixed.
+/// Makes every sector of random data unique among all writes, so that a device with deduplication cannot save work:
+/// mixes in offset and number of the operation.
 #[inline]
 pub fn tag(bytes: &mut [u8], offset: u64, operation: u64) {
     for (i, sector) in bytes.chunks_exact_mut(SECTOR).enumerate() {

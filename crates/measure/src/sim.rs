@@ -1,7 +1,6 @@
-//! A simulated device as a target: virtual time advances as far as the next completion, and
-//! nothing else passes time.
+//! A simulated device as a target: virtual time advances only to the next completion.
 //!
-//! One [`Request`] is one [`Command`]: nothing is split or coalesced here.
+//! One [`Request`] is one [`Command`]: nothing is split or merged.
 
 use crate::target::{Outcome, Reading, Reply, Request, Target, TargetError};
 use nandscope_device::{Command, CommandKind, Completion, Device, SimulatedDevice, Status};
@@ -18,7 +17,7 @@ pub struct SimTarget<D = Device> {
 }
 
 impl<D: SimulatedDevice> SimTarget<D> {
-    /// A target over a device, new or used, from the present of its own clock on.
+    /// A target for a device, new or used, at the present time of the device's clock.
     pub fn new(device: D) -> Self {
         let now = device.now();
         Self::at(device, now)
@@ -39,12 +38,12 @@ impl<D: SimulatedDevice> SimTarget<D> {
         &self.device
     }
 
-    /// The device, to change between runs what a run cannot (attach it otherwise, cut its power).
+    /// The device, for changes between runs (attach it to another host, cut its power).
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
 
-    /// Gives the device back, at the present of [`Target::now`].
+    /// Returns the device, advanced to [`Target::now`].
     pub fn into_device(self) -> D {
         self.device
     }
@@ -52,7 +51,7 @@ impl<D: SimulatedDevice> SimTarget<D> {
     fn deliver(&mut self, replies: &mut Vec<Reply>) {
         for completion in &self.completions {
             self.outstanding = self.outstanding.saturating_sub(1);
-            // Tags went in as u32; another value could only be a command that was not ours.
+            // Tags are submitted as u32; a larger one belongs to a command of someone else.
             let Ok(tag) = u32::try_from(completion.tag) else {
                 continue;
             };

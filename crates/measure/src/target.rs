@@ -1,5 +1,5 @@
-//! The interface between the runner and what it measures. A simulated device in virtual time and a
-//! real one driven by io_uring implement the same trait; the runner does not know which it drives.
+//! Interface between the runner and its target. A simulated device in virtual time and a real one driven by io_uring
+//! implement the same trait; the runner does not know which one it drives.
 
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
@@ -8,13 +8,13 @@ use thiserror::Error;
 /// One operation, ready to go to a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The runner's own number; it comes back in the [`Reply`].
+    /// Number chosen by the runner, returned in the [`Reply`].
     pub tag: u32,
-    /// Number of the thread of the run that does it, from 0.
+    /// Number of the thread that issues the operation, from 0.
     pub thread: u32,
     /// Operation.
     pub kind: OpKind,
-    /// Where, in bytes from the start of the target; a multiple of 512.
+    /// Offset in bytes from the start of the target; a multiple of 512.
     pub offset: Bytes,
     /// Length in bytes; a multiple of 512; zero for a flush.
     pub length: u32,
@@ -29,7 +29,7 @@ pub enum Outcome {
     Done,
     /// The target reported an error; the text is a static description such as `uncorrectable read`.
     Failed(&'static str),
-    /// The target (or its host path) does not know the operation, such as a discard.
+    /// The target (or its host path) does not support the operation, such as a discard.
     Unsupported,
 }
 
@@ -38,9 +38,9 @@ pub enum Outcome {
 pub struct Reply {
     /// The tag of the request.
     pub tag: u32,
-    /// When it was handed to the target.
+    /// Time of submission to the target.
     pub submitted: Nanos,
-    /// When it came back.
+    /// Time of completion.
     pub completed: Nanos,
     /// Outcome of the operation.
     pub outcome: Outcome,
@@ -59,7 +59,7 @@ pub struct Transferred {
     pub writes: u64,
 }
 
-/// One reading of the instruments beside the I/O. Absent instruments are `None`, never zero.
+/// One reading of the instruments. Absent instruments are `None`, never zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reading {
     /// Energy drawn since some fixed instant, joules.
@@ -78,17 +78,17 @@ pub struct Reading {
     pub slc_used: Option<Bytes>,
     /// When the device reached its end of life and became read-only, on the target's clock.
     pub read_only_since: Option<Nanos>,
-    /// Counters of the device's inside, where it gives any; differences are what matters.
+    /// Internal counters of the device, if it has any; only differences are meaningful.
     pub counters: Option<nandscope_device::Counters>,
 }
 
-/// A target failed as a whole: it is gone, or it refused what the trait promises.
+/// The target failed as a whole: it is gone, or does not behave as the trait requires.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TargetError {
     /// The target vanished (removed, host controller reset).
     #[error("the target is gone: {0}")]
     Gone(String),
-    /// Anything else, in words for the user.
+    /// Another failure, described for the user.
     #[error("{0}")]
     Other(String),
 }
@@ -101,7 +101,7 @@ pub struct Load {
     pub depth: u32,
     /// The longest operation, bytes.
     pub largest: u32,
-    /// Operations submitted at once; 0 and 1 submit each by itself.
+    /// Number of operations submitted together; 0 and 1 submit each one separately.
     pub batch: u32,
 }
 
@@ -110,25 +110,25 @@ pub struct Load {
 pub struct QueueRequest {
     /// Number of the thread, from 0.
     pub number: usize,
-    /// Processors on which it may run; any where empty.
+    /// Processors on which the thread may run; any if empty.
     pub cpus: Vec<u32>,
 }
 
-/// Ways to one target that are independent of each other, each for a thread of the system.
+/// Independent queues of one target, each for a thread of the operating system.
 pub trait ThreadQueues: Send + Sync {
-    /// Opens a queue. It is called on the thread that will use it, so that the queue may belong to
-    /// that thread alone. All queues have the clock of the target.
+    /// Opens a queue. Called on the thread that will use it, so that the queue may belong to that thread. All queues
+    /// share the clock of the target.
     ///
     /// # Errors
     /// [`TargetError`] if the system lacks what a queue needs, such as memory.
     fn open(&self, request: &QueueRequest) -> Result<Box<dyn Target>, TargetError>;
 }
 
-/// Something that takes operations and answers them, with a clock of its own.
+/// Accepts operations and completes them, with its own clock.
 ///
-/// All times are on the target's clock, which starts at zero when the target is opened. It is
-/// virtual for a simulated device and monotonic real time for a real one. Operations are given
-/// at the present; to do something later, the runner waits until then with [`Target::wait`].
+/// All times are on the target's clock, which starts at zero when the target is opened. It is virtual for a simulated
+/// device and monotonic real time for a real one. Operations are submitted at the present; to submit later, the runner
+/// waits with [`Target::wait`].
 pub trait Target {
     /// Present time on the target's clock.
     fn now(&self) -> Nanos;
@@ -136,7 +136,7 @@ pub trait Target {
     /// Addressable bytes.
     fn capacity(&self) -> Bytes;
 
-    /// Makes ready for a run. Nothing is outstanding when it is called.
+    /// Prepares for a run. No operation is outstanding when it is called.
     ///
     /// # Errors
     /// [`TargetError`] if the system lacks what the target needs, such as memory.
@@ -145,21 +145,20 @@ pub trait Target {
         Ok(())
     }
 
-    /// Queues for threads that are to run side by side in real time; `None` where one loop drives
-    /// all of them, as in virtual time.
+    /// Queues for threads that run in parallel in real time; `None` if one loop drives all threads, as in virtual time.
     fn thread_queues(&self) -> Option<Box<dyn ThreadQueues>> {
         None
     }
 
-    /// Hands over one operation at the present time. A target may gather operations and pass them
-    /// on together at the next [`Target::wait`].
+    /// Submits one operation at the present time. A target may gather operations and submit them together at the next
+    /// [`Target::wait`].
     ///
     /// # Errors
     /// [`TargetError`] if the target as a whole has failed; an operation that fails by itself comes back as a [`Reply`].
     fn submit(&mut self, request: Request) -> Result<(), TargetError>;
 
-    /// An operation will probably be submitted at `offset` next. A target may prepare for it in memory;
-    /// it changes nothing that can be measured on the target's clock.
+    /// Announces that an operation will probably be submitted at `offset` next. A target may prefetch memory for it;
+    /// nothing measurable changes.
     #[inline]
     fn expect(&mut self, offset: Bytes) {
         let _ = offset;
@@ -175,8 +174,8 @@ pub trait Target {
     /// [`TargetError`] if the target as a whole has failed.
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError>;
 
-    /// The longest time that one [`Target::wait`] may be asked to sleep, so that an interruption is
-    /// noticed meanwhile. In virtual time nobody waits, and a gap of years passes at once.
+    /// Longest time that one [`Target::wait`] may sleep, so that an interruption is noticed. In virtual time there is
+    /// no limit.
     fn longest_wait(&self) -> Nanos {
         Nanos::from_secs(1)
     }

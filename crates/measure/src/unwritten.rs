@@ -1,18 +1,18 @@
-//! Reads of data that was never written, or was discarded: a device answers them without reading
-//! flash, so their speed is not that of its data.
+//! Reads of data that was never written, or was discarded: a device answers them without reading flash, so their speed
+//! is not that of stored data.
 
 use crate::runner::GroupOutcome;
 use nandscope_result::Notice;
 
-/// Smallest share of the bytes read that is worth a warning.
+/// Share of unwritten bytes among those read from which a warning is given.
 const LEAST: f64 = 0.005;
 
-/// Parts of a real target that hold nothing.
+/// Parts of a real target without data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unwritten {
     /// Starts and ends, bytes.
     pub ranges: Vec<(u64, u64)>,
-    /// They surround samples that read as zeros; otherwise the file system knows them.
+    /// Whether the parts are estimated from samples that read as zeros; otherwise the file system reports them.
     pub is_sampled: bool,
 }
 

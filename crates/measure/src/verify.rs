@@ -1,11 +1,11 @@
-//! Contents that can be checked: what is written says where it belongs and by which write, and
-//! what is read is compared with what was written last.
+//! Verifiable contents: written data identifies its place and its write, and data read is compared with the data
+//! written last.
 //!
-//! Blocks are those of fio 3.33: parts of `verify_interval` bytes with a header, which has offset and seed, and
-//! a checksum ([`Check::Parts`]), or a pattern alone. So fio verifies them, and this module verifies those of fio.
-//! The seed says by which write a block was made, and random data between the headers follow from it. Therefore a part
-//! is known to be right, of another place, of an earlier write, torn between two writes, or wrong. A ledger keeps
-//! by which write each block was made; a block that two writes were on their way to at once may have either.
+//! Blocks are those of fio 3.33: parts of `verify_interval` bytes with a header, which has offset and seed, and a
+//! checksum ([`Check::Parts`]), or a pattern alone. fio can therefore verify them, and this module can verify fio's.
+//! The seed identifies the write of a block, and determines the random data between the headers. A part is therefore
+//! known to be right, of another place, of an earlier write, torn between two writes, or wrong. A ledger has the write
+//! of each block; a block with two simultaneous writes may have the data of either.
 
 mod checksum;
 mod dump;
@@ -49,7 +49,7 @@ impl Check {
         match (job.verify.method, &job.verify.pattern) {
             (Some(VerifyMethod::Null), _) => Check::Nothing,
             (Some(VerifyMethod::Pattern), Some(pattern)) => Check::Pattern(pattern.clone()),
-            // fio refuses it.
+            // fio refuses this combination.
             (Some(VerifyMethod::Pattern), None) => Check::Nothing,
             (method, _) => {
                 let method = method.unwrap_or(VerifyMethod::Crc32c);
@@ -63,15 +63,15 @@ impl Check {
 #[derive(Debug)]
 pub struct Verifier {
     seeds: Seeds,
-    /// Blocks that the ledger does not know are checked too, for all but their write.
+    /// Whether blocks not in the ledger are checked too, for everything except their write.
     all: bool,
     /// True if discarded blocks must read as zeros.
     zeros: bool,
-    /// Contents of mismatching blocks are kept.
+    /// Whether contents of mismatching blocks are stored.
     dumps: bool,
-    /// Those of the threads, in the order of their numbers.
+    /// Checks of the threads, by thread number.
     checks: Vec<Check>,
-    /// All known blocks are compared, whoever reads.
+    /// Whether all known blocks are compared, whichever thread reads them.
     reads_back: AtomicBool,
     ledger: Mutex<Ledger>,
     found: Mutex<Found>,
@@ -104,13 +104,13 @@ impl Fault {
     }
 }
 
-/// A fault, and what is wrong in words.
+/// A fault and its description.
 type Mismatch = (Fault, String);
 
 impl Verifier {
-    /// A verifier whose threads have these checks, in the order of their numbers. `block` divides the lengths and
-    /// offsets of all writes and their parts, bytes. `all` checks also what it did not see written, as a job
-    /// that only reads does.
+    /// A verifier for threads with these checks, in the order of their numbers. `block` divides the lengths and offsets
+    /// of all writes and their parts, bytes. With `all`, blocks whose write it did not see are checked too, as for a
+    /// job that only reads.
     pub fn new(seed: u64, block: u32, all: bool, checks: Vec<Check>) -> Self {
         Verifier {
             seeds: Seeds::of_run(seed),
@@ -124,21 +124,21 @@ impl Verifier {
         }
     }
 
-    /// From now on what is discarded must read as zeros (`trim_verify_zero`).
+    /// Requires discarded blocks to read as zeros from now on (`trim_verify_zero`).
     #[must_use]
     pub fn with_zeros_after_discards(mut self) -> Self {
         self.zeros = true;
         self
     }
 
-    /// From now on contents of the first mismatching blocks are kept (`verify_dump`).
+    /// Stores contents of the first mismatching blocks from now on (`verify_dump`).
     #[must_use]
     pub fn with_dumps(mut self) -> Self {
         self.dumps = true;
         self
     }
 
-    /// Contents of the first mismatching blocks, if they are kept: no more than are described, and up to 256 MiB.
+    /// Stored contents of the first mismatching blocks: at most as many as are described, and up to 256 MiB.
     pub fn dumps(&self) -> Vec<Dump> {
         lock(&self.found).dumps.kept().to_vec()
     }
@@ -148,12 +148,12 @@ impl Verifier {
         self.reads_back.store(true, Ordering::Relaxed);
     }
 
-    /// The check of a thread. What has none compares nothing of its own.
+    /// Check of a thread; a thread without a check compares nothing.
     fn check_of(&self, thread: u32) -> &Check {
         self.checks.get(thread as usize).unwrap_or(&Check::Nothing)
     }
 
-    /// Mismatches so far, and the first of them in words.
+    /// Number of mismatches so far, and descriptions of the first ones.
     pub fn mismatches(&self) -> (u64, Vec<String>) {
         let found = lock(&self.found);
         (found.mismatches, found.described.clone())
@@ -173,8 +173,8 @@ impl Verifier {
         }
     }
 
-    /// Makes the contents of a write that is about to begin; false if its thread wants nothing compared, and
-    /// the contents are not made here.
+    /// Makes the contents of a write about to begin; false if its thread has no check, so that its contents are made
+    /// elsewhere.
     pub fn write(&self, bytes: &mut [u8], offset: u64, thread: u32) -> bool {
         let check = self.check_of(thread);
         let is_known = *check != Check::Nothing;
@@ -187,22 +187,22 @@ impl Verifier {
         true
     }
 
-    /// An operation has ended with this outcome; a read is compared, and fails if it differs. `read` is what
-    /// it read.
+    /// Handles the end of an operation: compares the data `read` with the expected data; a mismatch makes the read
+    /// fail.
     pub fn ended(&self, request: &Request, read: &[u8], outcome: Outcome) -> Outcome {
         let (offset, length) = (request.offset.0, request.length as usize);
         let done = outcome == Outcome::Done;
         match request.kind {
             OpKind::Read if done => return self.check(read, offset, request.thread),
             OpKind::Write => lock(&self.ledger).end(offset, length, done),
-            // One that failed may have discarded a part.
+            // A failed discard may have discarded a part.
             OpKind::Trim => lock(&self.ledger).discard(offset, length as u64, self.zeros),
             OpKind::Read | OpKind::Flush => {}
         }
         outcome
     }
 
-    /// Compares what was read with what was written.
+    /// Compares the data of a read with the expected data.
     fn check(&self, bytes: &[u8], offset: u64, thread: u32) -> Outcome {
         let reader = self.check_of(thread);
         if *reader == Check::Nothing && !self.reads_back.load(Ordering::Relaxed) {
@@ -309,8 +309,8 @@ impl Verifier {
         }
     }
 
-    /// Compares bytes that one of several writes made, or that a failed one may have changed. They are right if any
-    /// check makes such data; parts that are cut cannot be judged.
+    /// Compares bytes written by one of several simultaneous writes, or possibly changed by a failed one. They are
+    /// right if any check makes such data; partial parts cannot be judged.
     fn examine_either(&self, bytes: &[u8], offset: u64, found: &mut Findings) {
         let mut distinct: Vec<&Check> = Vec::new();
         for check in &self.checks {
@@ -337,13 +337,13 @@ impl Verifier {
     }
 }
 
-/// Whether this is the last part of a block, shorter than the others.
+/// Whether this is the last part of a block, shorter than the other parts.
 fn is_short_part(parts: &Parts, part: &[u8]) -> bool {
     let header = parts.header_of(part);
     header.is_some_and(|header| header.length as usize == part.len())
 }
 
-/// Compares what this run did not write with what the reader expects.
+/// Compares blocks that this run did not write with the reader's expectations.
 fn examine_unknown(reader: &Check, bytes: &[u8], offset: u64, is_end: bool, found: &mut Findings) {
     match reader {
         Check::Nothing => {}
@@ -361,8 +361,7 @@ fn examine_unknown(reader: &Check, bytes: &[u8], offset: u64, is_end: bool, foun
             };
             let mut at = offset;
             for part in bytes.chunks(parts.interval() as usize) {
-                // A part that is cut although the read goes on was partly overwritten by this run: it is not
-                // judged.
+                // A part that ends before the read does was partly overwritten by this run: it is not judged.
                 if is_end || part.len() as u64 == parts.interval() {
                     let wrong = mismatch_text::unknown_part(parts, part, at, at - offset);
                     found.add(wrong, at, part, || {

@@ -1,5 +1,5 @@
-//! Real targets on files of this machine, with both engines: what is asked for is done, counted
-//! exactly, and written where it belongs.
+//! Real targets on files of this machine, with both engines: requested operations are executed, counted exactly, and
+//! written to the right place.
 
 use nandscope_measure::real::{Access, EngineChoice, Options, RealTarget, Volume, fill_holes};
 use nandscope_measure::recorder::Direction;
@@ -180,7 +180,7 @@ fn discards_leave_holes_and_a_target_that_shrank_says_so() {
     }
 }
 
-/// Reads at a fixed rate of which every one is due at its place.
+/// Reads at a fixed rate, each due at its place in the schedule.
 #[test]
 fn a_rate_is_kept_and_latency_counts_from_when_an_operation_was_due() {
     for (engine, name) in ENGINES.into_iter().zip(["rate-uring", "rate-blocking"]) {
@@ -217,8 +217,8 @@ fn a_rate_is_kept_and_latency_counts_from_when_an_operation_was_due() {
     }
 }
 
-/// The runner's loop over one target, as with logs: tags beyond the forecast, operations longer
-/// than the forecast, and those that no alignment allows.
+/// The runner's loop over one target, as with logs: tags beyond the forecast, operations longer than the forecast, and
+/// misaligned ones.
 #[test]
 fn more_than_was_foretold_is_served() {
     let scratch = Scratch::made("foretold", 4 * MIB);
@@ -262,7 +262,7 @@ fn more_than_was_foretold_is_served() {
             assert_eq!(reply.outcome == Outcome::Done, reply.tag < 40, "{reply:?}");
             assert!(reply.completed >= reply.submitted);
         }
-        // Nothing outstanding: the wait sleeps until then, or returns at once without an end.
+        // Without outstanding operations, the wait sleeps until its end, or returns at once if there is no end.
         let until = target.now() + Nanos::from_millis(3);
         target.wait(until, &mut replies).unwrap();
         assert!(target.now() >= until);

@@ -1,9 +1,8 @@
-//! Memory for the data of operations: aligned as direct I/O wants it, and filled with data that
-//! neither compresses nor repeats.
+//! Memory for the data of operations: aligned for direct I/O, and filled with incompressible data without repetitions.
 
 use crate::payload::fill;
 
-/// Alignment of all buffers; no device wants more than a page.
+/// Alignment of all buffers, bytes: one page suits every device.
 pub(super) const ALIGNMENT: usize = 4096;
 
 /// Memory of a given length, aligned to [`ALIGNMENT`].
@@ -15,10 +14,10 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// Zeroes. Its memory is not touched before it is used.
+    /// Zeroed memory, allocated by the system on first use.
     pub(super) fn zeroed(length: usize) -> Self {
         let memory = vec![0u8; length + ALIGNMENT];
-        // The allocation never moves: nothing is ever pushed to the vector.
+        // The allocation never moves, since the vector never grows.
         let begin = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         Buffer {
             memory,
@@ -39,12 +38,12 @@ impl Buffer {
         self.length
     }
 
-    /// The first `length` bytes, or all where there are fewer.
+    /// The first `length` bytes, or all if there are fewer.
     pub(super) fn bytes(&self, length: usize) -> &[u8] {
         &self.memory[self.begin..self.begin + length.min(self.length)]
     }
 
-    /// The first `length` bytes, or all where there are fewer.
+    /// The first `length` bytes, or all if there are fewer.
     pub(super) fn bytes_mut(&mut self, length: usize) -> &mut [u8] {
         &mut self.memory[self.begin..self.begin + length.min(self.length)]
     }

@@ -3,11 +3,11 @@
 use nandscope_units::Nanos;
 use std::time::{Duration, Instant};
 
-/// The scheduler wakes a thread up to its timer slack late, 50 µs by default: the last bit of a
-/// wait is spent awake.
+/// Time before the end of a wait from which the thread spins. The scheduler wakes a thread late by up to its timer
+/// slack, 50 µs by default.
 pub(super) const AWAKE: Nanos = Nanos::from_micros(60);
 
-/// Nanoseconds since it was made, and what it showed then.
+/// Monotonic time since the clock was made, plus its initial value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     epoch: Instant,
@@ -19,7 +19,7 @@ impl Clock {
         Self::at(Nanos::ZERO)
     }
 
-    /// One that shows `start` now.
+    /// A clock that shows `start` now.
     pub(super) fn at(start: Nanos) -> Self {
         Clock {
             epoch: Instant::now(),
@@ -33,14 +33,14 @@ impl Clock {
         self.start + Nanos(self.epoch.elapsed().as_nanos() as u64)
     }
 
-    /// Does nothing until then; with [`Nanos::MAX`], which means that nothing is awaited, not at all.
+    /// Waits until this time; with [`Nanos::MAX`], which means that nothing is expected, returns at once.
     pub(super) fn idle_until(&self, until: Nanos) {
         if until != Nanos::MAX {
             self.sleep_until(until);
         }
     }
 
-    /// Does nothing until then.
+    /// Sleeps until this time.
     pub(super) fn sleep_until(&self, until: Nanos) {
         let left = until.saturating_sub(self.now());
         if left > AWAKE {

@@ -1,5 +1,5 @@
-//! What the generator itself costs: processor time per operation of a run on a target that does
-//! nothing, so that a reader sees how much of a result is the instrument.
+//! Cost of the generator itself: processor time per operation of a run on a target that does nothing, so that readers
+//! see the share of the instrument in a result.
 
 use super::null::RealNull;
 use crate::runner::{Thread, run_group};
@@ -9,9 +9,9 @@ use nandscope_workload::pattern::Generator;
 use nandscope_workload::{OpSource, Pacing};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Operations of one measurement; some 30 ms.
+/// Number of operations of one measurement, about 30 ms.
 const OPERATIONS: u64 = 200_000;
-/// The area of the null target that is read at random.
+/// Size of the null target's area, read at random.
 const AREA: Bytes = Bytes::gib(16);
 
 /// Processor time of the calling thread, nanoseconds.
@@ -20,8 +20,8 @@ fn thread_time() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Processor time per operation, in nanoseconds, of 4 KiB random reads at this queue depth with
-/// everything recorded as in a measurement; the best of three.
+/// Processor time per operation, ns, of 4 KiB random reads at this queue depth with all recording of a measurement; the
+/// best of three.
 pub fn generator_cost_ns(depth: u32) -> Option<f64> {
     (0..3)
         .filter_map(|_| once(depth, OPERATIONS))

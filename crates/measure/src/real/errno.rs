@@ -1,4 +1,4 @@
-//! What an error number of the system means for an operation.
+//! Meaning of the system's error numbers for an operation.
 
 use crate::target::Outcome;
 use rustix::io::Errno;

@@ -1,10 +1,8 @@
-//! Gives a file contents before it is measured on. Room that was reserved and never written is
-//! answered by the file system with zeros, without asking the device; so every part of the file
-//! that is such a hole is written once.
+//! Gives a file contents before a measurement. Space that was reserved and never written reads as zeros without access
+//! to the device; every such hole in the file is therefore written once.
 //!
-//! What is data already stays: a file that was filled before is not written again, and one whose
-//! filling was broken off is filled from there on. File systems that keep no account of holes (FAT)
-//! write zeros where they reserve, and have none.
+//! Existing data is kept: a filled file is not written again, and an interrupted fill is continued. File systems
+//! without holes (FAT) write zeros when they reserve space.
 
 use super::buffer::Buffer;
 use crate::payload::tag;
@@ -17,7 +15,7 @@ use std::os::unix::fs::FileExt;
 
 const CHUNK: usize = 1 << 20;
 
-/// The parts of a file that have never been written, and those that were discarded: bytes in all.
+/// Number of bytes of a file that were never written, or were discarded.
 ///
 /// # Errors
 /// The error of `lseek` with `SEEK_HOLE` or `SEEK_DATA`.
@@ -29,7 +27,7 @@ pub fn holes(file: &File) -> io::Result<Bytes> {
     Ok(Bytes(sum))
 }
 
-/// The same parts, where they begin and end.
+/// Ranges of a file that were never written, or were discarded.
 ///
 /// # Errors
 /// The error of `lseek` with `SEEK_HOLE` or `SEEK_DATA`.
@@ -53,8 +51,7 @@ pub fn fill_holes(file: &File, progress: &mut dyn FnMut(f64) -> bool) -> io::Res
     if all == 0 {
         return Ok(true);
     }
-    // Past the page cache where that is possible: gigabytes of it would be written back later,
-    // into the measurement.
+    // Bypasses the page cache if possible: gigabytes in it would be written back later, during the measurement.
     let flags = fcntl_getfl(file)?;
     let direct = fcntl_setfl(file, flags | OFlags::DIRECT).is_ok();
     let filled = fill(file, all, progress);
@@ -110,7 +107,7 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// A file of 3 MiB in the folder of temporary files, gone at the end.
+    /// A file of 3 MiB in the temporary folder, removed at the end.
     struct Scratch(PathBuf, File);
 
     impl Scratch {

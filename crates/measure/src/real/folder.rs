@@ -1,11 +1,10 @@
-//! Folders of real files as a target: a tree of files is written into an empty folder, read back,
-//! deleted. The runner sees a row of bytes in which the files lie one after the other, each in whole
-//! blocks of [`BLOCK`]; the first operation of a file creates or opens it, the last one closes it, a
-//! discard at its beginning deletes it. The time of all of that is in those operations.
+//! Folders of real files as a target: a tree of files is written into an empty folder, read back, and deleted. The
+//! runner sees one range of bytes in which the files follow each other, each in whole blocks of [`BLOCK`]; the first
+//! operation of a file creates or opens it, the last one closes it, a discard at its start deletes it. These operations
+//! include the time of all of that.
 //!
-//! Each queue does one operation after the other with pread and pwrite, as a program that copies
-//! folders does. Whether the folder may be written to is decided by whoever made it; nothing outside
-//! of it is touched.
+//! Each queue executes one operation after the other with pread and pwrite, as a program that copies folders does. The
+//! creator checks that the folder may be written; nothing outside of it is changed.
 
 use super::buffer::{ALIGNMENT, Buffer};
 use super::clock::Clock;
@@ -25,16 +24,16 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// Files begin at multiples of this, and are written in multiples of it, so that direct I/O is
-/// possible; they are then truncated after their last byte.
+/// Granularity of file starts and writes, bytes, so that direct I/O is possible; files are truncated to their length
+/// afterwards.
 pub const BLOCK: u64 = ALIGNMENT as u64;
 
-/// A file with its place in the row.
+/// A file and its position in the range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSlot {
     /// Path within the folder.
     path: String,
-    /// Its begin in the row.
+    /// Start of the file in the range, bytes.
     pub begin: u64,
     /// Length in bytes.
     pub bytes: u64,
@@ -66,7 +65,7 @@ pub struct FolderTarget {
 }
 
 impl FolderTarget {
-    /// An empty folder that is open. `sync_each` is whether every file is synced before it is closed.
+    /// A target for an open, empty folder. `sync_each`: whether every file is synced before it is closed.
     ///
     /// # Errors
     /// [`TargetError::Other`] if no file can be made in it.
@@ -92,7 +91,7 @@ impl FolderTarget {
         })
     }
 
-    /// Sets the clock, before the first tree is taken up.
+    /// Sets the clock, before the first tree is used.
     ///
     /// # Errors
     /// [`TargetError::Other`] if the descriptor of the folder cannot be duplicated.
@@ -109,7 +108,7 @@ impl FolderTarget {
         Ok(())
     }
 
-    /// Puts instruments beside it.
+    /// Adds instruments to the target.
     pub fn observe_with(&mut self, instruments: Arc<dyn Instruments>) {
         self.instruments = Some(instruments);
     }
@@ -157,7 +156,7 @@ impl FolderTarget {
         &self.shared.files
     }
 
-    /// Removes what is left of the tree.
+    /// Removes the remaining files of the tree.
     pub fn clear(&mut self) {
         self.queue.open = None;
         let shared = &self.shared;
@@ -177,7 +176,7 @@ impl Drop for FolderTarget {
     }
 }
 
-/// Paths of the folders of a tree; the top one has none above it.
+/// Paths of the folders of a tree; the root has no parent.
 fn folder_paths(tree: &FileTree) -> Vec<String> {
     let mut paths: Vec<String> = Vec::with_capacity(tree.folders().len());
     for (i, folder) in tree.folders().iter().enumerate() {
@@ -188,12 +187,12 @@ fn folder_paths(tree: &FileTree) -> Vec<String> {
     paths
 }
 
-/// A name of its own for each number, of this many characters where the number fits.
+/// A unique name for each number, of `units` characters if the number fits.
 fn name(number: usize, units: u32) -> String {
     format!("{number:0>width$}", width = units as usize)
 }
 
-/// Whether files of this folder can be opened for direct I/O: tried on one without a name.
+/// Whether files of this folder can be opened for direct I/O, tested with an unnamed file.
 fn takes_direct(folder: &OwnedFd) -> Result<bool, Errno> {
     const TRIAL: &str = "trial";
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC;
@@ -202,7 +201,7 @@ fn takes_direct(folder: &OwnedFd) -> Result<bool, Errno> {
     let direct = match opened {
         Ok(_) => true,
         Err(Errno::INVAL) => {
-            // Some file systems have made the file by then.
+            // Some file systems have created the file before they refuse the flag.
             let _ = rustix::fs::unlinkat(folder, TRIAL, AtFlags::empty());
             rustix::fs::openat(folder, TRIAL, flags, mode)?;
             false
@@ -249,11 +248,11 @@ impl ThreadQueues for FolderQueues {
     }
 }
 
-/// One thread's way to the files.
+/// Queue of one thread to the files.
 struct FolderQueue {
     shared: Arc<Shared>,
     buffer: Buffer,
-    /// The file that is open: its number, whether it is being written, and it.
+    /// The open file: number, whether it is being written, and the file.
     open: Option<(usize, bool, File)>,
     done: Vec<Reply>,
     operations: u64,
@@ -294,7 +293,7 @@ impl FolderQueue {
         }
     }
 
-    /// Opens the file where it is not open already, in this way; whatever else was open is closed.
+    /// Opens the file for reading or writing, unless it is open already; closes any other open file.
     fn file(&mut self, shared: &Shared, number: usize, writing: bool) -> Result<&File, Errno> {
         let is_open = matches!(&self.open, Some((n, w, _)) if (*n, *w) == (number, writing));
         if !is_open {
@@ -346,7 +345,7 @@ impl FolderQueue {
         while done < wanted {
             let got = file.read_at(&mut buffer[done..], at + done as u64);
             match got.map_err(number_of)? {
-                // Shorter than it was written.
+                // The file is shorter than it was written.
                 0 => return Err(Errno::IO),
                 n => done += n,
             }
@@ -368,8 +367,8 @@ fn number_of(error: std::io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
-/// Opens a file. To write, it creates the file and missing folders above it; to read, it first drops the
-/// file's pages from the page cache.
+/// Opens a file. For writing, creates the file and missing parent folders; for reading, first drops the file's pages
+/// from the page cache.
 fn open(shared: &Shared, path: &str, writing: bool) -> Result<File, Errno> {
     let direct = if shared.direct {
         OFlags::DIRECT
@@ -380,7 +379,7 @@ fn open(shared: &Shared, path: &str, writing: bool) -> Result<File, Errno> {
     if !writing {
         let file = rustix::fs::openat(&shared.folder, path, flags | OFlags::RDONLY, Mode::empty())?;
         if !shared.direct {
-            // Advice: what the system makes of it shows in what reaches the device.
+            // Only advice: if the system ignores it, the device's counters show that.
             let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
         }
         return Ok(File::from(file));
@@ -400,7 +399,7 @@ fn open(shared: &Shared, path: &str, writing: bool) -> Result<File, Errno> {
 fn make_folders(shared: &Shared, path: &str) -> Result<(), Errno> {
     for (end, _) in path.match_indices('/') {
         match rustix::fs::mkdirat(&shared.folder, &path[..end], Mode::from(0o700)) {
-            // Another thread was first.
+            // Another thread created it first.
             Ok(()) | Err(Errno::EXIST) => {}
             Err(e) => return Err(e),
         }

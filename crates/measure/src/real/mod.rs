@@ -1,13 +1,11 @@
 //! Files and block devices of this machine as targets, in real time, on Linux.
 //!
-//! A [`Volume`] is what is open; a [`RealTarget`] drives it, through io_uring (`ring`) or, where the
-//! system does not allow that, through threads of pread and pwrite (`pool`). Each thread of a run
-//! gets a queue of its own with its own ring. [`RealNull`] and [`generator_cost_ns`] say what the
-//! instrument itself costs.
+//! A [`Volume`] is an open file or device; a [`RealTarget`] drives it, through io_uring (`ring`) or, if the system does
+//! not allow that, through threads with pread and pwrite (`pool`). Each thread of a run gets its own queue and ring.
+//! [`RealNull`] and [`generator_cost_ns`] measure the cost of the instrument itself.
 //!
-//! Nothing is opened here by its name: whether a device may be opened at all is decided elsewhere, and
-//! what was opened there is driven. Temperature and power
-//! come from [`Instruments`] that are given.
+//! Nothing is opened by name here: callers check whether a device may be opened, and pass the open file. Temperature
+//! and power come from [`Instruments`] provided by the caller.
 
 mod affinity;
 mod buffer;

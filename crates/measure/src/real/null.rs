@@ -1,6 +1,5 @@
-//! A target on the real clock that completes everything at once: what a run on it costs is the
-//! cost of the generator. Its way through the runner is that of a real target, down to the tag
-//! in what would be written; only the kernel is missing.
+//! A target on the real clock that completes everything at once: a run on it costs only the generator. It is driven
+//! like a real target, including the tags in write data; only the kernel is missing.
 
 use super::clock::Clock;
 use super::slot::Slot;

@@ -1,7 +1,7 @@
-//! The way through pread and pwrite, for systems that do not allow io_uring: a thread per
-//! operation outstanding, or no further thread at all at queue depth 1.
+//! Engine with pread and pwrite, for systems that do not allow io_uring: one thread per outstanding operation, or none
+//! at queue depth 1.
 //!
-//! It costs more per operation than the ring, and says so by its name in the result.
+//! It costs more per operation than the ring; the engine is named in the result.
 
 use super::clock::{AWAKE, Clock};
 use super::errno;
@@ -20,10 +20,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// More threads than this only wait for each other.
+/// Maximum number of threads; more would only wait for each other.
 const MOST_THREADS: u32 = 256;
 
-/// An operation with its place, on its way between threads.
+/// An operation with its slot, passed between threads.
 struct Task {
     tag: u32,
     slot: Box<Slot>,
@@ -31,7 +31,7 @@ struct Task {
     result: Result<(), Errno>,
 }
 
-/// A thread that does one operation after the other.
+/// A thread that executes one operation after another.
 struct Worker {
     tasks: Option<Sender<Task>>,
     handle: Option<JoinHandle<()>>,
@@ -53,7 +53,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// As many threads as the load is deep.
+    /// A pool with as many threads as the load's queue depth.
     pub(super) fn new(
         volume: Arc<Volume>,
         clock: Clock,
@@ -76,7 +76,7 @@ impl Pool {
                 .spawn(move || {
                     for mut task in todo {
                         perform(&volume, &clock, &mut task);
-                        // Nobody listens any more where the run was given up.
+                        // After an abandoned run, no one receives the message.
                         if said.send((number, task)).is_err() {
                             return;
                         }
@@ -112,13 +112,13 @@ impl Pool {
         })
     }
 
-    /// Takes in an operation and begins it where a thread is free.
+    /// Accepts an operation and starts it if a thread is free.
     pub(super) fn push(&mut self, request: &Request) -> Result<(), TargetError> {
         let tag = request.tag as usize;
         if tag >= self.slots.len() {
             self.slots.resize_with(tag + 1, || None);
         }
-        // A tag comes again only after its reply; a place that is missing was never made.
+        // A tag is reused only after its reply, so its slot is free; a missing slot was never created.
         let mut slot = self.slots[tag]
             .take()
             .unwrap_or_else(|| Box::new(Slot::new(0, 0, &self.data)));
@@ -220,7 +220,7 @@ impl Pool {
             ..reply
         };
         self.slots[task.tag as usize] = Some(task.slot);
-        // Several threads finish in an order of their own; the clock of replies must not go back.
+        // Threads finish in any order; the clock of replies must not go back.
         let completed = replies.last().map_or(Nanos::ZERO, |last| last.completed);
         replies.push(Reply {
             completed: reply.completed.max(completed),
@@ -236,7 +236,7 @@ impl Drop for Pool {
             worker.tasks = None;
         }
         for worker in &mut self.workers {
-            // A thread that panicked has nothing left to give back.
+            // A thread that panicked returns nothing.
             let _ = worker.handle.take().map(JoinHandle::join);
         }
     }

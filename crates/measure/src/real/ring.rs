@@ -1,10 +1,9 @@
-//! I/O through io_uring: registered memory and files, operations submitted together, one
-//! ring for one thread.
+//! Engine with io_uring: registered memory and files, operations submitted together, one ring per thread.
 //!
-//! Operations are handed to the kernel one at a time, as fio does by default: the kernel merges neighbours that
-//! come in one call, and the device would see other sizes than the job asked for. The last queued operation is
-//! submitted by the system call of the next [`Ring::wait`]. A job may ask for larger batches (`iodepth_batch`). A
-//! wait that ends by time is rare: for far instants a timer is in the ring, so that the common wait needs none.
+//! Operations are submitted to the kernel one at a time, as fio does by default: the kernel merges adjacent operations
+//! of one call, and the device would see other sizes than the job requests. The last queued operation is submitted by
+//! the system call of the next [`Ring::wait`]. A job may request larger batches (`iodepth_batch`). Waits that end by
+//! time are rare: for far instants a timer is in the ring, so that the common wait needs none.
 
 use super::clock::{AWAKE, Clock};
 use super::slot::Slot;
@@ -36,7 +35,7 @@ pub(super) struct Ring {
     volume: Arc<Volume>,
     clock: Clock,
     slots: Vec<Slot>,
-    /// Operations that are submitted at once.
+    /// Number of operations submitted together.
     batch: usize,
     /// Tags that are not submitted yet.
     queued: Vec<u32>,
@@ -44,15 +43,15 @@ pub(super) struct Ring {
     settled: Vec<(u32, Outcome)>,
     /// Operations not answered yet.
     outstanding: u32,
-    /// When the timer in the ring goes off.
+    /// Expiry time of the timer in the ring.
     timer: Option<Nanos>,
-    /// The kernel reads it while the timer is submitted.
+    /// Duration of the timer; the kernel reads it during submission.
     timer_length: Box<types::Timespec>,
     operations: u64,
     polled: bool,
-    /// Number of the ring among those registered by this thread, which spares the kernel a look-up.
+    /// Number of the ring among those registered by this thread, which saves the kernel a look-up.
     index: Option<u32>,
-    /// The kernel takes discards of devices through the ring.
+    /// Whether the kernel accepts discards of devices through the ring.
     discards: bool,
     gone: Option<Errno>,
     data: DataSource,
@@ -94,8 +93,8 @@ impl Ring {
         Ok(made)
     }
 
-    /// Makes file, memory and ring known to the kernel. Where the memory is too much for it (a
-    /// limit on locked memory), operations go without.
+    /// Registers file, memory and ring with the kernel. If there is too much memory for it (a limit on locked memory),
+    /// operations use unregistered memory.
     #[allow(unsafe_code, reason = "the kernel is given memory by its address")]
     fn register(&mut self) -> Result<(), Errno> {
         let submitter = &mut self.ring.submitter();
@@ -112,15 +111,15 @@ impl Ring {
             parts.push(part(slot.write.bytes_mut(length)));
         }
         let some = parts.first().is_some_and(|p| p.iov_len > 0);
-        // SAFETY: the memory lives in `self.slots` until the ring is gone: a slot that gets other
-        // memory stops being `registered`, and the kernel holds on to the pages of the former.
+        // SAFETY: the memory stays in `self.slots` until the ring is dropped: a slot that gets other memory is no
+        // longer `registered`, and the kernel keeps the pages of the former.
         if some && unsafe { submitter.register_buffers(&parts) }.is_ok() {
             self.slots.iter_mut().for_each(|s| s.registered = true);
         }
         Ok(())
     }
 
-    /// Takes in an operation; the kernel learns of it with the next wait.
+    /// Queues an operation; the kernel gets it with the next wait at the latest.
     #[inline]
     pub(super) fn push(&mut self, request: &Request) -> Result<(), TargetError> {
         let tag = request.tag as usize;
@@ -152,7 +151,7 @@ impl Ring {
         }
     }
 
-    /// Discards and flushes without the ring; they take their time at once.
+    /// Executes discards and flushes without the ring, synchronously.
     fn outside(&mut self, tag: usize) -> Outcome {
         let slot = &mut self.slots[tag];
         slot.submitted = self.clock.now();
@@ -186,7 +185,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Puts what is left of an operation into the queue; it still counts from its first part.
+    /// Queues the rest of an operation again; its time still counts from the first part.
     #[inline]
     fn resume(&mut self, tag: u32) -> Result<(), TargetError> {
         let entry = self.entry(tag as usize).user_data(u64::from(tag));
@@ -197,12 +196,12 @@ impl Ring {
     #[inline]
     fn put(&mut self, entry: &squeue::Entry) -> Result<(), TargetError> {
         loop {
-            // SAFETY: the entry's memory is that of a slot that is in flight until its completion
-            // has been taken, and lives as long as the ring; or it is the timer's own.
+            // SAFETY: the entry refers to memory of a slot that is in flight until its completion has been taken, and
+            // lives as long as the ring; or to the timer's own memory.
             if unsafe { self.ring.submission().push(entry) }.is_ok() {
                 return Ok(());
             }
-            // More than were foretold: the queue is emptied first.
+            // More operations than expected: the queue is submitted first.
             self.note_submission();
             match self.ring.submit() {
                 Ok(_) => {}
@@ -212,7 +211,7 @@ impl Ring {
         }
     }
 
-    /// The entry for what is left of an operation.
+    /// Ring entry for the rest of an operation.
     #[inline]
     fn entry(&mut self, tag: usize) -> squeue::Entry {
         let slot = &mut self.slots[tag];
@@ -301,7 +300,7 @@ impl Ring {
             }
             match entered {
                 Ok(()) | Err(Errno::TIME) => {}
-                // A signal: whoever waits may want to look at it.
+                // A signal was received: the caller may have to handle it.
                 Err(Errno::INTR) => return Ok(()),
                 Err(e) if is_passing(e) => std::thread::yield_now(),
                 Err(e) => return Err(broken("waiting", e)),
@@ -322,7 +321,7 @@ impl Ring {
         now
     }
 
-    /// Hands over what is gathered and waits for `want` completions, no longer than `limit`.
+    /// Submits the queued operations and waits for `want` completions, at most for `limit`.
     #[inline]
     fn enter(&mut self, want: u32, limit: Option<Nanos>) -> Result<(), Errno> {
         if let Some(limit) = limit {
@@ -348,7 +347,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Takes what has completed.
+    /// Takes finished operations from the completion queue.
     fn take(&mut self, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
         let now = self.clock.now();
         for (tag, outcome) in self.settled.drain(..) {
@@ -440,19 +439,18 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// Waits for operations in flight, since the kernel may still write into their memory. If they do not end in
-    /// time, the memory is leaked instead of being reused.
+    /// Waits for operations in flight, since the kernel may still write to their memory. If they do not end in time,
+    /// the memory is leaked instead of being reused.
     fn drop(&mut self) {
         let until = self.clock.now() + PATIENCE;
         let mut replies = Vec::new();
         while self.outstanding > 0 && self.clock.now() < until {
-            // One that is gone still ends what is in flight; a ring that is broken does not.
+            // Operations on a removed device still end; operations on a broken ring do not.
             if let Err(TargetError::Other(_)) = self.wait(until, &mut replies) {
                 break;
             }
         }
-        // The kernel takes a ring apart some time after it was closed; the device is to be free for
-        // whoever opens it next.
+        // The kernel destroys a ring some time after it was closed; the device must be free for the next user.
         let submitter = self.ring.submitter();
         let _ = submitter.unregister_files();
         let _ = submitter.unregister_buffers();
@@ -466,7 +464,7 @@ impl Drop for Ring {
 }
 
 fn build(depth: u32, polled: bool) -> Result<IoUring, Errno> {
-    // One more for the timer.
+    // One more entry for the timer.
     let entries = (depth + 1).next_power_of_two();
     let base = |builder: &mut io_uring::Builder| {
         builder.setup_submit_all().setup_cqsize(entries * 2);
@@ -511,7 +509,7 @@ fn number(error: &std::io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-/// The kernel is short of something for a moment.
+/// Whether an error is temporary because the kernel lacks a resource.
 fn is_passing(error: Errno) -> bool {
     matches!(error, Errno::AGAIN | Errno::BUSY | Errno::INTR)
 }

@@ -1,5 +1,5 @@
-//! Samples of what a target holds, kept with every finished step. An interrupted measurement compares them with the
-//! target on which it would go on: cards in one reader have one name, size and serial number.
+//! Samples of a target's contents, stored with every finished step. An interrupted measurement compares them with the
+//! target on which it would continue: cards in one reader have the same name, size and serial number.
 
 use super::Volume;
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt as _;
 const BLOCK: u64 = 4096;
 /// Blocks at equal distances.
 const EVEN: u64 = 32;
-/// Bytes of a sample in the journal: whether the block holds more than one value, and its CRC-32.
+/// Size of a sample in the journal, bytes: whether the block has more than one byte value, and its CRC-32.
 const RECORD: usize = 5;
 
 /// Reads samples of a target, which it keeps open.
@@ -32,7 +32,7 @@ pub enum Recognition {
     Same,
     /// The target is empty, and was not.
     Another,
-    /// Neither: everything that was sampled is empty, or was written since.
+    /// Neither: every sample is empty, or was written since.
     Unknown,
 }
 
@@ -42,7 +42,7 @@ impl Sampler {
     /// # Errors
     /// `io::Error` if the system refuses.
     pub fn of(volume: &Volume) -> io::Result<Sampler> {
-        // By its descriptor: a name could lead to another file by now.
+        // By descriptor: the name could refer to another file by now.
         let number = volume.file().as_raw_fd();
         Ok(Sampler {
             file: File::open(format!("/proc/self/fd/{number}"))?,
@@ -66,7 +66,7 @@ impl Sampler {
     }
 }
 
-/// Blocks at equal distances, and at distances that double from the start, where small jobs write.
+/// Sampled blocks: equidistant ones, and ones at distances that double from the start, where small jobs write.
 fn places(capacity: u64) -> Vec<u64> {
     let blocks = capacity / BLOCK;
     let even = (0..EVEN).map(|n| n * (blocks / EVEN));
@@ -78,7 +78,7 @@ fn places(capacity: u64) -> Vec<u64> {
 }
 
 impl Samples {
-    /// Compares these samples of an earlier moment with those of now.
+    /// Compares these earlier samples with the present ones.
     pub fn recognize(&self, now: &Samples) -> Recognition {
         let mut pairs = self.0.iter().zip(&now.0);
         if pairs.any(|(then, now)| then.is_some() && then == now) {
@@ -125,7 +125,7 @@ mod tests {
         let then = samples(&[7, 0, 9]);
         for (now, expected) in [
             ([7, 0, 9], Recognition::Same),
-            // The interrupted step wrote some of it again.
+            // The interrupted step wrote some samples again.
             ([1, 2, 9], Recognition::Same),
             ([0, 0, 0], Recognition::Another),
             ([1, 2, 3], Recognition::Unknown),

@@ -1,4 +1,4 @@
-//! One place for an operation in flight: its memory, and how far it has come.
+//! Slot of an operation in flight: its memory and progress.
 
 use super::buffer::Buffer;
 use crate::data_source::DataSource;
@@ -6,8 +6,7 @@ use crate::target::{Outcome, Request};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
-/// See the module's text. Reads and writes have memory of their own, so that what was read (often
-/// zeroes) is never written.
+/// Slot of an operation. Reads and writes have separate memory, so that read data (often zeros) is never written.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) read: Buffer,
@@ -15,15 +14,14 @@ pub(super) struct Slot {
     /// The kernel knows the memory already.
     pub(super) registered: bool,
     pub(super) request: Request,
-    /// Bytes that are done; less than all after a transfer that was cut short.
+    /// Number of finished bytes; less than all after a short transfer.
     pub(super) done: u32,
     pub(super) submitted: Nanos,
     data: DataSource,
 }
 
 impl Slot {
-    /// A place for operations of up to `length` bytes; `seed` is for what is written
-    /// without special wishes.
+    /// A slot for operations of up to `length` bytes; `seed` is for the default data of writes.
     pub(super) fn new(length: usize, seed: u64, data: &DataSource) -> Self {
         Slot {
             read: Buffer::zeroed(length),
@@ -43,8 +41,7 @@ impl Slot {
         }
     }
 
-    /// Takes in an operation. A longer one than was foretold gets memory now, which the kernel
-    /// does not know.
+    /// Begins an operation. One longer than expected gets new memory, unknown to the kernel.
     #[inline]
     pub(super) fn begin(&mut self, request: &Request, operation: u64, at: Nanos) {
         let moves = matches!(request.kind, OpKind::Read | OpKind::Write);
@@ -60,7 +57,7 @@ impl Slot {
         }
     }
 
-    /// The operation has ended: what was read is compared if a job verifies.
+    /// Ends the operation; compares the data of a read if a job verifies.
     #[inline]
     pub(super) fn end(&self, outcome: Outcome) -> Outcome {
         let read = self.read.bytes(self.request.length as usize);

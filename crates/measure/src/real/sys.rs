@@ -10,11 +10,11 @@ use std::os::fd::AsRawFd;
 /// BLKDISCARD is `_IO(0x12, 119)` in linux/fs.h.
 const BLKDISCARD: rustix::ioctl::Opcode = opcode::none(0x12, 119);
 
-/// Discards a range of a block device; returns when it is done.
+/// Discards a range of a block device, synchronously.
 #[allow(unsafe_code, reason = "an ioctl without a safe wrapper")]
 pub(super) fn discard(file: &File, offset: u64, length: u64) -> Result<(), Errno> {
-    // SAFETY: BLKDISCARD reads two u64 from its argument, which is what it is given; a file that is
-    // no block device answers ENOTTY.
+    // SAFETY: BLKDISCARD reads two u64 from its argument, which is such an array; for a file that is no block device it
+    // fails with ENOTTY.
     unsafe { ioctl(file, Setter::<BLKDISCARD, [u64; 2]>::new([offset, length])) }
 }
 
@@ -31,8 +31,7 @@ const REGISTER_RING_FDS: libc::c_uint = 20;
 const UNREGISTER_RING_FDS: libc::c_uint = 21;
 const ENTER_REGISTERED_RING: u32 = 1 << 4;
 
-/// Registers the ring with the calling thread; gives its number there, or nothing where the
-/// kernel does not know how.
+/// Registers the ring with the calling thread; returns its number there, or `None` if the kernel does not support this.
 #[allow(
     unsafe_code,
     reason = "a system call without a safe wrapper that keeps the number"
@@ -56,7 +55,7 @@ pub(super) fn register_ring(ring: &IoUring) -> Option<u32> {
     (registered == 1).then_some(update.offset)
 }
 
-/// Takes the registration back; a ring that stays registered is kept until the thread ends.
+/// Unregisters the ring; a registered ring would be kept until the thread ends.
 #[allow(unsafe_code, reason = "as `register_ring`")]
 pub(super) fn unregister_ring(ring: &IoUring, index: u32) {
     let update = RingUpdate {
@@ -76,8 +75,8 @@ pub(super) fn unregister_ring(ring: &IoUring, index: u32) {
     }
 }
 
-/// Hands over what is queued and waits for `want` completions. `index` is the number of the ring
-/// where the calling thread has registered it.
+/// Submits the queued operations and waits for `want` completions. `index` is the number of the ring if the calling
+/// thread has registered it.
 #[inline]
 pub(super) fn enter(
     ring: &IoUring,
@@ -88,7 +87,7 @@ pub(super) fn enter(
     call(ring, index, queued, want, EnterFlags::GETEVENTS)
 }
 
-/// Hands over what is queued, and looks at no completion.
+/// Submits the queued operations without waiting for completions.
 #[inline]
 pub(super) fn submit(ring: &IoUring, index: Option<u32>, queued: u32) -> Result<(), Errno> {
     call(ring, index, queued, 0, EnterFlags::empty())
@@ -110,7 +109,7 @@ fn call(
         Some(index) => (index as i32, flags.bits() | ENTER_REGISTERED_RING),
         None => (ring.as_raw_fd(), flags.bits()),
     };
-    // SAFETY: nothing is passed by address.
+    // SAFETY: no argument is an address.
     let entered = unsafe {
         libc::syscall(
             libc::SYS_io_uring_enter,

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Requested engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// io_uring, or pread and pwrite where the system does not allow it.
+    /// io_uring, or pread and pwrite if the system does not allow it.
     #[default]
     Auto,
     /// io_uring, or an error.
@@ -35,8 +35,8 @@ pub enum EngineChoice {
 pub struct Options {
     /// Requested engine.
     pub engine: EngineChoice,
-    /// Completions are polled for instead of waited for (IORING_SETUP_IOPOLL); devices whose
-    /// driver has no queues for polling answer that they do not support it.
+    /// Whether completions are polled for instead of waited for (IORING_SETUP_IOPOLL); devices whose driver has no
+    /// polling queues answer that they do not support it.
     pub polled: bool,
 }
 
@@ -75,21 +75,21 @@ pub struct RealTarget {
     shared: Shared,
     /// Why the engine is not the first choice.
     fallback: Option<String>,
-    /// A queue has none: one thread reads them for all.
+    /// Instruments; `None` for a queue, as one thread reads them for all.
     instruments: Option<Arc<dyn Instruments>>,
     way: Way,
 }
 
-/// Engine that takes the operations.
+/// Engine of this target or queue.
 enum Way {
-    /// Nothing yet, or each queue has its own.
+    /// No engine yet, or each queue has its own.
     Unprepared,
     Ring(Box<Ring>),
     Pool(Box<Pool>),
 }
 
 impl RealTarget {
-    /// A target over an open volume; its clock begins now.
+    /// A target for an open volume; its clock begins at zero now.
     ///
     /// # Errors
     /// [`TargetError::Other`] if io_uring is wanted and missing, or polling without io_uring.
@@ -135,17 +135,17 @@ impl RealTarget {
         self.shared.clock = Clock::at(now);
     }
 
-    /// Puts instruments beside it.
+    /// Adds instruments to the target.
     pub fn observe_with(&mut self, instruments: Arc<dyn Instruments>) {
         self.instruments = Some(instruments);
     }
 
-    /// The file or device that is measured.
+    /// The measured file or device.
     pub fn volume(&self) -> &Volume {
         &self.shared.volume
     }
 
-    /// From the next run on, writes carry data of this source, and it compares what is read.
+    /// Sets the source of write data and of the comparison of reads, from the next run on.
     pub fn write_from(&mut self, data: DataSource) {
         self.shared.data = data;
     }
@@ -261,7 +261,7 @@ impl Target for RealTarget {
     }
 }
 
-/// Opens a queue per thread: the same volume and clock, a ring of its own.
+/// Opens a queue per thread: the same volume and clock, separate rings.
 struct RealQueues(Shared);
 
 impl ThreadQueues for RealQueues {

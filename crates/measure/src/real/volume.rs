@@ -1,5 +1,4 @@
-//! A file or block device that is open for measurement: its size, its alignment, bypassing the page cache,
-//! discards.
+//! A file or block device opened for measurement: size, alignment, page cache bypass, discards.
 //!
 //! Callers check first whether it may be opened and written.
 
@@ -16,7 +15,7 @@ use thiserror::Error;
 /// Access to a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reads only; the system refuses everything else.
+    /// Reads only; the system refuses other operations.
     Read,
     /// Reads, writes, discards.
     Write,
@@ -27,7 +26,7 @@ pub enum Access {
 pub enum VolumeKind {
     /// A regular file.
     File,
-    /// Discards are `BLKDISCARD`.
+    /// A block device; discards use `BLKDISCARD`.
     BlockDevice,
 }
 
@@ -47,12 +46,12 @@ pub enum VolumeError {
     /// A folder, a pipe, a character device.
     #[error("{} is neither a file nor a block device; name one", .0.display())]
     Neither(PathBuf),
-    /// Nothing to measure.
+    /// The file or device has no whole sector.
     #[error("{} holds less than one sector of {SECTOR_BYTES} bytes; make it larger", .0.display())]
     Empty(PathBuf),
 }
 
-/// A file or block device that is open.
+/// An open file or block device.
 #[derive(Debug)]
 pub struct Volume {
     file: File,
@@ -65,8 +64,8 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// Takes what has been opened already, and leaves the page cache out where that is possible.
-    /// `path` is for messages and never opened; `access` is how it was opened.
+    /// Takes an open file, and bypasses the page cache if possible. `path` is for messages and never opened; `access`
+    /// is the mode in which it was opened.
     ///
     /// # Errors
     /// [`VolumeError`] if it is neither file nor block device, is smaller than a sector, or the system refuses a request.
@@ -111,7 +110,7 @@ impl Volume {
         })
     }
 
-    /// Path by which it was opened.
+    /// Path of the file, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -126,7 +125,7 @@ impl Volume {
         self.access
     }
 
-    /// The capacity of something of this length: its whole sectors.
+    /// Capacity for this length: its whole sectors.
     pub fn capacity_of(length: Bytes) -> Bytes {
         Bytes(length.0 - length.0 % SECTOR_BYTES)
     }
@@ -151,7 +150,7 @@ impl Volume {
         &self.file
     }
 
-    /// Discards a range: of a device by its own command, of a file by punching a hole.
+    /// Discards a range: of a device by a discard command, of a file by punching a hole.
     pub(super) fn discard(&self, offset: u64, length: u64) -> Result<(), Errno> {
         match self.kind {
             VolumeKind::BlockDevice => sys::discard(&self.file, offset, length),
@@ -163,7 +162,7 @@ impl Volume {
     }
 }
 
-/// Sets `O_DIRECT` on what is open; whether the file system takes it.
+/// Sets `O_DIRECT` on an open file; returns whether the file system supports it.
 fn bypass_cache(file: &File) -> Result<bool, Errno> {
     let flags = rustix::fs::fcntl_getfl(file)?;
     match rustix::fs::fcntl_setfl(file, flags | OFlags::DIRECT) {

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// Bytes of a sample.
 const SAMPLE: u64 = 4096;
-/// Most samples.
+/// Maximum number of samples.
 const SAMPLES: u64 = 128;
 
 /// The parts of a device that were never written or were discarded, if known.
@@ -29,7 +29,7 @@ fn behind_loop(device: &File, capacity: Bytes) -> Option<Unwritten> {
     let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
     let file = File::open(text("backing_file")?.trim_end_matches('\n')).ok()?;
     let start: u64 = text("offset")?.trim().parse().ok()?;
-    // A file of the same name may have come to its place.
+    // Another file may have taken this name.
     let length = file.metadata().ok().filter(|file| file.is_file())?.len();
     if length < start.checked_add(capacity.0)? {
         return None;

@@ -1,19 +1,18 @@
-//! The intervals of a time line: their length, and what is counted in each.
+//! Intervals of a time line: their length, and the counts in each.
 //!
-//! Lengths come from the grid 1, 2, 5, 10 (times a power of ten). A run that turns out longer
-//! than planned has its neighbouring intervals merged in whole numbers, so that every count stays
-//! exact: by 2 from a length that begins with 1 or 5, by 5 from one that begins with 2 (0.2 s
-//! cannot be merged into 0.5 s, so 1 s follows it). The result depends on the counts and times
-//! alone, never on how fast the program ran.
+//! Lengths come from the grid 1, 2, 5, 10 (times a power of ten). If a run is longer than planned, neighbouring
+//! intervals are merged in whole numbers, so that every count stays exact: by 2 from a length that begins with 1 or 5,
+//! by 5 from one that begins with 2 (0.2 s cannot be merged into 0.5 s, so 1 s follows it). The result depends only on
+//! counts and times, never on the speed of the program.
 
 use super::Direction;
 use super::buckets::{Buckets, Counting};
 use nandscope_units::Nanos;
 
-/// Most points that a series holds.
+/// Maximum number of points in a series.
 pub const MAX_POINTS: usize = 4000;
 
-/// The shortest interval that is chosen by itself.
+/// Shortest interval chosen automatically.
 const SHORTEST: Nanos = Nanos::from_millis(100);
 
 /// Division of the time line.
@@ -21,7 +20,7 @@ const SHORTEST: Nanos = Nanos::from_millis(100);
 pub struct IntervalPlan {
     /// Length of an interval at the start.
     pub interval: Nanos,
-    /// Neighbours are merged when there would be more intervals than this; at least 2.
+    /// Number of intervals above which neighbours are merged; at least 2.
     pub max_points: usize,
 }
 
@@ -53,7 +52,7 @@ impl IntervalPlan {
         }
     }
 
-    /// A given length, merged all the same when there would be too many; at least 1 ns.
+    /// A plan with a given interval, at least 1 ns; neighbours are merged if there are too many.
     pub fn with_interval(interval: Nanos) -> Self {
         IntervalPlan {
             interval: interval.max(Nanos(1)),
@@ -62,7 +61,7 @@ impl IntervalPlan {
     }
 }
 
-/// Number of neighbours of length `interval` that are merged into one when there are too many.
+/// Number of neighbouring intervals of length `interval` merged into one if there are too many.
 pub fn merge_factor(interval: Nanos) -> usize {
     let one = 10u64.pow(interval.0.checked_ilog10().unwrap_or(0));
     if interval.0 == 2 * one { 5 } else { 2 }
@@ -75,15 +74,15 @@ fn leading_digit(n: u64) -> u64 {
 /// One kind of operation within one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirectionBin {
-    /// Operations that were completed in it.
+    /// Number of operations completed in the interval.
     pub operations: u64,
     /// Bytes of the completed operations.
     pub bytes: u64,
-    /// Sum of their latencies, nanoseconds.
+    /// Sum of the latencies, ns.
     pub latency_sum_ns: u64,
-    /// The longest of them, nanoseconds.
+    /// Largest latency, ns.
     pub latency_max_ns: u64,
-    /// All of them, for percentiles.
+    /// All latencies, for percentiles.
     pub latencies: Buckets,
 }
 
@@ -118,7 +117,7 @@ impl Bin {
         bin.latency_max_ns = bin.latency_max_ns.max(latency.0);
     }
 
-    /// Keeps the latencies that were counted so far.
+    /// Stores the latencies counted so far.
     pub(super) fn keep(&mut self, counting: &mut Counting) {
         for (direction, bin) in Direction::ALL.into_iter().zip(&mut self.directions) {
             if let Some(latencies) = counting.take(direction) {

@@ -1,5 +1,5 @@
 //! Latencies of one interval, for its percentiles: counts in buckets a 32nd of an octave wide, so that a percentile is
-//! known to 3 %. What is being counted has a place for each bucket; what is kept has those that occurred.
+//! accurate to 3 %. Dense while recording, sparse when stored.
 
 use super::Direction;
 use nandscope_units::Nanos;
@@ -26,12 +26,12 @@ fn middle(index: u16) -> u64 {
     low + (1 << shift) / 2
 }
 
-/// Buckets that occurred, ascending, with their counts.
+/// Non-empty buckets in ascending order, each with its count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buckets(Vec<(u16, u32)>);
 
 impl Buckets {
-    /// Adds what another one counted.
+    /// Adds the counts of another interval.
     pub(super) fn merge(&mut self, other: &Buckets) {
         if self.0.is_empty() {
             self.0.clone_from(&other.0);
@@ -72,10 +72,10 @@ impl Buckets {
     }
 }
 
-/// The interval that is being counted.
+/// Counts of the current interval.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counting {
-    /// By kind of operation; empty before the first one.
+    /// Counts by kind of operation; empty before its first operation.
     counts: [Vec<u32>; Direction::COUNT],
     /// The lowest and highest bucket that occurred.
     ranges: [Option<(usize, usize)>; Direction::COUNT],
@@ -105,7 +105,7 @@ impl Counting {
         let occurred = (low..)
             .zip(counts.iter_mut())
             .filter(|(_, count)| **count > 0);
-        // There are fewer buckets than 2^16.
+        // There are fewer than 2^16 buckets.
         let all = occurred.map(|(index, count)| (index as u16, std::mem::take(count)));
         Some(Buckets(all.collect()))
     }

@@ -1,4 +1,4 @@
-//! The kinds of operation that are recorded apart.
+//! The kinds of operation that are recorded separately.
 
 use nandscope_result::Operation;
 use nandscope_workload::OpKind;
@@ -19,7 +19,7 @@ pub enum Direction {
 impl Direction {
     /// Number of directions.
     pub const COUNT: usize = 4;
-    /// All of them, in the order in which results list them.
+    /// All directions, in the order of results.
     pub const ALL: [Direction; Self::COUNT] = [
         Direction::Read,
         Direction::Write,
@@ -27,7 +27,7 @@ impl Direction {
         Direction::Flush,
     ];
 
-    /// Place in an array of [`Direction::COUNT`].
+    /// Index in an array of [`Direction::COUNT`].
     pub const fn index(self) -> usize {
         self as usize
     }

@@ -20,37 +20,37 @@ use crate::distribution::Distribution;
 use crate::target::Reading;
 use nandscope_units::{Bytes, Nanos};
 
-/// One finished operation as the recorder sees it.
+/// One finished operation, for the recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
     /// Kind of operation.
     pub direction: Direction,
     /// Bytes moved; zero for a flush.
     pub bytes: u32,
-    /// When it was due: its place in the schedule of an open loop, else the instant of submission.
+    /// Due time: place in the schedule of an open loop, otherwise the time of submission.
     pub due: Nanos,
-    /// When the runner began to issue it; later than `due` where a schedule could not be kept.
+    /// Time at which the runner began to issue it; later than `due` if a schedule was not kept.
     pub issued: Nanos,
-    /// A schedule says when it is due.
+    /// Whether a schedule sets the due time.
     pub scheduled: bool,
-    /// When it was handed to the target: at once where submission takes no time.
+    /// Time of submission to the target; equal to `issued` if submission takes no time.
     pub submitted: Nanos,
-    /// When it came back.
+    /// Time of completion.
     pub completed: Nanos,
 }
 
-/// Everything about one kind of operation of one group.
+/// Totals of one kind of operation in one group.
 #[derive(Clone, Debug, Default)]
 pub struct DirectionRecord {
-    /// Operations completed.
+    /// Number of completed operations.
     pub operations: u64,
-    /// Bytes moved.
+    /// Number of bytes moved.
     pub bytes: Bytes,
     /// From due to completed.
     pub latency: Distribution,
     /// From issued to completed; only of operations with a schedule.
     pub service: Option<Box<Distribution>>,
-    /// Times before and after the hand-over; only if submission takes time.
+    /// Times before and after submission; only if submission takes time.
     pub stages: Option<Box<Stages>>,
 }
 
@@ -100,7 +100,7 @@ impl GroupRecord {
         self.directions[direction.index()].as_deref()
     }
 
-    /// Adds what another group record counted.
+    /// Adds the counts of another group record.
     pub fn merge(&mut self, other: GroupRecord) {
         for (mine, theirs) in self.directions.iter_mut().zip(other.directions) {
             match (mine, theirs) {
@@ -111,7 +111,7 @@ impl GroupRecord {
         }
     }
 
-    /// Reads, writes and trims together; `None` where none was completed.
+    /// Reads, writes and trims together; `None` if none was completed.
     pub fn mixed(&self) -> Option<DirectionRecord> {
         let mut records = self.present().filter(|(d, _)| *d != Direction::Flush);
         let mut mixed = records.next()?.1.clone();
@@ -145,7 +145,7 @@ impl Recorder {
         }
     }
 
-    /// Counts one finished operation. A `group` that does not exist is added.
+    /// Counts one finished operation. A new `group` is added.
     #[inline]
     pub fn record(&mut self, group: usize, op: &Finished) {
         let latency = op.completed.saturating_sub(op.due);
@@ -175,15 +175,15 @@ impl Recorder {
         }
     }
 
-    /// Forgets what a group has recorded. The time line keeps it.
+    /// Drops the record of a group; the time line is kept.
     pub fn forget(&mut self, group: usize) {
         if let Some(record) = self.groups.get_mut(group) {
             *record = GroupRecord::default();
         }
     }
 
-    /// Adds what another recorder of the same run counted: one with the same origin and plan. The
-    /// readings of the instruments stay this one's.
+    /// Adds the counts of another recorder of the same run, with the same origin and plan. Instrument readings of the
+    /// other recorder are ignored.
     pub fn merge(&mut self, other: Recorder) {
         if self.groups.len() < other.groups.len() {
             self.groups
@@ -200,7 +200,7 @@ impl Recorder {
         self.timeline.next_sample()
     }
 
-    /// Takes in a reading of the instruments.
+    /// Adds a reading of the instruments.
     pub fn sample(&mut self, at: Nanos, reading: Reading) {
         self.timeline.sample(at, reading);
     }

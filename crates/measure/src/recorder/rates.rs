@@ -10,7 +10,7 @@ const PER_SECOND: u64 = 1_000_000_000 / INTERVAL.0;
 /// Kinds of operation with rates: reads, writes and trims.
 const KINDS: usize = 3;
 
-/// Mean, spread and sum of squared deviations of values that arrive one by one.
+/// Count, mean and sum of squared deviations of values added one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Running {
     min: f64,
@@ -33,7 +33,7 @@ impl Running {
         self.squares += delta * (value - self.mean);
     }
 
-    /// Adds another thread: as in fio the rates of threads add up.
+    /// Adds the rates of another thread: as in fio, rates of threads are summed.
     fn merge(&mut self, other: &Running) {
         self.min += other.min;
         self.max += other.max;
@@ -76,7 +76,7 @@ impl KindSamples {
 pub struct Rates([KindSamples; KINDS]);
 
 impl Rates {
-    /// Adds what another thread of the group sampled.
+    /// Adds the samples of another thread of the group.
     pub fn merge(&mut self, other: &Rates) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             mine.merge(theirs);
@@ -109,7 +109,7 @@ impl Rates {
 /// Samples the rates of one thread.
 #[derive(Clone, Debug, Default)]
 pub struct RateSampler {
-    /// End of the interval that is being counted; `None` before the first operation.
+    /// End of the current interval; `None` before the first operation.
     until: Option<Nanos>,
     bytes: [u64; KINDS],
     operations: [u64; KINDS],

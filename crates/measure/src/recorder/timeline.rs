@@ -1,9 +1,8 @@
-//! A run over time: counts per interval, and what the instruments showed.
+//! A run over time: counts per interval, and readings of the instruments.
 //!
-//! Interval i covers (origin + i·w, origin + (i+1)·w], w being the interval's length: an operation
-//! belongs to the interval in which it was completed, one that completes on the boundary to the
-//! interval that ends there, and one that completes at the origin itself to the first. The sums
-//! over all intervals are the totals of the run, exactly.
+//! Interval i covers (origin + i·w, origin + (i+1)·w] for the interval length w: an operation belongs to the interval
+//! in which it was completed, one that completes on the boundary to the interval that ends there, and one that
+//! completes at the origin to the first. The sums over all intervals are exactly the totals of the run.
 
 use super::Direction;
 use super::bins::{Bin, IntervalPlan, merge_factor};
@@ -11,7 +10,7 @@ use super::buckets::Counting;
 use crate::target::Reading;
 use nandscope_units::Nanos;
 
-/// A reading of the instruments and when it was taken.
+/// A reading of the instruments and its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// When, on the target's clock.
@@ -28,9 +27,9 @@ pub struct Timeline {
     max_points: usize,
     closed: Vec<Bin>,
     current: Bin,
-    /// Latencies of `current` that are not in it yet.
+    /// Latencies not yet added to `current`.
     counting: Counting,
-    /// End of the interval that `current` counts.
+    /// End of the interval of `current`.
     current_end: Nanos,
     samples: Vec<Sample>,
     end: Nanos,
@@ -63,7 +62,7 @@ impl Timeline {
         self.counting.add(direction, latency);
     }
 
-    /// The current interval, with all that was counted in it; a new one begins.
+    /// Removes and returns the current interval with its counts, and begins a new one.
     fn take_current(&mut self) -> Bin {
         let mut bin = std::mem::take(&mut self.current);
         bin.keep(&mut self.counting);
@@ -101,7 +100,7 @@ impl Timeline {
         (self.origin + self.interval * (i as u64 + 1)).min(self.end.max(self.origin))
     }
 
-    /// The next instant at which the instruments should be read.
+    /// Time of the next reading of the instruments.
     pub fn next_sample(&self) -> Nanos {
         match self.samples.last() {
             None => self.origin,
@@ -113,7 +112,7 @@ impl Timeline {
         }
     }
 
-    /// Takes in a reading; one at the same instant as the last replaces it.
+    /// Adds a reading; one at the same instant as the last replaces it.
     pub fn sample(&mut self, at: Nanos, reading: Reading) {
         match self.samples.last_mut() {
             Some(last) if last.at >= at => last.reading = reading,
@@ -163,7 +162,7 @@ impl Timeline {
         }
     }
 
-    /// Closes intervals until `current` is the one that holds `at`.
+    /// Closes intervals until `current` contains `at`.
     fn advance(&mut self, at: Nanos) {
         while at > self.current_end {
             if self.closed.len() + 1 >= self.max_points {
@@ -180,8 +179,8 @@ impl Timeline {
         }
     }
 
-    /// Merges neighbours into intervals of a longer length; what is left over at the end becomes
-    /// the beginning of the current interval.
+    /// Merges neighbouring intervals into longer ones; remaining ones at the end become the beginning of the current
+    /// interval.
     fn merge(&mut self) {
         let factor = merge_factor(self.interval);
         let current = self.take_current();
@@ -199,8 +198,8 @@ impl Timeline {
         self.thin_samples(old_interval, factor);
     }
 
-    /// Keeps the samples at and before the origin, and the last of every `factor` intervals of
-    /// the old length. A sample that was taken late still belongs to the boundary before it.
+    /// Keeps the samples at and before the origin, and the last of every `factor` intervals of the old length. A late
+    /// sample still belongs to the boundary before it.
     fn thin_samples(&mut self, old_interval: Nanos, factor: usize) {
         let origin = self.origin;
         let boundary_of = |s: &Sample| s.at.saturating_sub(origin).0 / old_interval.0;
@@ -214,8 +213,7 @@ impl Timeline {
                 _ => kept.push(sample),
             }
         }
-        // A last sample in mid-interval would be taken for one at the interval's end; the end is
-        // still to come.
+        // A last sample in the middle of an interval would be taken for one at its end, which is still to come.
         if let Some(last) = kept.last()
             && last.at > origin
             && !boundary_of(last).is_multiple_of(factor as u64)
@@ -292,7 +290,7 @@ mod tests {
     }
 
     proptest! {
-        /// Counts of several threads, added up, are those of a single one.
+        /// The summed counts of several threads equal those of a single thread.
         #[test]
         fn parts_add_up_to_the_whole(
             ops in prop::collection::vec((0u64..900, 0usize..3, 0u32..1_000_000, 0u64..1_000_000), 0..200),

@@ -4,10 +4,10 @@ use super::{Thread, ThreadFault};
 use nandscope_units::Nanos;
 use nandscope_workload::RateLimit;
 
-/// The clock holds 584 years; a thread that waits for longer than this never gets to its work.
+/// Longest wait of a thread: 100 years. The clock ends after 584 years.
 const LONGEST: Nanos = Nanos::from_secs(100 * 365 * 86_400);
 
-/// Checks what the types of a [`Thread`] do not.
+/// Checks conditions that the types of a [`Thread`] do not ensure.
 pub(super) fn check(thread: &Thread) -> Result<(), ThreadFault> {
     let p = &thread.pacing;
     if p.iodepth == 0 {

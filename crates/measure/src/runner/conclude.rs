@@ -1,5 +1,4 @@
-//! Turns a run that has ended into its outcome, in two steps: what each loop gives, and what all
-//! of them give together.
+//! Turns an ended run into its outcome, in two steps: the part of each loop, and the sum of all parts.
 
 use super::drive::Run;
 use super::span::Span;
@@ -10,7 +9,7 @@ use crate::target::{Reading, Target, TargetError};
 use nandscope_result::Notice;
 use nandscope_units::Nanos;
 
-/// Result of one loop: the whole of a run, or a part that others are added to.
+/// Result of one loop: the whole run, or a part to which others are added.
 #[derive(Clone)]
 pub(super) struct Part {
     start: Nanos,
@@ -23,7 +22,7 @@ pub(super) struct Part {
     failures: Vec<String>,
     /// The target failed as a whole.
     lost: Option<TargetError>,
-    /// Operations that it never answered.
+    /// Number of operations that the target never completed.
     in_flight: u64,
     cut_short: bool,
 }
@@ -32,7 +31,7 @@ impl<T: Target + ?Sized> Run<'_, T> {
     /// Result so far, whole or partial; `failure` is set if the target failed as a whole.
     pub(super) fn part(mut self, failure: Option<TargetError>) -> Part {
         for thread in &mut self.threads {
-            // Only where the target failed are there threads that have not ended.
+            // Only after a failure of the target do some threads not end.
             if failure.is_some() && !thread.counted_out {
                 thread.cut(self.now);
             }
@@ -110,7 +109,7 @@ impl<T: Target + ?Sized> Run<'_, T> {
     }
 }
 
-/// Adds what another loop, or a thread, did in the group; the records are not in it yet.
+/// Adds the results of another loop or thread of the group, except its record.
 fn join(group: &mut GroupRun, other: GroupRun) {
     if other.threads == 0 {
         return;
@@ -133,7 +132,7 @@ fn join(group: &mut GroupRun, other: GroupRun) {
         *group.errors.entry(reason).or_default() += count;
     }
     for finding in other.findings {
-        // Threads that are judged together find the same.
+        // Threads that are judged together have equal findings.
         if !group.findings.contains(&finding) || matches!(finding, Finding::Depth(_)) {
             group.findings.push(finding);
         }
@@ -144,7 +143,7 @@ fn join(group: &mut GroupRun, other: GroupRun) {
 }
 
 impl Part {
-    /// A part in which nothing was done yet, for others to be added to.
+    /// A part without results, to which others are added.
     pub(super) fn empty(span: &Span, first_reading: Reading) -> Self {
         let mut groups = Vec::new();
         groups.resize_with(span.groups, GroupRun::default);
@@ -163,7 +162,7 @@ impl Part {
         }
     }
 
-    /// Takes in a reading of the instruments.
+    /// Adds a reading of the instruments.
     pub(super) fn sample(&mut self, at: Nanos, reading: Reading) {
         self.last_reading = reading;
         self.recorder.sample(at, reading);
@@ -174,7 +173,7 @@ impl Part {
         self.recorder.next_sample()
     }
 
-    /// The target failed as a whole; the first failure counts.
+    /// Records that the target failed as a whole; the first failure counts.
     pub(super) fn fail(&mut self, error: TargetError) {
         self.lost.get_or_insert(error);
     }
@@ -184,7 +183,7 @@ impl Part {
         self.lost.is_some()
     }
 
-    /// Adds another part of the same run. The readings of the instruments stay this one's.
+    /// Adds another part of the same run, without its readings of the instruments.
     pub(super) fn merge(&mut self, other: Part) {
         for (mine, theirs) in self.groups.iter_mut().zip(other.groups) {
             join(mine, theirs);

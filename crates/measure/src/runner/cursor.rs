@@ -1,4 +1,4 @@
-//! Walks a source of operations as often as the job says.
+//! Repeats a source of operations as often as the job requires.
 
 use nandscope_units::Bytes;
 use nandscope_workload::{Op, OpSource, Pace, Pacing, TimedOp};
@@ -10,17 +10,17 @@ const FEW: usize = 4;
 /// Largest number of operations taken ahead of time.
 const MANY: usize = 8;
 
-/// A source and the passes over it that are left.
+/// A source and the number of remaining passes over it.
 pub(super) struct Cursor {
     source: Box<dyn OpSource>,
     /// Operations taken from the source ahead of time, in order.
     ahead: VecDeque<TimedOp>,
-    /// Number of the last ones in `ahead` that the target was not told yet.
+    /// Number of operations at the end of `ahead` not yet announced to the target.
     unannounced: usize,
     /// Starts over without end; time ends the thread.
     endless: bool,
     passes_left: u32,
-    /// Whether the pass under way has given anything: a pass that gives nothing would spin.
+    /// Whether the current pass has produced an operation: an empty pass would be repeated for ever.
     productive: bool,
 }
 
@@ -45,7 +45,7 @@ impl Cursor {
         Some(self.source.expected_bytes()?.saturating_mul(passes))
     }
 
-    /// The next operation, of another pass where one has ended; `None` where nothing more comes.
+    /// The next operation, of another pass if the current one has ended; `None` if there is none.
     #[inline]
     pub(super) fn next(&mut self, pace: Option<&Pace>) -> Option<TimedOp> {
         if self.ahead.len() <= FEW {
@@ -57,8 +57,7 @@ impl Cursor {
         }
     }
 
-    /// Offsets of the operations that were taken from the source since the last call; `None` if there were no such
-    /// operations.
+    /// Offsets of the operations taken from the source since the last call; `None` if none were taken.
     #[inline]
     pub(super) fn upcoming(&mut self) -> Option<impl Iterator<Item = Bytes>> {
         if self.unannounced == 0 {
@@ -69,7 +68,7 @@ impl Cursor {
         Some(self.ahead.range(announced..).map(|next| next.op.offset))
     }
 
-    /// See [`OpSource::closing`].
+    /// The operation that ends the job ([`OpSource::closing`]).
     pub(super) fn closing(&self) -> Option<Op> {
         self.source.closing()
     }

@@ -21,15 +21,14 @@ const OBSERVE_EVERY_OPS: u64 = 65_536;
 /// Time on the target's clock between two calls of the observer; also the longest wait, so that a
 /// stop takes effect within a second of real time.
 const OBSERVE_EVERY: Nanos = Nanos::from_secs(1);
-/// Waits without any movement of the clock after which the target is taken for broken.
+/// Number of waits without any movement of the clock after which the target counts as broken.
 const STANDSTILL: u32 = 1 << 24;
-/// Latest time at which an operation may be due: 146 years. The sum of it and the time of an operation does not
-/// overflow.
+/// Latest due time of an operation: 146 years. Adding the time of an operation does not overflow.
 const LATEST: Nanos = Nanos(1 << 62);
 /// Time between two checks of a loop for changes by other loops.
 const LOOK_AROUND: Nanos = Nanos::from_millis(10);
 const LOOK_AROUND_HELD: Nanos = Nanos::from_micros(50);
-/// Unsupported answers in a row after which a time-based thread has nothing to measure.
+/// Number of successive unsupported answers after which a time-based thread has nothing to measure.
 const UNSUPPORTED_IN_A_ROW: u32 = 1024;
 
 /// An operation in flight.
@@ -54,18 +53,18 @@ impl Slot {
     }
 }
 
-/// Counts per group besides the recorder.
+/// Counts per group that the recorder does not have.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GroupTally {
     pub(super) errors: BTreeMap<&'static str, u64>,
-    /// Linux' number of the first error; 0 without one.
+    /// Linux error number of the first error; 0 without an error.
     pub(super) error: u32,
     pub(super) depths: DepthCounts,
     pub(super) unsupported: [u64; Direction::COUNT],
 }
 
 impl GroupTally {
-    /// Keeps the number of an error if it is the first.
+    /// Stores the number of an error if it is the first.
     fn fail(&mut self, number: u32) {
         if self.error == 0 {
             self.error = number;
@@ -76,7 +75,7 @@ impl GroupTally {
 pub(super) struct Run<'a, T: Target + ?Sized> {
     pub(super) target: &'a mut T,
     pub(super) threads: Vec<ThreadState>,
-    /// Number of the first of them among all threads of the run.
+    /// Number of this loop's first thread among all threads of the run.
     first: usize,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -97,9 +96,9 @@ pub(super) struct Run<'a, T: Target + ?Sized> {
     operations: u64,
     bytes: u64,
     observed_at: (u64, Nanos),
-    /// Threads that wait for others.
+    /// Numbers of the threads that wait for others.
     held: Vec<usize>,
-    /// Other threads have loops of their own.
+    /// Whether other threads of the run have their own loops.
     among_others: bool,
     /// Ends and changes of other threads that were processed.
     processed: (u64, u64),
@@ -107,7 +106,7 @@ pub(super) struct Run<'a, T: Target + ?Sized> {
 }
 
 impl<'a, T: Target + ?Sized> Run<'a, T> {
-    /// These threads at the start; the first of them has the number `first`.
+    /// A loop for these threads before their start; the first one has the number `first`.
     pub(super) fn new(target: &'a mut T, threads: Vec<Tied>, span: &Span, first: usize) -> Self {
         let start = span.start;
         let board = threads.iter().find_map(|t| t.board.as_ref());
@@ -147,13 +146,13 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         }
     }
 
-    /// Other threads of the run have loops of their own.
+    /// Declares that other threads of the run have their own loops.
     pub(super) fn among_others(mut self) -> Self {
         self.among_others = true;
         self
     }
 
-    /// The loop. It ends when every thread has; an error is one of the target as a whole.
+    /// Runs the loop until every thread has ended; returns an error only if the target failed as a whole.
     pub(super) fn drive(
         &mut self,
         observer: &mut dyn LoopObserver,
@@ -216,7 +215,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                 self.pursue(thread)?;
             }
             if now >= next_sample {
-                // Merged intervals end later than the one that was waited for.
+                // Merged intervals end later than the interval that was waited for.
                 next_sample = self.recorder.next_sample();
             }
             if now >= next_sample {
@@ -226,7 +225,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             }
             self.observe(observer);
             if let Some(interval) = interim.filter(|_| now >= next_interim) {
-                // One part each, also where the clock passed several at once: all loops count alike.
+                // One part per interval, also if the clock passed several at once, so that all loops have equally many.
                 while next_interim <= now {
                     next_interim += interval;
                     let part = self.part_so_far();
@@ -292,7 +291,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         }
     }
 
-    /// Lets a thread do all that it can at the present.
+    /// Executes all steps of a thread that are possible at the present.
     #[inline]
     fn pursue(&mut self, number: usize) -> Result<(), TargetError> {
         let result = self.advance(number);
@@ -320,7 +319,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         self.advance_held(number)
     }
 
-    /// Tells the target which operations of a thread come next.
+    /// Announces the next operations of a thread to the target.
     #[inline]
     fn announce_upcoming(&mut self, number: usize) {
         for offset in self.threads[number].upcoming().into_iter().flatten() {
@@ -328,7 +327,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         }
     }
 
-    /// As [`Run::advance`], where more than its depth may hold the thread back.
+    /// As [`Run::advance`], for a thread that more than its depth may limit.
     #[inline(never)]
     fn advance_held(&mut self, number: usize) -> Result<(), TargetError> {
         loop {
@@ -426,7 +425,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             Outcome::Done => {
                 thread.replied(slot.kind, slot.length, reply.completed);
                 thread.unsupported_in_a_row = 0;
-                // As in fio, the delay after the scheduled start is not part of it.
+                // As in fio, the delay after the scheduled start does not count.
                 let latency = reply.completed.saturating_sub(slot.issued);
                 if latency > thread.max_latency[Direction::from(slot.kind).index()]
                     && !thread.failed
@@ -498,12 +497,12 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         Some(number)
     }
 
-    /// Lets a thread judge what it measures; it may end by that.
+    /// Lets a thread judge a measured operation, which may end the thread.
     fn judge(&mut self, number: usize, slot: &Slot, latency: Nanos) {
         let thread = &mut self.threads[number];
         match thread.judge(slot.kind, slot.length, latency, self.now) {
             Judgement::Accept => {}
-            // Others of the same record cannot be taken out of it.
+            // The records of other threads in the same group cannot be removed separately.
             Judgement::Restart => {
                 let group = thread.group;
                 thread.sampler = RateSampler::default();
@@ -523,7 +522,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         }
     }
 
-    /// An operation that no target could do: the job is wrong, so its thread stops in any case.
+    /// Stops a thread whose job contains an operation that no target can execute.
     fn refuse(&mut self, number: usize, op: &Op, fault: &'static str) {
         let now = self.now;
         let thread = &mut self.threads[number];

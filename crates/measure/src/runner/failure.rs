@@ -1,4 +1,4 @@
-//! What a failed operation means for its thread.
+//! Effect of a failed operation on its thread.
 
 use nandscope_workload::OpKind;
 use nandscope_workload::job::{ContinueOnError, Job};
@@ -11,22 +11,22 @@ pub enum OnError {
     Stop,
     /// The failure is counted and the thread continues.
     Continue,
-    /// The thread continues after these failures only.
+    /// The thread continues only after the listed failures.
     Only(Failing),
 }
 
-/// Numbers of the errors after which a thread continues, by what failed.
+/// Error numbers after which a thread continues, by kind of operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failing {
     /// Error numbers of reads that do not end the job.
     pub read: Vec<u32>,
     /// Of writes, trims and flushes.
     pub write: Vec<u32>,
-    /// Of verification.
+    /// Error numbers of verification.
     pub verify: Vec<u32>,
 }
 
-/// Linux's numbers of the errors that an operation may end with, by their names in the reasons.
+/// Linux error numbers of operations, by their names in the reasons.
 const NUMBERS: &[(&str, u32)] = &[
     ("EIO", 5),
     ("ENOMEM", 12),
@@ -43,14 +43,14 @@ const NUMBERS: &[(&str, u32)] = &[
 ];
 /// An input or output error.
 pub(super) const EIO: u32 = 5;
-/// A limit of time was not kept.
+/// Error number of a missed time limit.
 pub(super) const ETIMEDOUT: u32 = 110;
 const EROFS: u32 = 30;
 const EILSEQ: u32 = 84;
 
 impl Failing {
-    /// The errors of fio's `continue_on_error`: an input or output error, and a wrong sequence, as which
-    /// verification reports wrong contents.
+    /// Default errors of fio's `continue_on_error`: an I/O error, and EILSEQ, as which verification reports wrong
+    /// contents.
     pub const USUAL: [u32; 2] = [EIO, EILSEQ];
 }
 
@@ -98,8 +98,8 @@ pub(super) fn number(reason: &str) -> u32 {
     numbers(reason)[0]
 }
 
-/// The numbers under which an error is known. Kernels since 4.19 report a damaged medium and a fault of the
-/// device by numbers of their own; they are input or output errors as well.
+/// Numbers of an error. Kernels since 4.19 report a damaged medium and a device fault by separate numbers; they count
+/// as I/O errors as well.
 fn numbers(reason: &str) -> [u32; 2] {
     let name = reason.rsplit_once('(').map(|(_, rest)| rest);
     let name = name

@@ -1,12 +1,12 @@
-//! Interim results: every loop delivers its measurements at the same instants of the target's clock, and the parts
-//! of all loops make one outcome.
+//! Interim results: every loop delivers its measurements at the same instants of the target's clock, and the parts of
+//! all loops are joined to one outcome.
 
 use super::conclude::Part;
 use super::{Observer, Progress};
 use nandscope_units::Nanos;
 use std::collections::BTreeMap;
 
-/// Receives a loop's progress, and its part of the run at each interval.
+/// Receives the progress of a loop, and its part of the run at each interval.
 pub(super) trait LoopObserver: Observer {
     /// The loop's part of the run so far.
     fn part(&mut self, part: Part);
@@ -31,16 +31,16 @@ impl LoopObserver for Only<'_> {
     }
 }
 
-/// The latest parts of the loops that still run, by the number of their thread.
+/// Latest parts of the running loops, by thread number.
 #[derive(Default)]
 pub(super) struct Parts {
     latest: BTreeMap<usize, (u64, Part)>,
-    /// Rounds of which the outcome was given.
+    /// Number of rounds whose outcome was reported.
     given: u64,
 }
 
 impl Parts {
-    /// A loop has handed over its next part.
+    /// Adds the next part of a loop.
     pub(super) fn take(&mut self, thread: usize, part: Part) {
         let round = self
             .latest
@@ -49,7 +49,7 @@ impl Parts {
         self.latest.insert(thread, (round + 1, part));
     }
 
-    /// A loop has ended: its whole part is with those of the others that have.
+    /// Records the end of a loop, whose complete part is among those of ended loops.
     pub(super) fn end(&mut self, thread: usize) {
         self.latest.remove(&thread);
     }

@@ -3,7 +3,7 @@
 use nandscope_units::Nanos;
 use nandscope_workload::LowestRates;
 
-/// As in fio, nothing is judged before this.
+/// Time before which rates are not judged, as in fio.
 const SETTLES: Nanos = Nanos::from_secs(2);
 
 /// Watches the rates of one thread, by direction.
@@ -13,12 +13,12 @@ pub(super) struct Watch {
     start: Nanos,
     /// Bytes and operations so far.
     done: [(u64, u64); 3],
-    /// The same at the last look, and when that was.
+    /// Bytes, operations and time at the last check, by direction.
     last: [Option<(u64, u64, Nanos)>; 3],
 }
 
 impl Watch {
-    /// A watch that begins at `start`; `None` where there is no bound.
+    /// A watch that begins at `start`; `None` without a limit.
     pub(super) fn new(bounds: LowestRates, start: Nanos) -> Option<Watch> {
         let any = bounds
             .bytes
@@ -33,7 +33,7 @@ impl Watch {
         })
     }
 
-    /// An operation of a direction has come back; the reason if that direction is too slow.
+    /// Counts a finished operation of a direction; returns the reason if that direction is too slow.
     pub(super) fn finished(&mut self, direction: usize, bytes: u64, now: Nanos) -> Option<String> {
         let done = self.done.get_mut(direction)?;
         done.0 += bytes;

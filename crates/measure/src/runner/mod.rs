@@ -1,22 +1,20 @@
 //! Drives any number of threads through one target, in one loop, in virtual or real time.
 //!
-//! What a thread does next follows from values that compose: where operations come from
-//! (`cursor`), when they are due (`schedule`), which pauses the job wants (`pause`) and when it
-//! ends (`thread`; `search`, `steady` and `lowest` judge what it measures, `ties` knows the other
-//! threads). The loop here only issues, waits and hands finished operations to the
-//! recorder; it knows nothing of devices or files.
+//! The next step of a thread follows from composable parts: the source of operations (`cursor`), their due times
+//! (`schedule`), pauses of the job (`pause`) and its end (`thread`; `search`, `steady` and `lowest` judge its
+//! measurements, `ties` the other threads). The loop itself only issues, waits and passes finished operations to the
+//! recorder; it is independent of devices and files.
 //!
-//! In real time one loop would make its threads wait for each other: a target that has queues gets
-//! a loop per thread (`parallel`), and what they recorded is added up, exactly.
+//! In real time, threads in one loop would wait for each other: a target with queues gets a loop per thread
+//! (`parallel`), and their records are summed exactly.
 //!
-//! **Latency counts from when an operation was due.** In a closed loop that is the instant of
-//! submission. With a rate limit or a trace it is the place in the schedule, so that a stall of
-//! the target shows as many late operations and not as one (coordinated omission); the time from
-//! submission is recorded beside it as service time.
+//! **Latency counts from the due time of an operation.** In a closed loop that is the time of submission. With a rate
+//! limit or a trace it is the place in the schedule, so that a stall of the target shows as many late operations and
+//! not as one (coordinated omission); the time from submission is recorded as service time.
 //!
-//! **What is measured**: operations completed after the ramp, up to the last one in flight when
-//! the work or the time ends; these are waited for and counted, as fio does. A thread ends with
-//! its last completion, or when its runtime is over, whichever is later.
+//! **Measured operations** are those completed after the ramp, up to the last one in flight when the work or the time
+//! ends; these are waited for and counted, as in fio. A thread ends with its last completion, or when its runtime is
+//! over, whichever is later.
 
 mod check;
 mod conclude;
@@ -51,20 +49,19 @@ use span::Span;
 use std::sync::Arc;
 use ties::{Board, judge_of};
 
-/// One thread: where its operations come from, how fast it goes, and under which group it is reported.
+/// A thread: its source of operations, its pacing, and the group in which it is reported.
 pub struct Thread {
     /// Source of operations.
     pub source: Box<dyn OpSource>,
     /// Pacing, stop condition and queue depth.
     pub pacing: Pacing,
-    /// The group under which the thread is recorded, from 0; threads of one group become one job
-    /// in the result.
+    /// Group in which the thread is recorded, from 0; threads of one group become one job in the result.
     pub record: usize,
     /// Reaction to a failed operation.
     pub on_error: OnError,
     /// Dependence on other threads.
     pub ties: Ties,
-    /// Processors on which the thread may run, where it becomes one of the system's; any where empty.
+    /// Processors on which the thread may run if it is a thread of the system; any if empty.
     pub cpus: Vec<u32>,
 }
 
@@ -82,13 +79,13 @@ impl Thread {
     }
 }
 
-/// A thread with what ties it to others.
+/// A thread with its dependence on others.
 pub(in crate::runner) struct Tied {
     thread: Thread,
     board: Option<(Arc<Board>, usize)>,
 }
 
-/// The threads of a run with their common board and the numbers of their judges.
+/// Threads of a run, with their shared board and the numbers of their judges.
 fn tied(threads: Vec<Thread>, board: Option<&Arc<Board>>) -> Vec<Tied> {
     let judges: Vec<usize> = (0..threads.len()).map(|n| judge_of(&threads, n)).collect();
     let threads = threads.into_iter().zip(judges);
@@ -99,10 +96,10 @@ fn tied(threads: Vec<Thread>, board: Option<&Arc<Board>>) -> Vec<Tied> {
     threads.map(tie).collect()
 }
 
-/// Runs all threads side by side, each on a thread of the system where the target has queues, until each has come to its end, `stop` answers true, or the
-/// target fails; what was measured up to then is in the outcome in any case.
+/// Runs all threads in parallel, each on a thread of the system if the target has queues, until each has ended, `stop`
+/// returns true, or the target fails; in any case the outcome has the measurements so far.
 ///
-/// `plan` says how the time line is divided; `None` chooses by the longest runtime.
+/// `plan` divides the time line into intervals; `None` chooses it by the longest runtime.
 ///
 /// # Errors
 /// [`RunError`] if the pacing of a thread contradicts itself, or its group has too high a number. Nothing has been issued then.

@@ -8,7 +8,7 @@ use nandscope_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// A run that cannot be begun: the pacing of a thread contradicts itself.
+/// A run that cannot begin: the pacing of a thread is contradictory.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("thread {thread} cannot run: {problem}")]
 pub struct RunError {
@@ -54,16 +54,16 @@ pub enum ThreadFault {
 /// Reason of a run's end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Every thread came to the end of its work or its time.
+    /// Every thread reached the end of its work or its time.
     Complete,
-    /// It was stopped by the caller; operations in flight were waited for.
+    /// Stopped by the caller; operations in flight were waited for.
     Interrupted,
     /// A thread stopped at an error, or the target failed as a whole; in words.
     Failed(String),
 }
 
 impl Ending {
-    /// Why the run is not complete; `None` where it is.
+    /// Why the run is incomplete; `None` if it is complete.
     pub fn incomplete(&self) -> Option<StopReason> {
         match self {
             Ending::Complete => None,
@@ -78,19 +78,19 @@ impl Ending {
 pub struct GroupRun {
     /// Latencies and totals.
     pub record: GroupRecord,
-    /// Start of its measurement: after start delay and ramp of its first thread.
+    /// Start of the measurement: after start delay and ramp of the first thread.
     pub start: Nanos,
-    /// When its last thread ended.
+    /// End of the last thread.
     pub end: Nanos,
-    /// Pauses that options of the job demand, summed over its threads.
+    /// Total of the pauses set by options of the job, over all threads.
     pub idle: Nanos,
     /// Number of threads.
     pub threads: u32,
     /// Failed operations by reason.
     pub errors: BTreeMap<&'static str, u64>,
-    /// Linux' number of the first error, of an operation or of a limit that the job keeps; 0 without one.
+    /// Linux error number of the first error, of an operation or of a limit of the job; 0 without an error.
     pub error: u32,
-    /// Queue depths and batches of its operations.
+    /// Counts of queue depths and batch sizes of the operations.
     pub depths: DepthCounts,
     /// Rates over time.
     pub rates: Rates,
@@ -100,12 +100,12 @@ pub struct GroupRun {
     pub findings: Vec<Finding>,
 }
 
-/// Result that a thread found itself.
+/// Result determined by a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
     /// Of `latency_target`: the queue depth at the end.
     Depth(u32),
-    /// Of `steadystate`.
+    /// Result of `steadystate`.
     Steady(Verdict),
 }
 
@@ -121,21 +121,21 @@ impl GroupRun {
 pub struct GroupOutcome {
     /// When the run began, on the target's clock.
     pub start: Nanos,
-    /// When it ended.
+    /// End of the run.
     pub end: Nanos,
     /// The groups by the number that threads gave as `record`.
     pub groups: Vec<GroupRun>,
-    /// Counts per interval and what the instruments showed.
+    /// Counts per interval and readings of the instruments.
     pub timeline: Timeline,
     /// The instruments before the first operation.
     pub first_reading: Reading,
-    /// The instruments after the last one.
+    /// Reading of the instruments after the last operation.
     pub last_reading: Reading,
     /// Reason of the end.
     pub ending: Ending,
     /// Conditions that affect the interpretation of the results.
     pub notices: Vec<Notice>,
-    /// A job has ended that ends all jobs of its file.
+    /// Whether an ended job ends all jobs of its file.
     pub ends_file: bool,
 }
 
@@ -165,11 +165,11 @@ pub trait Observer {
         None
     }
 
-    /// Called with what was measured since the start of the run. Pauses of jobs are not in it.
+    /// Called with all measurements since the start of the run, without pauses of jobs.
     fn interim(&mut self, outcome: &GroupOutcome) {
         let _ = outcome;
     }
 }
 
-/// Observes nothing.
+/// Ignores all calls.
 impl Observer for () {}

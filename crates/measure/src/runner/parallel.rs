@@ -1,9 +1,9 @@
-//! A run in real time: each thread has its own loop, its own queue to the target and its own thread of the system,
-//! so that none waits for another. The calling thread reads the instruments, informs the observer, passes a stop
-//! on, and merges the parts.
+//! A run in real time: each thread has its own loop, its own queue to the target and its own thread of the system, so
+//! that no thread waits for another. The calling thread reads the instruments, informs the observer, passes a stop on,
+//! and merges the parts.
 //!
-//! Nothing is shared while the threads run but a few counters, each written by one thread at most
-//! once a second or every 65,536 operations, and, where jobs depend on each other, what `ties` keeps.
+//! Running threads share only a few counters, each written by one thread at most once a second or every 65,536
+//! operations, and, if jobs depend on each other, the state of `ties`.
 
 use super::conclude::Part;
 use super::drive::Run;
@@ -19,7 +19,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// The longest time after which a stop is passed on.
+/// Longest delay before a stop is passed on.
 const WATCH_EVERY: Nanos = Nanos::from_millis(50);
 /// Time between two calls of the observer.
 const OBSERVE_EVERY: Nanos = Nanos::from_millis(500);
@@ -29,7 +29,7 @@ const OBSERVE_EVERY: Nanos = Nanos::from_millis(500);
 struct Gauge {
     operations: AtomicU64,
     bytes: AtomicU64,
-    /// Bits of the share that is done; those of a NaN if it is not known.
+    /// Bits of the finished share as a float; NaN if unknown.
     fraction: AtomicU64,
 }
 
@@ -43,7 +43,7 @@ impl Gauge {
     }
 }
 
-/// The observer of a thread: it sets the gauge, and sends its parts to the one that watches.
+/// Observer of a thread: sets the gauge, and sends the thread's parts to the watching thread.
 struct Reporter<'a> {
     gauge: &'a Gauge,
     interval: Option<Nanos>,
@@ -67,19 +67,19 @@ impl LoopObserver for Reporter<'_> {
     }
 }
 
-/// Message of a thread to the one that watches.
+/// Message of a thread to the watching thread.
 enum News {
-    /// It has its queue and waits for the start.
+    /// The thread has its queue and waits for the start.
     Ready,
     /// Interim measurements of the thread of this number.
     Part(usize, Box<Part>),
-    /// It has ended, by its number; nothing where it never began.
+    /// The thread with this number has ended; `None` if it never began.
     Ended(usize, Option<Box<Part>>),
-    /// It did not get its queue.
+    /// The thread did not get its queue.
     Refused(TargetError),
 }
 
-/// Runs every thread in a loop of its own, over its own queue.
+/// Runs every thread in its own loop, with its own queue.
 pub(super) fn run<T: Target + ?Sized>(
     target: &mut T,
     queues: &dyn ThreadQueues,
@@ -144,15 +144,15 @@ struct Worker<'a> {
     thread: Tied,
     queues: &'a dyn ThreadQueues,
     gauge: &'a Gauge,
-    /// Time between two parts that it hands over while it runs.
+    /// Interval between two parts sent while the thread runs; `None` for no parts.
     interval: Option<Nanos>,
     cancelled: &'a AtomicBool,
     begin: Receiver<Span>,
 }
 
 impl Worker<'_> {
-    /// The watcher may have gone only because another thread panicked; then nobody listens, and
-    /// what is sent is lost.
+    /// Runs the thread. Sending fails only if the watching thread is gone because another thread panicked; the message
+    /// is then lost.
     fn work(self, said: &Sender<News>) {
         let request = QueueRequest {
             number: self.number,
@@ -192,7 +192,7 @@ impl Worker<'_> {
     }
 }
 
-/// The thread that watches the others.
+/// The thread that watches the other threads.
 struct Watch<'a> {
     news: Receiver<News>,
     starters: Vec<Sender<Span>>,
@@ -230,7 +230,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Lets all begin, or none where one could not.
+    /// Starts all threads, or none if one could not begin.
     fn start(&mut self, span: &Span) {
         let starters = std::mem::take(&mut self.starters);
         if self.refusal.is_none() {

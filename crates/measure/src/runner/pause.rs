@@ -11,7 +11,7 @@ use nandscope_workload::{DutyCycle, Pacing};
 pub(super) struct Pauses {
     think: Nanos,
     blocks: u32,
-    /// Time of operation after which a pause begins.
+    /// Operating time after which a pause begins.
     after: Option<Nanos>,
     /// First operation since the last pause.
     awake_since: Option<Nanos>,
@@ -20,7 +20,7 @@ pub(super) struct Pauses {
     burst_spent: u64,
     burst_start: Option<Nanos>,
     drain: bool,
-    /// The pause under way or the last one.
+    /// Start of the current or last pause.
     from: Nanos,
     until: Nanos,
     /// Idle time of finished pauses within the measured window.
@@ -71,13 +71,13 @@ impl Pauses {
         by_count || by_time.is_some_and(|(after, since)| now.saturating_sub(since) >= after)
     }
 
-    /// True while nothing may be issued until all that is outstanding is complete.
+    /// Whether no operation may be issued until all outstanding ones are complete.
     #[inline]
     pub(super) fn draining(&self) -> bool {
         self.drain
     }
 
-    /// Everything outstanding is complete: the pause begins.
+    /// Begins the pause, after all outstanding operations are complete.
     pub(super) fn begin(&mut self, now: Nanos) {
         self.close(now);
         self.drain = false;
@@ -97,7 +97,7 @@ impl Pauses {
         (self.from, self.until) = (now, now + length);
     }
 
-    /// The end of the pause under way, or of the last one.
+    /// End of the current or last pause.
     #[inline]
     pub(super) fn until(&self) -> Nanos {
         self.until
@@ -109,7 +109,7 @@ impl Pauses {
         self.idle
     }
 
-    /// Accounts for the pause that has passed, no further than `now`.
+    /// Counts the time of the current pause up to `now`.
     fn close(&mut self, now: Nanos) {
         let from = self.from.max(self.measure_from);
         self.idle += self.until.min(now).saturating_sub(from);
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(p.until(), Nanos(200));
         p.issued(512, Nanos(200));
         p.begin(Nanos(210));
-        // 150 to 200 of the first pause, 210 to 250 of the second, which the end cuts short.
+        // From 150 to 200 in the first pause, and from 210 to 250 in the second, which is cut short.
         assert_eq!(p.idle(Nanos(250)), Nanos(90));
     }
 }

@@ -1,8 +1,7 @@
-//! When an operation is due: rate limits and the times of traces.
+//! Due times of operations: rate limits and the times of traces.
 //!
-//! A schedule is an open loop: it continues whether or not the target keeps up, so that a stall
-//! makes operations late instead of making them disappear (coordinated omission). It neither
-//! waits nor issues anything.
+//! A schedule is an open loop: it continues whether or not the target keeps up, so that a stall makes operations late
+//! instead of making them disappear (coordinated omission). It neither waits nor issues operations.
 
 use nandscope_units::Nanos;
 use nandscope_workload::{Arrivals, OpKind, Pace, Pacing, RateLimit, TimedOp};
@@ -19,10 +18,10 @@ pub(super) struct Schedule {
     limits: [RateLimit; 3],
     /// Bytes or operations scheduled so far, in the unit of the limit.
     spent: [u64; 3],
-    /// With arrivals at random: the process of each direction and its next arrival.
+    /// For random arrivals: the process of each direction and its next arrival.
     arrivals: Option<[(Arrivals, Nanos); 3]>,
     idle_cap: Option<Nanos>,
-    /// The trace's own time of the operation before, and where it was put.
+    /// Recorded time of the previous operation of the trace; then its scheduled time.
     trace_raw: Nanos,
     trace_due: Nanos,
 }
@@ -48,7 +47,7 @@ impl Schedule {
         self.limits == [RateLimit::Unlimited; 3]
     }
 
-    /// Moves what is still to come.
+    /// Moves all future due times.
     pub(super) fn shift(&mut self, by: Nanos) {
         self.base += by;
         for (_, next) in self.arrivals.iter_mut().flatten() {
@@ -56,8 +55,8 @@ impl Schedule {
         }
     }
 
-    /// When the next operation is due; `None` where nothing but the target's speed decides.
-    /// Each direction has a schedule of its own; the operations of a trace stay in order.
+    /// Due time of the next operation; `None` if only the target's speed decides. Each direction has its own schedule;
+    /// the operations of a trace stay in order.
     #[inline]
     pub(super) fn due(&mut self, next: &TimedOp) -> Option<Nanos> {
         let rated = self.rated(next);
@@ -65,7 +64,7 @@ impl Schedule {
         rated.max(traced)
     }
 
-    /// When the next operation of each direction may begin, where reads or writes are limited.
+    /// Earliest time of the next operation of each direction; `None` unless reads or writes are limited.
     pub(super) fn pace(&self, now: Nanos) -> Option<Pace> {
         let [read, write, _] = self.limits;
         let limited = read != RateLimit::Unlimited || write != RateLimit::Unlimited;
@@ -76,7 +75,7 @@ impl Schedule {
         })
     }
 
-    /// The next place in the schedule of a direction; `None` without a limit.
+    /// Next time in the schedule of a direction; `None` without a limit.
     #[inline]
     fn place(&self, direction: usize) -> Option<Nanos> {
         let per_second = match self.limits[direction] {
@@ -182,7 +181,8 @@ mod tests {
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let square = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>();
         let deviation = (square / gaps.len() as f64).sqrt();
-        // Of an exponential distribution both are 1 ms; four standard errors of 20,000 draws.
+        // Mean and standard deviation of an exponential distribution are both 1 ms here; the limit is four standard
+        // errors of 20,000 draws.
         assert!((mean - 1.0).abs() < 0.03, "{mean}");
         assert!((deviation - 1.0).abs() < 0.04, "{deviation}");
     }

@@ -3,15 +3,15 @@
 use nandscope_units::Nanos;
 use nandscope_workload::LatencyTarget;
 
-/// Successes in a row at the depth below one that failed, after which that one is tried again.
+/// Number of successes in succession, below a depth that failed, after which that depth is tried again.
 const STABLE: u32 = 3;
 
 /// Consequence of a finished operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
-    /// Nothing, or another queue depth from now on.
+    /// Continue, possibly with another queue depth.
     Continue,
-    /// The depth is found: what was recorded before does not belong to the result.
+    /// The depth is found: earlier records do not belong to the result.
     Found,
     /// The measurement after [`Finding::Found`] is complete, and the job ends.
     Over,
@@ -19,7 +19,7 @@ pub(super) enum Finding {
     Missed,
 }
 
-/// The search of one thread.
+/// Search of one thread.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     target: LatencyTarget,
@@ -37,7 +37,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// A search up to this queue depth that begins at `start`; `None` without a target.
+    /// A search up to depth `largest`, starting at `start`; `None` without a target.
     pub(super) fn new(target: LatencyTarget, largest: u32, start: Nanos) -> Option<Search> {
         (!target.latency.is_zero()).then_some(Search {
             target,
@@ -54,12 +54,12 @@ impl Search {
         })
     }
 
-    /// The queue depth that is tried, or was found.
+    /// Queue depth being tried, or found.
     pub(super) fn depth(&self) -> u32 {
         self.depth
     }
 
-    /// Whether a thread with `outstanding` operations must wait before it issues the next.
+    /// Whether a thread with `outstanding` operations must wait before it issues the next one.
     pub(super) fn holds_back(&mut self, outstanding: u32, now: Nanos) -> bool {
         if self.drains && outstanding == 0 {
             self.drains = false;
@@ -72,7 +72,7 @@ impl Search {
         (self.since, self.operations, self.missed) = (now, 0, 0);
     }
 
-    /// An operation with this latency has come back.
+    /// Counts a finished operation with this latency.
     pub(super) fn finished(&mut self, latency: Nanos, now: Nanos) -> Finding {
         self.operations += 1;
         if latency > self.target.latency {
@@ -92,7 +92,7 @@ impl Search {
         Finding::Continue
     }
 
-    /// Goes down; false where that is not possible.
+    /// Lowers the depth; false if it cannot be lowered.
     fn lower(&mut self, now: Nanos) -> bool {
         if self.depth == self.low {
             return false;

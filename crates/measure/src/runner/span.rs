@@ -1,4 +1,4 @@
-//! What all loops of a run share: its start, its time line, and the load on the target.
+//! State shared by all loops of a run: its start, its time line, and the load on the target.
 
 use super::Thread;
 use super::thread::measure_from;
@@ -13,7 +13,7 @@ pub(super) struct Span {
     pub(super) start: Nanos,
     /// When the first thread begins to measure.
     pub(super) origin: Nanos,
-    /// Groups in which threads are recorded.
+    /// Number of groups in which threads are recorded.
     pub(super) groups: usize,
     pub(super) plan: IntervalPlan,
 }
@@ -41,7 +41,7 @@ impl Span {
 }
 
 impl Span {
-    /// The same, planned for a start at zero and begun at `start`.
+    /// The span, planned for a start at zero, moved to begin at `start`.
     pub(super) fn begun_at(self, start: Nanos) -> Self {
         Span {
             start,

@@ -13,7 +13,7 @@ pub(super) struct Judge {
     criterion: SteadyState,
     operations: u64,
     bytes: u64,
-    /// The same at the last look, and when that was.
+    /// Bytes and operations at the last check.
     before: (u64, u64),
     looked: Option<Nanos>,
     /// Operations and bytes per second, the newest last.
@@ -32,7 +32,7 @@ pub struct Verdict {
     pub attained: bool,
     /// Operations and bytes per second in each second that was judged last.
     pub rates: Vec<(f64, f64)>,
-    /// Slope or largest deviation of the rate that was judged, per second; `None` before it was judged.
+    /// Judged slope or largest deviation of the rate, per second; `None` if it was not judged yet.
     pub value: Option<f64>,
 }
 
@@ -42,7 +42,7 @@ impl Verdict {
         mean(self.rates.iter().map(|rates| rates.0))
     }
 
-    /// The same in bytes per second.
+    /// The value in bytes per second.
     pub fn bandwidth(&self) -> f64 {
         mean(self.rates.iter().map(|rates| rates.1))
     }
@@ -76,7 +76,7 @@ impl Judge {
         self.attained
     }
 
-    /// Takes the rates since the last look, if a second has passed; true once the state is steady.
+    /// Adds the rates since the last check, if a second has passed; true once the state is steady.
     pub(super) fn look(&mut self, start: Nanos, now: Nanos) -> bool {
         let last = *self.looked.get_or_insert(start);
         let passed = now.saturating_sub(last);
@@ -137,7 +137,7 @@ impl Judge {
         };
         match self.criterion.percent {
             true if mean > 0.0 => 100.0 * value / mean,
-            // Nothing was done: that is as steady as it is useless, and fio does not stop either.
+            // No operation was done: as in fio, that never counts as steady.
             true => f64::INFINITY,
             false => value,
         }
@@ -157,7 +157,7 @@ impl Judge {
 mod tests {
     use super::*;
 
-    /// The second at which rates of one operation per entry become steady.
+    /// Second at which rates, one per second, become steady.
     fn attained_after(criterion: SteadyState, rates: &[u64]) -> Option<u64> {
         let mut judge = Judge::new(criterion);
         for (second, rate) in (1..).zip(rates) {

@@ -1,4 +1,4 @@
-//! What a thread does next, and what ends it.
+//! Next step of a thread, and the reasons for its end.
 
 use nandscope_units::Nanos;
 use nandscope_workload::Op;
@@ -6,19 +6,19 @@ use nandscope_workload::Op;
 /// Next step of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Issue this operation, which was due then; `scheduled` where a schedule said so.
+    /// Issue this operation, which was due at `due`; `scheduled` if a schedule set that time.
     Issue { op: Op, due: Nanos, scheduled: bool },
-    /// Nothing before this instant.
+    /// Sleep until this instant.
     Sleep(Nanos),
-    /// Nothing before one of its operations is complete.
+    /// Wait for the completion of one of the thread's operations.
     AwaitReply,
-    /// Nothing before another thread has done or ended something, or before this instant.
+    /// Wait for another thread, at most until this instant.
     AwaitOthers(Nanos),
-    /// Nothing more, ever.
+    /// The thread has ended.
     Finished,
 }
 
-/// Why a thread issues nothing more.
+/// Why a thread issues no more operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The source is at its end.
@@ -38,6 +38,6 @@ pub(super) enum Judgement {
     Accept,
     /// Earlier records do not count.
     Restart,
-    /// It ends as an error, for this reason and with this number.
+    /// The thread ends with an error: reason and error number.
     Fail { reason: String, error: u32 },
 }

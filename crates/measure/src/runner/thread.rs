@@ -1,7 +1,7 @@
-//! One thread of a job: it puts together where operations come from, when they are due, what
-//! pauses they keep and when the thread ends, and says at any instant what to do next.
+//! One thread of a job: combines the source of operations, their due times, pauses and the end of the thread, and
+//! returns the next step at any instant.
 //!
-//! It talks to no target; the loop in [`super`] does what it says.
+//! It does not access the target; the loop in [`super`] executes its steps.
 
 use super::cursor::Cursor;
 use super::failure::{EIO, ETIMEDOUT};
@@ -28,47 +28,47 @@ pub(super) struct ThreadState {
     pub(super) max_latency: [Nanos; Direction::COUNT],
     /// Latest wake-up in the loop's heap.
     pub(super) wake: Nanos,
-    /// Whether the loop has seen it finish.
+    /// Whether the loop has counted the end of the thread.
     pub(super) counted_out: bool,
-    /// Whether its first error was reported.
+    /// Whether the first error was reported.
     pub(super) failed: bool,
     /// Unsupported answers since the last operation that was done.
     pub(super) unsupported_in_a_row: u32,
     /// Operations issued since the loop turned to the thread.
     pub(super) issued: u32,
-    /// Rates of its measured operations.
+    /// Rates of the measured operations.
     pub(super) sampler: RateSampler,
     cursor: Cursor,
     pacing: Pacing,
     ties: Ties,
     board: Option<(Arc<Board>, usize)>,
-    /// It is past what it waits for, and takes part in what it shares.
+    /// Whether the thread has begun, after waiting for others, and takes part in its flow.
     begun: bool,
-    /// Operations of its flow, and whether the next one is admitted already.
+    /// Number of operations in its flow; then whether the next one is admitted already.
     shared: u64,
     admitted: bool,
-    /// Holds a thread back that is ahead of its flow.
+    /// Time until which a thread ahead of its flow is held back.
     held_until: Nanos,
     search: Option<Search>,
     lowest: Option<Watch>,
-    /// When its steady state is checked next; [`Nanos::MAX`] if it is not.
+    /// Time of the next steady-state check; [`Nanos::MAX`] for none.
     pub(super) next_look: Nanos,
     /// Wake-up for that in the loop's heap.
     pub(super) look_wake: Nanos,
     schedule: Schedule,
     pauses: Pauses,
-    /// Nothing but its depth, its time and its flushes holds it back.
+    /// Whether only depth, time and flushes limit the thread.
     is_free: bool,
     pending: Option<(Op, Option<Nanos>)>,
     depth: u32,
-    /// See [`Pacing::refill_at`].
+    /// Number of outstanding operations at which the queue is refilled ([`Pacing::refill_at`]).
     refill_at: u32,
     /// The queue was full and is not yet empty enough to be filled again.
     emptying: bool,
     outstanding: u32,
-    /// Ranges in flight, where operations must not overlap.
+    /// Ranges in flight, if operations must not overlap.
     in_flight: Vec<(u64, u64)>,
-    /// Of these: writes and trims, which a flush waits for.
+    /// Number of writes and trims in flight, which a flush waits for.
     outstanding_writes: u32,
     flushing: bool,
     /// A flush was the last operation.
@@ -77,7 +77,7 @@ pub(super) struct ThreadState {
     ramp_end: Option<Nanos>,
     deadline: Nanos,
     stop: Option<Stop>,
-    /// Whether the closing operation was asked for.
+    /// Whether the closing operation was taken from the source.
     closed: bool,
     last_completion: Nanos,
     bytes_done: u64,
@@ -87,7 +87,7 @@ pub(super) struct ThreadState {
 /// Time between two looks at a steady state.
 const LOOK: Nanos = Nanos::from_secs(1);
 
-/// First byte of an operation, and the one after its last.
+/// First byte of an operation, and the byte after its last.
 fn range(op: &Op) -> (u64, u64) {
     (op.offset.0, op.offset.0.saturating_add(op.length.into()))
 }
@@ -160,7 +160,7 @@ impl ThreadState {
         state
     }
 
-    /// Puts everything that counts from the start of the thread there.
+    /// Sets the start of the thread, from which its times count.
     fn set_start(&mut self, start: Nanos) {
         let p = &self.pacing;
         let measure_from = start + p.ramp_time;
@@ -182,7 +182,7 @@ impl ThreadState {
             && !p.serialize_overlap;
     }
 
-    /// It takes part in the run from now on.
+    /// Begins the thread's part in the run.
     fn begin(&mut self) {
         self.begun = true;
         if let (Some((board, _)), Some(flow)) = (&self.board, self.ties.flow) {
@@ -190,7 +190,7 @@ impl ThreadState {
         }
     }
 
-    /// Reaction to the state of other threads: this one may have to wait, or to end.
+    /// Reacts to the state of other threads: returns a step if this thread must wait or end.
     fn react_to_others(&mut self, now: Nanos) -> Option<Step> {
         let (board, judge) = self.board.as_ref()?;
         let is_steady = now >= self.next_look && board.is_steady(*judge, self.start, now);
@@ -211,7 +211,7 @@ impl ThreadState {
         None
     }
 
-    /// Whether its flow admits one more operation; otherwise what it does instead.
+    /// Takes one operation from the thread's flow; returns the step to take instead if the flow does not admit it.
     fn share(&mut self, now: Nanos) -> Option<Step> {
         let flow = self.ties.flow?;
         let (board, _) = self.board.as_ref()?;
@@ -236,7 +236,7 @@ impl ThreadState {
         Some(Step::Sleep(self.held_until.min(self.deadline)))
     }
 
-    /// It has ended: others are notified.
+    /// Notifies other threads of the end of this one.
     pub(super) fn leave(&mut self) {
         if let Some((board, _)) = &self.board {
             let failed = self.failed || matches!(self.stop, Some(Stop::Cut(_)));
@@ -244,7 +244,7 @@ impl ThreadState {
         }
     }
 
-    /// Results that the thread found itself.
+    /// Results determined by the thread.
     pub(super) fn findings(&self) -> Vec<Finding> {
         let steady = || {
             let (board, judge) = self.board.as_ref()?;
@@ -258,13 +258,13 @@ impl ThreadState {
         depth.into_iter().chain(steady).collect()
     }
 
-    /// Whether anything that it measures bears on when it ends.
+    /// Whether measurements may end the thread.
     #[inline]
     pub(super) fn has_judge(&self) -> bool {
         self.search.is_some() || self.lowest.is_some() || self.next_look != Nanos::MAX
     }
 
-    /// An operation was done with this latency, which bears on when the thread ends.
+    /// Judges an operation with this latency, which may end the thread.
     pub(super) fn judge(
         &mut self,
         kind: OpKind,
@@ -308,18 +308,18 @@ impl ThreadState {
         }
     }
 
-    /// Start of its measured part.
+    /// Start of the thread's measurement.
     pub(super) fn measure_from(&self) -> Nanos {
         self.ramp_end.unwrap_or(self.start)
     }
 
-    /// Length of the run where time decides it.
+    /// Length of the run, if time ends it.
     pub(super) fn deadline(&self) -> Option<Nanos> {
         (self.deadline != Nanos::MAX).then_some(self.deadline)
     }
 
-    /// The next operation of a thread that nothing but its depth, its time and its flushes holds back; `None` where
-    /// [`ThreadState::next`] decides. It is taken as issued.
+    /// Next operation of a thread limited only by depth, time and flushes; `None` if [`ThreadState::next`] must decide.
+    /// It counts as issued.
     #[inline(always)]
     pub(super) fn next_freely(&mut self, now: Nanos) -> Option<Op> {
         let runs = self.start <= now && now < self.deadline && self.stop.is_none();
@@ -344,13 +344,13 @@ impl ThreadState {
         self.outstanding
     }
 
-    /// Operations that are submitted at once.
+    /// Number of operations submitted together.
     #[inline]
     pub(super) fn batch(&self) -> u32 {
         self.pacing.batch
     }
 
-    /// Whether its queue is full and nothing else matters: the next step is [`Step::AwaitReply`].
+    /// Whether the queue is full and nothing else limits the thread: the next step is [`Step::AwaitReply`].
     #[inline]
     pub(super) fn is_filled(&self) -> bool {
         self.is_free && self.outstanding >= self.depth
@@ -368,7 +368,7 @@ impl ThreadState {
         }
     }
 
-    /// Next step at `now`. An [`Step::Issue`] is taken as done: the caller issues it.
+    /// Next step at `now`. An [`Step::Issue`] counts as done: the caller issues the operation.
     pub(super) fn next(&mut self, now: Nanos) -> Step {
         if self.board.is_some()
             && let Some(step) = self.react_to_others(now)
@@ -429,7 +429,7 @@ impl ThreadState {
         }
     }
 
-    /// Whether an operation overlaps one in flight, where that must not be.
+    /// Whether an operation overlaps one in flight, if that is not allowed.
     #[inline]
     fn overlaps(&self, op: &Op) -> bool {
         let (from, to) = range(op);
@@ -438,7 +438,7 @@ impl ThreadState {
             .any(|(start, end)| *start < to && from < *end)
     }
 
-    /// Whether nothing may be issued because of what is outstanding.
+    /// Whether outstanding operations prevent another one.
     #[inline]
     fn is_full(&mut self) -> bool {
         if self.outstanding >= self.depth {
@@ -469,7 +469,7 @@ impl ThreadState {
         }
     }
 
-    /// One of its operations has come back.
+    /// Counts a completed operation.
     #[inline]
     pub(super) fn replied(&mut self, kind: OpKind, bytes: u32, completed: Nanos) {
         self.outstanding = self.outstanding.saturating_sub(1);
@@ -484,14 +484,13 @@ impl ThreadState {
         self.last_completion = self.last_completion.max(completed);
     }
 
-    /// Whether an operation completed then belongs to the measurement: all but those of the ramp,
-    /// whose last instant still belongs to it.
+    /// Whether an operation completed then is measured: all except those of the ramp, including its last instant.
     #[inline]
     pub(super) fn measures(&self, completed: Nanos) -> bool {
         self.ramp_end.is_none_or(|end| completed > end)
     }
 
-    /// Stops the thread at `now`; returns false if it had reached its end before.
+    /// Stops the thread at `now`; returns false if it had ended before.
     pub(super) fn cut(&mut self, now: Nanos) -> bool {
         let cut_short = self.stop.is_none();
         if cut_short {
@@ -518,7 +517,7 @@ impl ThreadState {
         }
     }
 
-    /// Share of its work that is done, 0 to 1, if known.
+    /// Finished share of the thread's work, 0 to 1, if known.
     pub(super) fn fraction(&self, now: Nanos) -> Option<f64> {
         if matches!(self.stop, Some(Stop::Work | Stop::Time | Stop::Early(_))) {
             return Some(1.0);
@@ -546,14 +545,14 @@ impl ThreadState {
         self.pending
     }
 
-    /// See [`Cursor::upcoming`].
+    /// Operations that the thread will issue next ([`Cursor::upcoming`]).
     #[inline]
     pub(super) fn upcoming(&mut self) -> Option<impl Iterator<Item = Bytes>> {
         self.cursor.upcoming()
     }
 
-    /// Waits for what is outstanding. As in fio, a job whose time is over then does what it does at
-    /// the end of its work as well (`end_fsync`).
+    /// Waits for outstanding operations. As in fio, a job whose time is over then also executes the operations at the
+    /// end of its work (`end_fsync`).
     fn wind_down(&mut self, now: Nanos) -> Step {
         if self.outstanding > 0 {
             return Step::AwaitReply;

@@ -1,6 +1,6 @@
-//! What ties the threads of a run together: a thread begins when others have ended, shares its
-//! operations with them, ends with them, or is judged together with them. Each thread may have a loop
-//! of its own, so everything here is shared and changes at any time.
+//! Dependences between the threads of a run: a thread begins when others have ended, shares its operations with them,
+//! ends with them, or is judged together with them. Each thread may have its own loop, so all of this state is shared
+//! and changes at any time.
 
 use super::Thread;
 use super::steady::{Judge, Verdict};
@@ -15,24 +15,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Ties {
     /// Number of its job; clones have the same.
     pub job: usize,
-    /// It begins when all threads of this job have ended (`wait_for`).
+    /// Job that must have ended before this one begins (`wait_for`).
     pub after: Option<usize>,
     /// Its share of the operations (`flow`).
     pub flow: Option<Flow>,
-    /// Its end ends others (`exitall`).
+    /// Whether the end of the job ends others (`exitall`).
     pub ends_others: bool,
-    /// Its end by an error ends others (`exitall_on_error`).
+    /// Whether the end of the job by an error ends others (`exitall_on_error`).
     pub ends_others_on_error: bool,
     /// Threads that end as well.
     pub scope: ExitScope,
-    /// The group of [`ExitScope::Group`] that it belongs to.
+    /// Group of the job for [`ExitScope::Group`].
     pub group: usize,
-    /// Its steady state is judged together with that of the other threads of its record.
+    /// Whether its steady state is judged together with that of the other threads of its record.
     pub is_judged_together: bool,
 }
 
 impl Ties {
-    /// The ties of the jobs that run at once.
+    /// The ties of jobs that run in parallel.
     #[must_use]
     pub fn of_group(group: &[Job]) -> Vec<Ties> {
         let mut number = 0;
@@ -67,11 +67,11 @@ impl Ties {
 /// A share of the operations of all threads with the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// Whose operations are shared.
+    /// Identifier of the flow, whose threads share operations.
     pub id: u32,
     /// Weight of the thread.
     pub weight: u32,
-    /// Pause of a thread that is ahead of its share; zero is until another has had an operation.
+    /// Pause of a thread ahead of its share; zero waits for an operation of another thread.
     pub sleep: Nanos,
 }
 
@@ -87,13 +87,13 @@ pub(super) struct Board {
     ends_file: AtomicBool,
     /// Judges of steady state, by the number of their first thread.
     judges: BTreeMap<usize, Mutex<Judge>>,
-    /// Counts ends of threads.
+    /// Number of ended threads.
     ends: AtomicU64,
-    /// Counts what a thread that is held back may be waiting for.
+    /// Number of changes that a waiting thread may react to.
     changes: AtomicU64,
 }
 
-/// Operations of a flow, and the weights of the threads that take part.
+/// Operations of a flow, and the weights of its threads.
 #[derive(Clone, Copy, Debug)]
 struct Shares {
     operations: u64,
@@ -101,7 +101,7 @@ struct Shares {
 }
 
 impl Board {
-    /// For these threads, of which each gets the number of its judge; `None` where nothing ties them.
+    /// A board for these threads, each with the number of its judge; `None` if they are independent.
     pub(super) fn new(threads: &[Thread]) -> Option<Arc<Board>> {
         let is_tied = |thread: &Thread| {
             let ties = &thread.ties;
@@ -170,14 +170,14 @@ impl Board {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// A thread takes part in its flow from now on.
+    /// Adds a thread to its flow.
     pub(super) fn join(&self, flow: Flow) {
         let mut shares = self.shares(flow.id);
         shares.weight = shares.weight.wrapping_add(flow.weight);
     }
 
-    /// Counts an operation of a thread that has had `own`, unless it is ahead of its share. As in fio
-    /// 3.33, whose weights are taken modulo 2^32.
+    /// Counts an operation of a thread that has had `own`, unless the thread is ahead of its share. As in fio 3.33,
+    /// with weights modulo 2^32.
     pub(super) fn admit(&self, flow: Flow, own: u64) -> bool {
         let mut shares = self.shares(flow.id);
         let had = own as f64 / shares.operations as f64;
@@ -191,7 +191,7 @@ impl Board {
         true
     }
 
-    /// A thread with these ties, which has had `operations` of its flow, has ended.
+    /// Removes an ended thread with these ties, which has had `operations` of its flow.
     pub(super) fn leave(&self, ties: &Ties, began: bool, operations: u64, failed: bool) {
         if let Some(flow) = ties.flow.filter(|_| began) {
             let mut shares = self.shares(flow.id);
@@ -220,8 +220,7 @@ impl Board {
         }
     }
 
-    /// The judge looks at the rates of the last second; true if the state is steady. `start` is when
-    /// the thread that asks began.
+    /// Judges the rates of the last second; true if the state is steady. `start` is the start of the calling thread.
     pub(super) fn is_steady(&self, judge: usize, start: Nanos, now: Nanos) -> bool {
         let Some(mut judge) = self.judge(judge) else {
             return false;
@@ -260,6 +259,6 @@ pub(super) fn judge_of(threads: &[Thread], number: usize) -> usize {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No code under these locks panics half-way through a change.
+    // Code under these locks does not panic in the middle of a change.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

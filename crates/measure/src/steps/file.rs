@@ -1,5 +1,5 @@
-//! A step journal as a file: created once and never over another file, appended to, synced after every
-//! step, removed when the whole result is on the disk.
+//! A step journal as a file: created without replacing another file, appended to, synced after every step, removed when
+//! the whole result is on the disk.
 
 use super::{
     ATTACHMENT, Attachment, Contents, ENTRY, Entry, HEAD, Head, ReadError, Record, WRITTEN, frame,
@@ -47,21 +47,21 @@ pub enum StepJournalError {
     },
 }
 
-/// A journal that is open for appending. No other process can open it meanwhile.
+/// A journal open for appending, locked against other processes.
 #[derive(Debug)]
 pub struct StepJournal {
     path: PathBuf,
     file: File,
     /// Number of the next frame.
     next: u64,
-    /// Offset after the last frame that counts.
+    /// Offset after the last valid frame.
     end: u64,
-    /// Entries that are in the file already and are to be appended again, the next one first.
+    /// Entries already in the file that are expected to be appended again, the next one first.
     expected: VecDeque<(u64, u32)>,
 }
 
 impl StepJournal {
-    /// Creates the journal; a file, link or anything else of that name stays as it is.
+    /// Creates the journal; an existing file, link or anything else of that name is kept.
     ///
     /// # Errors
     /// [`StepJournalError::Io`] if the name is taken or the file system refuses.
@@ -78,8 +78,8 @@ impl StepJournal {
         lock(&journal.file, path)?;
         let begun = journal.begin(head);
         if begun.is_err() {
-            // A journal without a head would block the next run. This one is ours: nobody else
-            // could lock it. The first error is the one to report.
+            // A journal without a head would block the next run. No one else can have locked it. The first error is
+            // reported.
             let _ = std::fs::remove_file(path);
         }
         begun.map(|()| journal)
@@ -97,7 +97,7 @@ impl StepJournal {
         synced.map_err(|source| io_error("sync the folder of", &self.path, source))
     }
 
-    /// Opens a journal that is there, and reads it.
+    /// Opens and reads an existing journal.
     ///
     /// # Errors
     /// [`StepJournalError`] if it is not a journal, is in use, or the file system refuses.
@@ -127,8 +127,8 @@ impl StepJournal {
         Ok((journal, contents))
     }
 
-    /// Returns to the end of the first `records` records of `contents`. Later records stay in the file as long as
-    /// the records that are appended next equal them.
+    /// Returns to the end of the first `records` records of `contents`. Later records stay in the file while the
+    /// records appended next equal them.
     pub fn rewind(&mut self, contents: &Contents, records: usize) {
         let expected = contents.records.iter().skip(records);
         self.expected = expected.map(|r: &Record| (r.start, r.crc)).collect();
@@ -151,7 +151,7 @@ impl StepJournal {
             if crc32fast::hash(&text) == crc {
                 return Ok(());
             }
-            // Not what it was: this and everything after it is measured again.
+            // The record differs: it and everything after it is measured again.
             self.expected.clear();
             self.end = start;
         }
@@ -168,7 +168,7 @@ impl StepJournal {
             .map_err(|source| io_error("append to", &path, source))
     }
 
-    /// Notes that all of it is in a result that was written, so that nothing is lost with it.
+    /// Records that everything is in a written result, so that removing the journal loses nothing.
     ///
     /// # Errors
     /// [`StepJournalError::Io`] if the file system refuses.
@@ -180,7 +180,7 @@ impl StepJournal {
             .map_err(|source| io_error("append to", &path, source))
     }
 
-    /// Removes it.
+    /// Removes the file.
     ///
     /// # Errors
     /// [`StepJournalError::Io`] if the file system refuses.
@@ -190,7 +190,7 @@ impl StepJournal {
             .map_err(|source| io_error("remove", &self.path, source))
     }
 
-    /// When it was last written to, if the system says.
+    /// Time of the last write to the journal, if the system has it.
     pub fn modified(&self) -> Option<std::time::SystemTime> {
         self.file.metadata().and_then(|about| about.modified()).ok()
     }
@@ -200,7 +200,7 @@ impl StepJournal {
         self.next - 1
     }
 
-    /// Writes at the end of the valid records and removes what follows them (a torn record).
+    /// Writes at the end of the valid records and removes the bytes after them (a torn record).
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.file.metadata()?.len() > self.end {
             self.file.set_len(self.end)?;
@@ -221,7 +221,7 @@ fn io_error(action: &'static str, path: &Path, source: io::Error) -> StepJournal
     }
 }
 
-/// Reading and writing, for its owner only; a link is not followed.
+/// Read and write access for the owner only, without following a link.
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
@@ -233,7 +233,7 @@ fn options() -> OpenOptions {
     options
 }
 
-/// Keeps other processes out as long as the file is open.
+/// Locks the file against other processes as long as it is open.
 #[cfg(target_os = "linux")]
 fn lock(file: &File, path: &Path) -> Result<(), StepJournalError> {
     use rustix::fs::{FlockOperation, flock};

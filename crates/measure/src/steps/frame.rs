@@ -20,29 +20,29 @@ const MARK: &[u8; 4] = b"NSJF";
 /// Length of a head.
 const HEAD: usize = 32;
 
-/// A record as it lies in the file.
+/// A record in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame<'a> {
     /// Kind of the payload.
     pub(super) kind: u32,
-    /// Offset of its first byte in the file.
+    /// Offset of the first byte in the file.
     pub(super) start: usize,
-    /// Offset of the first byte after it.
+    /// Offset of the byte after the last.
     pub(super) end: usize,
     /// Number of the frame.
     pub(super) number: u64,
-    /// Its contents.
+    /// Contents of the record.
     pub(super) payload: &'a [u8],
 }
 
-/// Bytes that hold no valid frame.
+/// Range of bytes without a valid frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Offset of the first of them.
+    /// Offset of the first byte.
     pub start: usize,
-    /// Offset of the first byte after them.
+    /// Offset of the byte after the last.
     pub end: usize,
-    /// Nothing valid follows: what a crash in the middle of an append leaves.
+    /// Whether no valid frame follows, as after a crash in the middle of an append.
     pub torn: bool,
 }
 
@@ -67,7 +67,7 @@ struct Head {
     crc: u32,
 }
 
-/// The head at the start of `bytes`, if there is a valid one.
+/// The valid head at the start of `bytes`, if there is one.
 fn head(bytes: &[u8]) -> Option<Head> {
     let bytes = bytes.get(..HEAD).filter(|b| b.starts_with(MARK))?;
     let u32_at = |at: usize| {
@@ -84,8 +84,8 @@ fn head(bytes: &[u8]) -> Option<Head> {
     })
 }
 
-/// All valid frames from offset `from` on, and what lies between them. The numbers of the frames
-/// ascend: one that was copied to another place in the file counts as damage.
+/// All valid frames from offset `from` on, and the damage between them. Frame numbers ascend: a frame copied to another
+/// place in the file counts as damage.
 pub(super) fn scan(bytes: &[u8], from: usize) -> (Vec<Frame<'_>>, Vec<Damage>) {
     let (mut frames, mut damages) = (Vec::new(), Vec::<Damage>::new());
     let mut damaged = |start: usize, end: usize| match damages.last_mut() {

@@ -1,14 +1,13 @@
-//! The step journal: a file beside a result to which every finished step is appended, so that a power
-//! cut or SIGKILL costs the step under way and nothing else. A result document can be made of it, and
-//! an interrupted measurement can go on from it.
+//! The step journal: a file next to a result to which every finished step is appended, so that a power cut or SIGKILL
+//! loses only the current step. It can be converted to a result document, and an interrupted measurement can continue
+//! from it.
 //!
-//! The file begins with the line `nandscope step journal 1`. Frames follow (`frame`): the head
-//! ([`Head`], twice, because nothing can be read without it), then for every finished step its
-//! attachments and an [`Entry`]. The entries hold what was appended to the document since the entry
-//! before; put together they are the document.
+//! The file begins with the line `nandscope step journal 1`. Frames follow (`frame`): the head ([`Head`], twice,
+//! because nothing can be read without it), then for every finished step its attachments and an [`Entry`]. An entry has
+//! what was appended to the document since the previous entry; joined, they are the document.
 //!
-//! Versions: the number in the first line rises when an old reader could misread a new journal. Within a
-//! version fields of [`Head`] and [`Entry`] are only added, each with `#[serde(default)]`.
+//! Versions: the number in the first line rises when an old reader could misread a new journal. Within a version fields
+//! of [`Head`] and [`Entry`] are only added, each with `#[serde(default)]`.
 
 mod file;
 mod frame;
@@ -35,7 +34,7 @@ const WRITTEN: u32 = 4;
 /// Options of the measurement, and its document before the first step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// Everything on which the result depends, by name; a resumed measurement must be asked the same.
+    /// All options that affect the result, by name; a resumed measurement must have the same.
     pub asked: BTreeMap<String, String>,
     /// The document without steps, figures, notices and modes.
     pub document: ResultDocument,
@@ -47,13 +46,13 @@ pub struct Entry {
     /// Finished steps.
     #[serde(default)]
     pub steps: Vec<StepResult>,
-    /// Those that the step appended to the document.
+    /// Notices appended by the step.
     #[serde(default)]
     pub notices: Vec<Notice>,
     /// Figures of the document.
     #[serde(default)]
     pub figures: Vec<Figure>,
-    /// Ways in which the device was attached.
+    /// Modes in which the device was attached.
     #[serde(default)]
     pub modes: Vec<ModeInfo>,
     /// Number of finished parts if the measurement can continue from the document at this point.
@@ -66,20 +65,20 @@ pub struct Entry {
 pub struct Attachment {
     /// Name of the attachment.
     pub name: String,
-    /// Its contents, uninterpreted.
+    /// Contents, not interpreted.
     pub bytes: Vec<u8>,
 }
 
 /// An entry with its attachments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The part that goes into the document.
+    /// Entry for the document.
     pub entry: Entry,
-    /// In the order in which they were appended.
+    /// Attachments in the order of appending.
     pub attachments: Vec<Attachment>,
-    /// Offset of its first frame in the file.
+    /// Offset of the record's first frame in the file.
     start: u64,
-    /// Checksum of the entry as it is in the file.
+    /// Checksum of the entry in the file.
     crc: u32,
 }
 
@@ -90,9 +89,9 @@ pub struct Contents {
     pub head: Head,
     /// The entries that are whole, in order.
     pub records: Vec<Record>,
-    /// Unreadable parts.
+    /// Ranges that cannot be read.
     pub damages: Vec<Damage>,
-    /// The last thing in it says that all of it is in a result that was written.
+    /// Whether the last record says that everything is in a written result.
     pub written: bool,
     /// Offset after the last valid frame.
     end: u64,
@@ -103,10 +102,10 @@ pub struct Contents {
 /// Why bytes are not a journal, worded to follow the name of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// The first line is another one.
+    /// The first line is not that of a journal.
     #[error("is not a step journal of nandscope")]
     NotAJournal,
-    /// A journal of another version.
+    /// The journal has another version.
     #[error("is a step journal of another version of nandscope; use the version that wrote it")]
     OtherVersion,
     /// Both copies of the head are damaged.
@@ -114,7 +113,7 @@ pub enum ReadError {
     NoHead,
 }
 
-/// Reads a journal; what is torn or damaged is named in [`Contents::damages`].
+/// Reads a journal; torn or damaged parts are listed in [`Contents::damages`].
 ///
 /// # Errors
 /// See [`ReadError`].
@@ -153,7 +152,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, ReadError> {
                 let whole = read.is_some();
                 attachments.extend(read);
                 if whole {
-                    // Its entry follows; without it, it is nothing.
+                    // The entry follows; attachments without an entry are ignored.
                     continue;
                 }
                 false
@@ -207,7 +206,7 @@ pub fn read(bytes: &[u8]) -> Result<Contents, ReadError> {
     })
 }
 
-/// A journal of these records, given as kind and payload, with checksums that are right whatever they hold.
+/// A journal of records given as kind and payload, with correct checksums for any contents.
 pub fn sealed<'a>(records: impl IntoIterator<Item = (u32, &'a [u8])>) -> Vec<u8> {
     let mut bytes = FIRST_LINE.to_vec();
     for (number, (kind, payload)) in records.into_iter().enumerate() {
@@ -250,7 +249,7 @@ impl Contents {
         nandscope_result::json::upgraded(document)
     }
 
-    /// The document of all records, marked as incomplete. `place` names the journal in its notice.
+    /// Document of all records, marked as incomplete. `place` names the journal in its notice.
     pub fn recovered(&self, place: &str) -> ResultDocument {
         let mut document = self.document(self.records.len());
         document.complete = false;
@@ -267,9 +266,8 @@ impl Contents {
         document
     }
 
-    /// The last point from which the measurement can be resumed: the document as it was there, the number of parts
-    /// that were done, and the number of records up to there. `None` if the measurement must start from the
-    /// beginning.
+    /// Last point at which the measurement can be resumed: the document at that point, the number of finished parts,
+    /// and the number of records up to it. `None` if the measurement must start from the beginning.
     pub fn resume_point(&self) -> Option<(ResultDocument, u64, usize)> {
         let mut points = self.records.iter().enumerate().rev();
         let (index, parts) = points.find_map(|(i, r)| Some((i, r.entry.resume?)))?;
@@ -277,7 +275,7 @@ impl Contents {
     }
 }
 
-/// Part of a document that is in its journal.
+/// Extent of a document that is in its journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     steps: usize,
@@ -287,7 +285,7 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// All of `document`.
+    /// Cursor at the end of `document`.
     pub fn at(document: &ResultDocument) -> Cursor {
         Cursor {
             steps: document.steps.len(),
@@ -327,12 +325,12 @@ impl Head {
         Head { asked, document }
     }
 
-    /// Whether its document is one that this program reads.
+    /// Whether this program can read the document's version.
     fn is_known(&self) -> bool {
         self.document.format == FORMAT && self.document.version <= FORMAT_VERSION
     }
 
-    /// One sentence per difference between the options and `asked`.
+    /// One sentence per difference between the journal's options and `asked`.
     pub fn differences(&self, asked: &BTreeMap<String, String>) -> Vec<String> {
         /// Longer values (a job file, a profile) are not shown.
         const SHOWN: usize = 60;

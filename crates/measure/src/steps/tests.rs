@@ -26,7 +26,7 @@ fn asked() -> BTreeMap<String, String> {
     [("seed".to_string(), "7".to_string())].into()
 }
 
-/// A folder of its own for each test, emptied first.
+/// An empty folder for each test.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("nandscope-{}-{name}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -41,7 +41,7 @@ fn logs(number: usize) -> Vec<Attachment> {
     }]
 }
 
-/// A journal of so many steps, each a place to go on from.
+/// A journal of `steps` steps, each a point to resume at.
 fn journal(path: &Path, steps: usize) -> StepJournal {
     let mut journal = StepJournal::create(path, &Head::new(asked(), &document(0))).unwrap();
     let mut cursor = Cursor::default();
@@ -126,7 +126,7 @@ fn a_damaged_record_is_named_and_the_others_are_used() {
         assert_eq!(contents.holes().count(), 1, "{at}");
         assert_eq!(contents.records.last().unwrap().attachments, logs(3));
     }
-    // The head is there twice.
+    // There are two copies of the head.
     for at in [FIRST_LINE.len() + 3, FIRST_LINE.len() + 80] {
         let mut bytes = whole.clone();
         bytes[at] ^= 1;
@@ -149,7 +149,7 @@ fn what_comes_out_as_before_is_not_written_again() {
         journal.append(&logs(number), &entry).unwrap();
     }
     assert_eq!(std::fs::read(&path).unwrap(), before);
-    // Another third step takes the place of the old one.
+    // Another third step replaces the old one.
     let mut other = document(3);
     other.steps[2].id = "other".to_string();
     journal.append(&[], &cursor.advance(&other, None)).unwrap();

@@ -70,8 +70,8 @@ pub(super) fn covers(method: VerifyMethod) -> bool {
     !matches!(method, Meta | Pattern | Null | Sha512)
 }
 
-/// The last block that the hash takes in (the rest of the data, the padding, and the length in bits with its lowest byte
-/// first), under the low bytes of the eight words of the hash.
+/// The last block of the hash (the rest of the data, the padding, and the length in bits, lowest byte first),
+/// overwritten at its start by the low bytes of the eight words of the hash.
 fn buffer_of_sha256(data: &[u8]) -> [u8; 64] {
     const BLOCK: usize = 64;
     const LENGTH: usize = 56;

@@ -3,7 +3,7 @@
 use super::parts::{Parts, Write};
 use super::{Fault, Mismatch};
 
-/// Memory that the dumps of a verifier may take, bytes.
+/// Maximum memory for the dumps of a verifier, bytes.
 const ROOM: usize = 256 << 20;
 
 /// A mismatching part of a block. As in fio 3.33 it is as long as `verify_interval`, or the whole block with
@@ -30,7 +30,7 @@ impl Dumps {
         &self.kept
     }
 
-    /// Keeps a dump, unless there is one of its offset, or no room.
+    /// Stores a dump, unless there is one of its offset, or no room.
     fn keep(&mut self, dump: Dump, most: usize) {
         let bytes = dump.received.len() + dump.expected.as_ref().map_or(0, Vec::len);
         let is_known = self.kept.iter().any(|known| known.offset == dump.offset);
@@ -49,13 +49,13 @@ impl Dumps {
 #[derive(Debug)]
 pub(super) struct Findings {
     pub(super) mismatches: Vec<Mismatch>,
-    /// `None` if none are wanted.
+    /// Dumps; `None` if they are not requested.
     dumps: Option<Dumps>,
     most: usize,
 }
 
 impl Findings {
-    /// None yet; up to `most` dumps are kept, if any are wanted.
+    /// No findings; at most `most` dumps will be stored if they are requested.
     pub(super) fn new(dumps_are_wanted: bool, most: usize) -> Self {
         Findings {
             mismatches: Vec::new(),
@@ -64,7 +64,7 @@ impl Findings {
         }
     }
 
-    /// Takes in what a comparison of `received` found, if anything.
+    /// Adds the result of comparing `received`, if it found a mismatch.
     pub(super) fn add(
         &mut self,
         found: Option<Mismatch>,
@@ -132,7 +132,7 @@ pub(super) fn expected_part(
     Some(whole[from as usize..][..length].to_vec())
 }
 
-/// The same of a part whose write is known from its own header alone.
+/// Expected data of a part whose write is known only from its own header.
 pub(super) fn expected_of_header(
     parts: &Parts,
     span: Span,

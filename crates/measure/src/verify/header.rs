@@ -1,13 +1,13 @@
-//! The header of fio 3.33 in each verified part of a block: what it is, how long, whose data follow from which seed,
-//! and where it belongs. All numbers have the lowest byte first.
+//! The header of fio 3.33 in each verified part of a block: its kind, its length, the seed of its data, and its offset.
+//! All numbers have the lowest byte first.
 //!
-//! The times of the write are left at zero; no one compares them.
+//! The times of the write are zero; they are not compared.
 
 use super::checksum;
 use nandscope_workload::job::{VERIFY_HEADER, VerifyMethod};
 
 const MAGIC: u16 = 0xacca;
-/// Bytes before the sum of the header.
+/// Number of bytes before the header's own checksum.
 const SUMMED: usize = VERIFY_HEADER as usize - 4;
 
 /// See the module's text.
@@ -23,12 +23,12 @@ pub(super) struct Header {
     pub(super) offset: u64,
     /// Thread that wrote, from 0.
     pub(super) thread: u32,
-    /// Number of the write, from 0; its lower half counts.
+    /// Number of the write, from 0; only its lower half is stored.
     pub(super) number: u32,
 }
 
 impl Header {
-    /// Writes it to the beginning of `bytes`.
+    /// Writes the header to the beginning of `bytes`.
     pub(super) fn put(&self, bytes: &mut [u8]) {
         bytes[..2].copy_from_slice(&MAGIC.to_le_bytes());
         bytes[2..4].copy_from_slice(&self.method.to_le_bytes());

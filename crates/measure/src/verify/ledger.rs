@@ -1,13 +1,13 @@
-//! What each block of a run must hold: by which write, or zeros, or nobody knows.
+//! Expected contents of each block of a run: data of a write, zeros, or unknown.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Blocks that lie together in memory.
+/// Number of blocks allocated together.
 const CHUNK: u64 = 1 << 14;
 /// A block that was never written.
 const NEVER: u32 = 0;
-/// A block whose last write is not known.
+/// Generation of a block with several possible last writes.
 const EITHER: u32 = u32::MAX;
 /// A block that was discarded and must read as zeros.
 const ZERO: u32 = u32::MAX - 1;
@@ -15,9 +15,9 @@ const ZERO: u32 = u32::MAX - 1;
 /// One block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
-    /// Number of the write, or one of the above.
+    /// Number of the write, or one of the special values above.
     generation: u32,
-    /// Blocks from the start of that write to this one.
+    /// Distance in blocks from the start of the write to this block.
     place: u32,
     thread: u32,
 }
@@ -25,15 +25,15 @@ struct Entry {
 /// Expected contents of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holds {
-    /// They are being written.
+    /// Being written.
     Moving,
-    /// Nobody wrote them in this run.
+    /// Not written in this run.
     Unknown,
-    /// One of several writes that were under way at once.
+    /// Data of one of several simultaneous writes.
     Either,
     /// Trimmed, and to be read as zeros.
     Zeros,
-    /// The data of this write, from `position` bytes after its start on.
+    /// Data of this write, from `position` bytes after its start on.
     Written {
         /// Number of the write.
         generation: u32,
@@ -49,7 +49,7 @@ pub(super) enum Holds {
 pub(super) struct Ledger {
     block: u64,
     chunks: BTreeMap<u64, Box<[Entry]>>,
-    /// The blocks of each write that is under way.
+    /// Blocks of each write under way.
     under_way: Vec<Range<u64>>,
     generation: u32,
 }
@@ -70,9 +70,9 @@ impl Ledger {
         self.generation
     }
 
-    /// A write is about to begin; gives its number. What `is_known` is false for may hold anything afterwards.
+    /// Begins a write; returns its number. Blocks for which `is_known` is false are unknown afterwards.
     pub(super) fn begin(&mut self, offset: u64, length: usize, thread: u32, is_known: bool) -> u32 {
-        // The last values have other meanings; 2^32 writes are enough for a run.
+        // The largest values have other meanings; 2^32 writes are enough for a run.
         self.generation = self.generation.saturating_add(1).min(ZERO - 1);
         let generation = self.generation;
         let blocks = self.blocks(offset, length as u64);
@@ -96,7 +96,7 @@ impl Ledger {
         generation
     }
 
-    /// A write has ended. One that failed leaves its blocks with contents that nobody knows.
+    /// Ends a write. After a failed one, the contents of its blocks are unknown.
     pub(super) fn end(&mut self, offset: u64, length: usize, is_done: bool) {
         let blocks = self.blocks(offset, length as u64);
         if let Some(place) = self.under_way.iter().position(|other| *other == blocks) {
@@ -124,7 +124,7 @@ impl Ledger {
         });
     }
 
-    /// The parts of a range that hold the same, with their lengths in bytes.
+    /// Splits a range into parts with equal expectations, with their lengths in bytes.
     pub(super) fn parts(&mut self, offset: u64, length: usize) -> Vec<(usize, Holds)> {
         let end = offset + length as u64;
         let size = self.block;
@@ -147,7 +147,7 @@ impl Ledger {
         parts
     }
 
-    /// The writes under way that have any of these blocks.
+    /// Writes under way that include any of these blocks.
     fn writes_in(&self, blocks: &Range<u64>) -> Vec<Range<u64>> {
         let meets = |other: &&Range<u64>| other.start < blocks.end && blocks.start < other.end;
         self.under_way.iter().filter(meets).cloned().collect()
@@ -192,7 +192,7 @@ impl Ledger {
 }
 
 impl Entry {
-    /// Expected contents of its block from byte `within` on; a block has `size` bytes.
+    /// Expected contents of the block from byte `within` on; a block has `size` bytes.
     fn holds(self, size: u64, within: u64) -> Holds {
         match self.generation {
             NEVER => Holds::Unknown,
@@ -207,7 +207,7 @@ impl Entry {
     }
 }
 
-/// Whether what follows `before` bytes that hold `last` belongs to them.
+/// Whether `next` continues the `before` bytes with expectation `last`.
 fn continues(last: Holds, before: usize, next: Holds) -> bool {
     match last {
         Holds::Written {
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use nandscope_units::random::SplitMix64;
 
-    /// Overlapping writes and discards of random lengths, beside an account of each block for itself.
+    /// Overlapping writes and discards of random lengths, compared with a separate account of each block.
     #[test]
     fn writes_that_overlap_leave_either_and_others_their_own() {
         const BLOCKS: u64 = 40;

@@ -1,11 +1,11 @@
-//! What is wrong with blocks that were read, in words.
+//! Descriptions of wrong blocks.
 
 use super::parts::{PartFault, Parts, Write};
 use super::random::{self, Seeds};
 use super::{Fault, Mismatch, SECTOR};
 use nandscope_workload::job::DataPattern;
 
-/// The first byte that is not zero where all must be.
+/// Describes the first byte that is not zero; `None` if all are zero.
 pub(super) fn not_zero(bytes: &[u8], offset: u64) -> Option<Mismatch> {
     let wrong = bytes.iter().position(|byte| *byte != 0)?;
     let text = format!(
@@ -16,7 +16,7 @@ pub(super) fn not_zero(bytes: &[u8], offset: u64) -> Option<Mismatch> {
     Some((Fault::Wrong, text))
 }
 
-/// The first byte that is not that of the pattern.
+/// Describes the first byte that differs from the pattern.
 pub(super) fn not_the_pattern(bytes: &[u8], right: &[u8], offset: u64) -> Option<Mismatch> {
     let wrong = bytes.iter().zip(right).position(|(a, b)| a != b)?;
     let text = format!(
@@ -69,7 +69,7 @@ pub(super) fn unknown_part(
     Some((Fault::Wrong, text))
 }
 
-/// Compares the data of a part with `verify_pattern` where no checksum covers them, as fio does.
+/// Compares the data of a part with `verify_pattern` if no checksum covers it, as fio does.
 fn data_of_pattern(parts: &Parts, part: &[u8], offset: u64, position: u64) -> Option<Mismatch> {
     if parts.pattern.is_none() || super::checksum::covers(parts.method) {
         return None;
@@ -82,12 +82,12 @@ fn data_of_pattern(parts: &Parts, part: &[u8], offset: u64, position: u64) -> Op
     not_the_pattern(part, &right, offset)
 }
 
-/// Whether one of several writes may have made these bytes, which are a part or less.
+/// Whether one of several simultaneous writes may have made these bytes, at most a part.
 pub(super) fn is_plausible(parts: &Parts, bytes: &[u8], offset: u64) -> bool {
     if (bytes.len() as u64) < parts.interval() || parts.judge(bytes, offset).is_ok() {
         return true;
     }
-    // Two writes at once may mix by sectors.
+    // Two simultaneous writes may mix by sectors.
     let length = bytes.len();
     let mut sectors = bytes.chunks(SECTOR).enumerate();
     let is_data = |at: usize, sector: &[u8]| match &parts.pattern {
@@ -109,7 +109,7 @@ pub(super) fn is_plausible(parts: &Parts, bytes: &[u8], offset: u64) -> bool {
     })
 }
 
-/// Whether these bytes may come from a pattern, wherever in it they begin.
+/// Whether these bytes may come from a pattern, at any position in it.
 pub(super) fn is_pattern(pattern: &DataPattern, bytes: &[u8]) -> bool {
     // A pattern with offsets contains that of its block, which is unknown here: any bytes may match.
     pattern.has_offsets()
@@ -120,10 +120,10 @@ pub(super) fn is_pattern(pattern: &DataPattern, bytes: &[u8]) -> bool {
         })
 }
 
-/// Position of bytes that must be those of a certain write.
+/// Position of bytes expected from a certain write.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
-    /// On the target.
+    /// Offset on the target, bytes.
     pub(super) offset: u64,
     /// From the start of the write, bytes.
     pub(super) position: u64,
@@ -192,7 +192,7 @@ impl Place {
         right
     }
 
-    /// The write from which a sector of a part comes; 0 is an earlier run, `None` if it comes from none.
+    /// Write from which a sector of a part comes; 0 is an earlier run, `None` if it comes from no write.
     fn origin(&self, parts: &Parts, part: &[u8], right: &[u8], at: usize) -> Option<u64> {
         let end = (at + SECTOR).min(part.len());
         let sector = &part[at..end];
@@ -201,7 +201,7 @@ impl Place {
         }
         if (at..end).any(|byte| parts.is_header(byte, part.len())) {
             let header = parts.header_of(part)?;
-            // A header of the right write beside wrong data is no other write.
+            // Wrong data with a header of the right write is not from another write.
             return (header.seed != self.write.seed).then(|| self.generation_of(header.seed));
         }
         if parts.pattern.is_some() {
@@ -213,7 +213,7 @@ impl Place {
         }
     }
 
-    /// The number of the write of a seed; 0 is one of an earlier run.
+    /// Number of the write with a seed; 0 is a write of an earlier run.
     fn generation_of(&self, seed: u64) -> u64 {
         let generation = self.seeds.generation(seed);
         generation.filter(|g| *g <= self.last).unwrap_or(0).into()
@@ -244,7 +244,7 @@ impl Place {
         (Fault::Stale, text)
     }
 
-    /// The first byte that differs from what belongs there.
+    /// Describes the first byte that differs from the expected data.
     fn wrong(&self, found: &[u8], right: &[u8]) -> Mismatch {
         let differs = |(a, b): (&u8, &u8)| a != b;
         let at = found.iter().zip(right).position(differs).unwrap_or(0);
@@ -263,7 +263,7 @@ impl Place {
     }
 }
 
-/// Whether the data are compared beside the headers.
+/// Whether the data is compared in addition to the headers.
 fn covers_data(parts: &Parts) -> bool {
     parts.pattern.is_some() || parts.method.checksum_length() > 0
 }

@@ -1,4 +1,4 @@
-//! Blocks in parts that have a header and a checksum each: how they are made, and what is wrong with one.
+//! Blocks in parts with a header and a checksum each: how they are made, and what can be wrong with a part.
 
 use super::checksum;
 use super::header::Header;
@@ -6,23 +6,23 @@ use super::random;
 use nandscope_workload::job::{DataPattern, Job, VerifyMethod};
 use std::borrow::Cow;
 
-/// Layout of the blocks of a thread, as fio makes those of the same job.
+/// Layout of the blocks of a thread, equal to that of fio for the same job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
     /// Checksum of each part.
     pub(super) method: VerifyMethod,
-    /// Data beside the headers; random by default.
+    /// Data after the headers; random if `None`.
     pub(super) pattern: Option<DataPattern>,
-    /// `buffer_compress_percentage` of random data, which is zeros or `buffer_pattern`.
+    /// Compressible share of random data (`buffer_compress_percentage`), filled with zeros or `buffer_pattern`.
     compressible: u32,
     filler: Option<DataPattern>,
     /// Bytes of a part.
     interval: u32,
-    /// Offset of the header in it.
+    /// Offset of the header in the part.
     header_at: u32,
 }
 
-/// The write from which a part comes.
+/// Write from which a part comes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Write {
     pub(super) seed: u64,
@@ -35,16 +35,16 @@ pub(super) struct Write {
 pub(super) enum PartFault {
     /// No header, or a damaged one.
     NoHeader,
-    /// The header belongs to another place.
+    /// The header names another offset.
     Elsewhere(Header),
-    /// The header is that of a part of another length.
+    /// The header names another length.
     OtherLength(Header),
-    /// The checksum is another than that of the data.
+    /// The checksum differs from that of the data.
     Checksum(Header),
 }
 
 impl Parts {
-    /// As a job describes them.
+    /// Layout described by a job.
     pub(super) fn of_job(job: &Job, method: VerifyMethod) -> Self {
         Parts {
             method,
@@ -75,7 +75,7 @@ impl Parts {
         }
     }
 
-    /// Whether the data of a part follow from its write and its place alone.
+    /// Whether the data of a part is determined by its write and offset.
     pub(super) fn is_determined(&self) -> bool {
         self.pattern.is_some() || self.compressible == 0
     }
@@ -129,7 +129,7 @@ impl Parts {
         self.swap(part);
     }
 
-    /// Moves the header between its place and the beginning.
+    /// Swaps the header between its offset and the beginning of the part.
     fn swap(&self, part: &mut [u8]) {
         let (at, overhead) = (self.header_at(part.len()), self.overhead());
         if at >= overhead {
@@ -166,7 +166,7 @@ impl Parts {
         Header::read(part.get(self.header_at(part.len())..)?)
     }
 
-    /// Whether a byte of a part of this length is of the header, or of the data that it displaced.
+    /// Whether a byte of a part of this length belongs to the header, or to the data swapped with it.
     pub(super) fn is_header(&self, at: usize, length: usize) -> bool {
         let (place, overhead) = (self.header_at(length), self.overhead());
         at < overhead || (place..place + overhead).contains(&at)
@@ -178,7 +178,7 @@ pub(super) fn fill_pattern(pattern: &DataPattern, bytes: &mut [u8], offset: u64,
     if position == 0 {
         return pattern.fill(bytes, offset);
     }
-    // The pattern repeats: only the place within it counts, however far the bytes are from the start of the write.
+    // The pattern repeats: only the position within it matters, however far the bytes are from the start of the write.
     let within = (position % pattern.length().max(1) as u64) as usize;
     let mut long = vec![0; within + bytes.len()];
     pattern.fill(&mut long, offset.wrapping_sub(position));
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use nandscope_workload::job::JobFile;
 
-    /// Also that no memory is taken for what lies between.
+    /// Also checks that no memory is allocated for the distance.
     #[test]
     fn a_pattern_goes_on_far_from_the_start_of_its_write() {
         let text = "[a]\nrw=write\nverify=pattern\nverify_pattern=0x0102\"ab\"%o\n";

@@ -1,14 +1,14 @@
-//! fio's random data: four sequences of words side by side, each word a multiple of the one before, from a seed.
-//! So that the seed follows from any word whose place is known.
+//! fio's random data: four interleaved sequences of words, each word a multiple of the previous one, from a seed. The
+//! seed can therefore be computed from any word whose position is known.
 
 /// Bytes of four words.
 const GROUP: usize = 32;
 /// Factors of the seed at the start of each sequence.
 const STARTS: [u64; 4] = [1, 2, 3, 5];
-/// From one word of a sequence to the next.
+/// Factor from one word of a sequence to the next.
 const STEP: u64 = 0x61c8_8646_80b5_83eb;
 
-/// Fills with the data of a seed from `position` bytes after their start on.
+/// Fills with the data of a seed, from `position` bytes after its start on.
 pub(super) fn fill(bytes: &mut [u8], seed: u64, position: u64) {
     let group = GROUP as u64;
     let (groups, within) = (position / group, (position % group) as usize);
@@ -24,7 +24,7 @@ pub(super) fn fill(bytes: &mut [u8], seed: u64, position: u64) {
     bytes.copy_from_slice(&long[within..end]);
 }
 
-/// Fills with all data of a seed, to their end: as in fio, what makes no group continues with the first sequence alone.
+/// Fills with the complete data of a seed: as in fio, an incomplete last group continues the first sequence alone.
 pub(super) fn fill_to_end(bytes: &mut [u8], seed: u64) {
     let whole = bytes.len() / GROUP * GROUP;
     let (groups, rest) = bytes.split_at_mut(whole);
@@ -35,7 +35,7 @@ pub(super) fn fill_to_end(bytes: &mut [u8], seed: u64) {
     }
 }
 
-/// Fills whole groups; gives the first word of the next one.
+/// Fills whole groups; returns the first word of the next one.
 fn fill_groups(bytes: &mut [u8], start: u64) -> u64 {
     let mut words = STARTS.map(|factor| start.wrapping_mul(factor));
     for group in bytes.chunks_exact_mut(GROUP) {
@@ -47,7 +47,7 @@ fn fill_groups(bytes: &mut [u8], start: u64) -> u64 {
     words[0]
 }
 
-/// The seed of data that begin `position` bytes after its start; `None` if they do not come from a seed.
+/// Seed of data that begins `position` bytes after its start; `None` if the data does not come from a seed.
 pub(super) fn seed_of(bytes: &[u8], position: u64) -> Option<u64> {
     if !position.is_multiple_of(GROUP as u64) {
         return None;
@@ -56,7 +56,7 @@ pub(super) fn seed_of(bytes: &[u8], position: u64) -> Option<u64> {
     Some(start.wrapping_mul(power(inverse(STEP), position / GROUP as u64)))
 }
 
-/// The first word, if what follows it is random data wherever they began.
+/// The first word, if random data follows it from any position.
 pub(super) fn start_of(bytes: &[u8]) -> Option<u64> {
     let start = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
     let mut right = vec![0; bytes.len()];
@@ -76,7 +76,8 @@ fn power(base: u64, mut exponent: u64) -> u64 {
     product
 }
 
-/// The number whose product with an odd one is 1, by Newton's method: each step doubles the right bits, from three.
+/// Multiplicative inverse of an odd number, by Newton's method: each step doubles the number of correct bits, from
+/// three.
 const fn inverse(odd: u64) -> u64 {
     let mut inverse = odd;
     let mut bits = 3;
@@ -87,10 +88,10 @@ const fn inverse(odd: u64) -> u64 {
     inverse
 }
 
-/// Seeds of writes, from which the number of the write follows.
+/// Seeds of writes, which contain the number of the write.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seeds {
-    /// Tells runs apart.
+    /// Distinguishes runs.
     key: u32,
 }
 
@@ -98,7 +99,7 @@ const FIRST: u64 = 0x9e37_79b9_7f4a_7c15;
 const SECOND: u64 = 0xbf58_476d_1ce4_e5b9;
 
 impl Seeds {
-    /// Those of the run with this seed.
+    /// Seeds of the run with this seed.
     pub(super) fn of_run(seed: u64) -> Self {
         Seeds {
             key: (nandscope_units::random::mix(seed) >> 32) as u32,
@@ -111,7 +112,7 @@ impl Seeds {
         (mixed ^ mixed >> 32).wrapping_mul(SECOND)
     }
 
-    /// The write of a seed; `None` if it is one of another run.
+    /// Number of the write with a seed; `None` if it belongs to another run.
     pub(super) fn generation(self, seed: u64) -> Option<u32> {
         let mixed = seed.wrapping_mul(inverse(SECOND));
         let number = (mixed ^ mixed >> 32).wrapping_mul(inverse(FIRST));

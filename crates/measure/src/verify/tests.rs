@@ -1,4 +1,4 @@
-//! What is found wrong with contents, and what is not.
+//! Mismatches that are found, and contents that are accepted.
 
 use super::*;
 use nandscope_workload::job::JobFile;
@@ -93,7 +93,7 @@ fn unknown_blocks_are_checked_only_where_asked() {
     assert_eq!(reason(&strict, &bytes, 4096), "");
     assert!(reason(&strict, &[0u8; BLOCK], 4096).contains("wrong data"));
     assert!(reason(&strict, &bytes, 0).contains("another place"));
-    // A block of an earlier run where this one has written is stale.
+    // A block of an earlier run at a place that this run has written is stale.
     written(&strict, 4096);
     assert!(reason(&strict, &bytes, 4096).contains("stale"));
 }
@@ -139,13 +139,13 @@ fn a_pattern_is_all_that_a_block_holds() {
     let mut bytes = vec![0u8; 2 * BLOCK];
     assert!(writer.write(&mut bytes, 4096, 0));
     lock(&writer.ledger).end(4096, 2 * BLOCK, true);
-    // As fio 3.33 wrote it.
+    // The bytes that fio 3.33 wrote.
     assert_eq!(bytes[..11], [0xaa, 0, 0x10, 0, 0, 0, 0, 0, 0, b'z', 0xaa]);
     assert_eq!(reason(&writer, &bytes, 4096), "");
     bytes[5000] ^= 1;
     assert_eq!(reason(&writer, &bytes, 4096), "verify: wrong data");
     assert!(writer.mismatches().1[0].contains("byte 9096 is wrong"));
-    // Another run knows nothing of these writes and compares all the same.
+    // Another run has no record of these writes, and compares all the same.
     let reader = verifier(true, &[options]);
     assert_eq!(reason(&reader, &bytes[..BLOCK], 4096), "");
     // Each block begins with the pattern, and its own offset.
@@ -205,7 +205,7 @@ fn jobs_of_one_run_have_checks_of_their_own() {
     assert_eq!((blocks[1][0], blocks[2][0]), (0x11, 7));
     for (thread, block) in (0u32..3).zip(&blocks) {
         let offset = u64::from(thread) * BLOCK as u64;
-        // The expected contents depend on the thread that wrote, not on the one that reads.
+        // The expected contents depend on the thread that wrote, not on the reading one.
         assert_eq!(verifier.check(block, offset, 0), Outcome::Done);
         let wrong = verifier.check(&[0; BLOCK], offset, 0) != Outcome::Done;
         assert_eq!(wrong, thread != 2);
@@ -316,7 +316,7 @@ fn what_is_read_in_other_pieces_is_compared_as_well() {
         reason(&verifier, &bytes[1024..2048], 5120),
         "verify: wrong data"
     );
-    // A later write takes the second half.
+    // A later write replaces the second half.
     let mut other = vec![0; 2048];
     verifier.write(&mut other, 6144, 0);
     lock(&verifier.ledger).end(6144, 2048, true);
@@ -325,7 +325,7 @@ fn what_is_read_in_other_pieces_is_compared_as_well() {
     assert_eq!(reason(&verifier, &bytes, 4096), "");
 }
 
-/// Flips a byte and gives what is kept of the mismatch.
+/// Flips a byte and returns the stored dumps.
 fn dumped(verifier: &Verifier, mut bytes: Vec<u8>, offset: u64, at: usize) -> Dump {
     bytes[at] ^= 1;
     assert_ne!(reason(verifier, &bytes, offset), "");
@@ -353,7 +353,7 @@ fn received_and_expected_contents_are_kept_where_that_is_wanted() {
         assert_eq!(dump.expected, Some(expected), "{options}");
         let lengths = [4096, 1024, 512].contains(&dump.received.len());
         assert!(lengths && (from..from + dump.received.len()).contains(&3000));
-        // An earlier run is known by its header, which is not damaged.
+        // An earlier run is recognized by its header, which is undamaged.
         let reader = verifier(true, &[options]).with_dumps();
         let earlier = dumped(&reader, right, 8192, 3000);
         assert_eq!(earlier.expected, dump.expected, "{options}");
@@ -371,7 +371,7 @@ fn contents_of_the_first_mismatches_are_kept() {
     trim(&verifier, 0);
     let first = dumped(&verifier, vec![0; BLOCK], 0, 5);
     assert_eq!(first.expected, Some(vec![0; BLOCK]));
-    // The same block again, and more than are described.
+    // The same block again, and more blocks than are described.
     assert_ne!(reason(&verifier, &[9; BLOCK], 0), "");
     assert_eq!(verifier.dumps(), [first]);
     for block in 1..40 {
@@ -381,7 +381,7 @@ fn contents_of_the_first_mismatches_are_kept() {
     let dumps = verifier.dumps();
     let offsets: Vec<u64> = dumps.iter().map(|dump| dump.offset / 4096).collect();
     assert_eq!(offsets, (0..16).collect::<Vec<_>>());
-    // Without a header nobody knows by which write a block of an earlier run was made.
+    // Without a header, the write of a block of an earlier run is unknown.
     let reader = with_seed(6, true, &[""]).with_dumps();
     assert_ne!(reason(&reader, &[1; BLOCK], 0), "");
     assert_eq!(reader.dumps()[0].expected, None);

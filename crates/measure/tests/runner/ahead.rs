@@ -1,4 +1,4 @@
-//! Operations that are taken from their source ahead of time.
+//! Operations taken from their source ahead of time.
 
 use super::*;
 use nandscope_workload::Pace;
@@ -43,7 +43,7 @@ fn log(options: &str, one_by_one: bool) -> Log {
     target
 }
 
-/// Whenever time ends a run, what was taken and not issued leaves no trace.
+/// Whenever time ends a run, operations taken but not issued have no effect.
 #[test]
 fn operations_taken_ahead_of_time_change_nothing() {
     for options in [
@@ -71,7 +71,7 @@ fn operations_taken_ahead_of_time_change_nothing() {
     }
 }
 
-/// A target hears of each operation before it is submitted, but for the first.
+/// A target is notified of each operation before its submission, except the first.
 #[test]
 fn a_target_is_told_what_to_expect() {
     let log = log("rw=randread", false);

@@ -143,7 +143,7 @@ fn a_target_that_vanishes_leaves_the_partial_result() {
     );
 }
 
-/// Answers at once and takes no time.
+/// A target that completes at once without advancing its clock.
 struct Frozen(Vec<Reply>);
 
 impl Target for Frozen {

@@ -26,7 +26,7 @@ fn instruments_are_read_at_the_ends_of_the_intervals() {
     assert!(named("throttle").v.iter().all(|&p| p == 100.0));
     assert_eq!(step.counters["host_written_bytes"], 3_500.0 * 4096.0);
     assert!((step.counters["energy_j"] - 2.1).abs() < 1e-9);
-    // MB/s times length, over all intervals, is what was written.
+    // The sum of MB/s times length over all intervals is the amount written.
     let bandwidth = named("write bandwidth");
     let mut from = 0.0;
     let moved: f64 = bandwidth
@@ -61,8 +61,8 @@ fn instruments_stay_on_the_grid_when_intervals_are_merged() {
     let step = step_result(&outcome, StepMeta::default(), &[]);
     for series in &step.series {
         assert_eq!(series.interval_s, 0.01, "{}", series.name);
-        // The last operation ends a little after the grid; the rate of that rest is averaged into
-        // the interval before it.
+        // The last operation ends shortly after an interval boundary; the rate of that rest is averaged into the
+        // previous interval.
         let rate = matches!(series.unit.as_str(), "MB/s" | "IOPS" | "W");
         assert_eq!(series.t_s.len(), 11 - usize::from(rate), "{}", series.name);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The runner against targets whose answers have closed forms.
+//! The runner on targets whose results have closed forms.
 
 mod ahead;
 mod ends;
@@ -20,7 +20,7 @@ use std::cell::Cell;
 
 const CAPACITY: Bytes = Bytes::gib(1);
 
-/// A list of operations, one pass after the other.
+/// A source with a list of operations, repeated.
 struct List {
     ops: Vec<TimedOp>,
     at: usize,
@@ -75,7 +75,7 @@ fn depth(iodepth: u32) -> Pacing {
     }
 }
 
-/// Remembers what it was given and when, in order, and what it was told to expect.
+/// A target that records its requests with their times, in order, and the announced operations.
 struct Log {
     inner: MockTarget,
     seen: Vec<(Nanos, OpKind, Bytes)>,
@@ -83,7 +83,7 @@ struct Log {
 }
 
 impl Log {
-    /// Over a target that serves so many operations at once, each in the same time.
+    /// A log over a target that executes `servers` operations at once, each in the time `service`.
     fn new(servers: usize, service: Nanos) -> Self {
         Log {
             inner: MockTarget::new(CAPACITY, servers, service),
@@ -120,8 +120,8 @@ impl Target for Log {
     }
 }
 
-/// Runs without interruption, and checks what holds of every run: intervals add up to totals, and
-/// Little's law where all that was issued was measured.
+/// Runs without interruption, and checks general properties: interval sums equal totals, and Little's law holds if all
+/// issued operations were measured.
 fn run<T: Target>(target: &mut T, threads: Vec<Thread>) -> GroupOutcome {
     let outcome = run_group(target, threads, None, &mut (), &|| false).unwrap();
     intervals_add_up(&outcome);

@@ -1,4 +1,4 @@
-//! In which order, and when, operations reach the target.
+//! Order and time in which operations reach the target.
 
 use super::*;
 

@@ -131,7 +131,7 @@ fn thinktime_follows_the_last_completion() {
         thinktime_blocks: 8,
         ..depth(4)
     };
-    // Blocks of 8 at depth 4 take two service times; no pause after the last of them.
+    // Bursts of 8 at depth 4 take two service times; there is no pause after the last burst.
     let outcome = run(&mut target, vec![Thread::new(reads(80), pacing, 0)]);
     assert_eq!(outcome.end, Nanos::from_micros(10 * 200 + 9 * 900));
     assert_eq!(outcome.groups[0].idle, Nanos::from_micros(9 * 900));

@@ -1,4 +1,4 @@
-//! What holds of any job: sums, determinism, Little's law.
+//! Properties of any job: sums, determinism, Little's law.
 
 use super::*;
 use proptest::prelude::*;

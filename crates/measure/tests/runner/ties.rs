@@ -1,4 +1,4 @@
-//! Threads that depend on each other, and those that end by what they measure.
+//! Threads that depend on each other, and threads that end by their measurements.
 
 use super::*;
 use nandscope_workload::job::ExitScope;
@@ -6,7 +6,7 @@ use nandscope_workload::{LatencyTarget, LowestRates, SteadyState};
 
 const SERVICE: Nanos = Nanos::from_micros(100);
 
-/// A device that serves as many operations at once as it gets.
+/// A device that executes any number of operations at once.
 fn target() -> MockTarget {
     MockTarget::new(CAPACITY, 64, SERVICE)
 }
@@ -133,7 +133,7 @@ fn a_steady_rate_ends_the_job() {
 #[test]
 fn threads_of_a_report_are_judged_together() {
     let pacing = |think_ms| Pacing {
-        // Alone, this one would never be steady.
+        // This thread alone would never be steady.
         thinktime: Nanos::from_millis(think_ms),
         thinktime_blocks: 1,
         steady: SteadyState {
@@ -153,7 +153,7 @@ fn threads_of_a_report_are_judged_together() {
     assert_eq!(outcome.groups[0].findings.len(), 1);
 }
 
-/// Latency grows with the depth: one operation after the other, 100 µs each.
+/// Latency grows with the depth: operations are executed one after the other, 100 µs each.
 #[test]
 fn the_depth_that_keeps_a_latency_is_found_and_reported_alone() {
     let pacing = Pacing {
@@ -171,7 +171,7 @@ fn the_depth_that_keeps_a_latency_is_found_and_reported_alone() {
     let outcome = run_group(&mut target, vec![thread], None, &mut (), &|| false).unwrap();
     assert_eq!(outcome.groups[0].findings, [Finding::Depth(10)]);
     let record = only(&outcome, Direction::Read);
-    // One window of 100 ms, and what was in flight at its end.
+    // One window of 100 ms, and the operations in flight at its end.
     assert_eq!(record.operations, 1010);
     assert_eq!(record.latency.max(), Nanos::from_micros(1_000));
     assert_eq!(outcome.ending, Ending::Complete);
@@ -202,7 +202,7 @@ fn operations_that_overlap_wait_for_each_other() {
             serialize_overlap,
             ..depth(8)
         };
-        // All at the same place.
+        // All operations at the same offset.
         let threads = vec![Thread::new(reads(80), pacing, 0)];
         run(&mut target(), threads).end
     };
@@ -223,7 +223,7 @@ fn a_rate_catches_up_after_a_pause_unless_told_otherwise() {
         let outcome = run(&mut target(), vec![Thread::new(reads(1000), pacing, 0)]);
         operations(&outcome, 0)
     };
-    // Fifty in 50 ms, then a pause of 50 ms; a thread that catches up has fifty at once after it.
+    // Fifty operations in 50 ms, then a pause of 50 ms; a thread that catches up has fifty at once after it.
     assert!((495..=510).contains(&done(true)), "{}", done(true));
     assert!((850..=1000).contains(&done(false)), "{}", done(false));
 }
