@@ -1,4 +1,4 @@
-//! How many operations per second the generators yield on one core: `cargo bench -p nandscope-workload`.
+//! Throughput of the generators on one core, operations per second: `cargo bench -p nandscope-workload`.
 
 use nandscope_units::Bytes;
 use nandscope_workload::OpSource;

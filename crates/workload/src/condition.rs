@@ -1,4 +1,4 @@
-//! Conditions under which a thread ends before its work and its time do, or changes its pace.
+//! Conditions that end a thread before its work and its time end, or that change its pace.
 
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -60,9 +60,9 @@ pub struct SteadyState {
     pub limit: f64,
     /// The limit is a percentage of the mean.
     pub percent: bool,
-    /// Seconds that are judged, of which each has a value (`steadystate_duration`); 0 is never.
+    /// Length of the judged window in seconds, one value each (`steadystate_duration`); 0 for never.
     pub seconds: u32,
-    /// Nothing is judged before this (`steadystate_ramp_time`).
+    /// Time before which nothing is judged (`steadystate_ramp_time`).
     pub ramp: Nanos,
 }
 

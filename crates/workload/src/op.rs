@@ -21,7 +21,7 @@ pub enum OpKind {
 pub struct Op {
     /// Operation on the range.
     pub kind: OpKind,
-    /// Where, in bytes from the start of the target.
+    /// Offset in bytes from the start of the target.
     pub offset: Bytes,
     /// Length in bytes; zero for a flush.
     pub length: u32,

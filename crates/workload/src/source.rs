@@ -24,7 +24,7 @@ pub struct Pace {
     pub now: Nanos,
     /// When the next read may begin; zero without a limit.
     pub read: Nanos,
-    /// When the next write may begin; zero without a limit.
+    /// Earliest time of the next write; zero without a limit.
     pub write: Nanos,
 }
 
@@ -60,9 +60,9 @@ pub trait OpSource: Send {
         self.next_op()
     }
 
-    /// Appends the next operations to `ops` until it has `most`, or the work ends. Only a source whose operations
-    /// and [`OpSource::closing`] do not depend on operations issued before may do so; the target then prepares for
-    /// them. This default adds one operation to an empty queue.
+    /// Appends the next operations to `ops` until it has `most`, or the work ends. Only sources whose operations and
+    /// [`OpSource::closing`] do not depend on operations issued before may do so; the target then prepares for them.
+    /// This default adds one operation to an empty queue.
     fn take_ahead(&mut self, ops: &mut VecDeque<TimedOp>, most: usize) {
         let _ = most;
         if ops.is_empty() {
@@ -70,14 +70,14 @@ pub trait OpSource: Send {
         }
     }
 
-    /// The operation that closes a run that ended by its time, when nothing is outstanding, unless a flush was the last
-    /// that was issued: the flush of `end_fsync`.
+    /// The operation that closes a run ended by its time, when nothing is outstanding: the flush of `end_fsync`; `None`
+    /// if the last issued operation was a flush.
     fn closing(&self) -> Option<Op> {
         None
     }
 
-    /// Starts the work over for a time-based job; the source continues its random sequence.
-    /// Sources that cannot start over do nothing, and then end.
+    /// Restarts the work for a time-based job; the source continues its random sequence. Sources that cannot restart do
+    /// nothing, and then end.
     fn restart(&mut self) {}
 
     /// Total bytes that the source will transfer, if known; for progress only.
@@ -96,32 +96,31 @@ pub trait OpSource: Send {
 pub struct Pacing {
     /// Operations outstanding at once, at least 1.
     pub iodepth: u32,
-    /// Operations submitted at once, at least 1 (fio's `iodepth_batch`). The kernel may merge
-    /// neighbours of one hand-over.
+    /// Number of operations submitted together, at least 1 (fio's `iodepth_batch`). The kernel may merge adjacent
+    /// operations of one submission.
     pub batch: u32,
-    /// Once the queue was full, nothing is issued before this few are outstanding: the smaller of
-    /// fio's `iodepth_low` and `iodepth` less `iodepth_batch_complete_min`. `None` refills after
-    /// each completion.
+    /// Number of outstanding operations down to which a full queue must drain before it is refilled: the smaller of
+    /// fio's `iodepth_low` and `iodepth` less `iodepth_batch_complete_min`. `None` refills after each completion.
     pub refill_at: Option<u32>,
-    /// Nothing is issued before this, from the start of the group.
+    /// Time from the start of the group before which nothing is issued.
     pub start_delay: Nanos,
     /// Length of the first part of the run, which is not measured.
     pub ramp_time: Nanos,
     /// The run ends after this long (from the end of the ramp), even in the middle of the work.
     pub runtime: Option<Nanos>,
-    /// The source starts over until `runtime` has passed.
+    /// Whether the source restarts until `runtime` has passed.
     pub time_based: bool,
     /// The source is run this many times in all, at least 1.
     pub loops: u32,
     /// Pause after every `thinktime_blocks` operations (fio's `thinktime`): once they are complete, the thread waits.
     pub thinktime: Nanos,
-    /// See `thinktime`; 0 for none.
+    /// Number of operations between two pauses; 0 for no pauses.
     pub thinktime_blocks: u32,
     /// Pause also once this long has passed since the last pause (`thinktime_iotime`).
     pub think_after: Option<Nanos>,
     /// After a pause a rate limit does not catch up (`rate_ignore_thinktime`).
     pub rate_ignores_pauses: bool,
-    /// An operation waits for those in flight that it overlaps (`serialize_overlap`).
+    /// Whether an operation waits for those in flight that it overlaps (`serialize_overlap`).
     pub serialize_overlap: bool,
     /// Rates below which the thread ends with an error (`rate_min`, `rate_iops_min`).
     pub lowest: LowestRates,
@@ -129,9 +128,9 @@ pub struct Pacing {
     pub latency_target: LatencyTarget,
     /// Steady state that ends the thread (`steadystate`).
     pub steady: SteadyState,
-    /// A read, write or trim that takes longer ends the thread as an error (`max_latency`).
+    /// Longest time of a read, write or trim; a longer one ends the thread with an error (`max_latency`).
     pub max_latency: [Option<Nanos>; 3],
-    /// Rates are kept by arrivals at random (`rate_process=poisson`), drawn from this seed.
+    /// Seed of random arrivals by which rates are kept (`rate_process=poisson`).
     pub arrivals: Option<u64>,
     /// Writes are durable on completion (`sync`).
     pub sync: bool,
@@ -141,10 +140,10 @@ pub struct Pacing {
     pub write_limit: RateLimit,
     /// Trim rate, bytes or operations per second.
     pub trim_limit: RateLimit,
-    /// Bursts with idle time between them (an extension of ours).
+    /// Bursts with idle time between them (an extension of nandscope).
     pub duty_cycle: Option<DutyCycle>,
-    /// For sources with due times: at most this much idle time between two operations is kept
-    /// (an extension of ours; the application traces of AnandTech's suites cap it at 25 ms).
+    /// Longest idle time between two operations of a source with due times (an extension of nandscope; AnandTech's
+    /// suites cap it at 25 ms).
     pub idle_cap: Option<Nanos>,
 }
 
@@ -179,7 +178,7 @@ impl Default for Pacing {
     }
 }
 
-/// An upper bound on one direction of one thread: an open-loop schedule from the start of the thread.
+/// Upper limit of the rate of one direction of a thread: an open-loop schedule from the start of the thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RateLimit {
     /// No limit.

@@ -79,7 +79,7 @@ fn a_value_may_begin_with_a_hyphen() {
     );
 }
 
-/// As getopt takes the beginning of a name for the name.
+/// getopt accepts unique abbreviations of names.
 #[test]
 fn names_may_be_cut_short() {
     let job = &jobs("-name=m -group_rep -readw=randread -iodepth=4 -rwmixr=70")[0];

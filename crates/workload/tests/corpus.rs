@@ -1,8 +1,8 @@
-//! Job files as people write them. fio accepts each, where it is installed, and so does the reader
-//! here, or it says why not.
+//! Job files as users write them. fio accepts each of them, if it is installed, and so does this parser, or it states
+//! why not.
 //!
-//! A heading `=== name` begins a job file that is accepted, `=== name ! reason` one for whose refusal
-//! the reason holds for every simulator of block devices.
+//! A heading `=== name` begins a job file that is accepted, `=== name ! reason` one that is refused for a reason that
+//! applies to every simulator of block devices.
 
 use nandscope_workload::job::{Job, JobFile, Machine, Surroundings, supported};
 use std::collections::BTreeSet;
@@ -108,7 +108,7 @@ fn fio_accepts_all_of_them() {
     }
 }
 
-/// Every option that takes effect and is fio's occurs in some job file.
+/// Every fio option with an effect occurs in some job file.
 #[test]
 fn the_corpus_spans_the_options() {
     let mut given = BTreeSet::new();

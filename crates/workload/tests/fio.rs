@@ -1,5 +1,5 @@
-//! Comparison with the real fio, where it is installed: the operations that it logs with its null
-//! engine against ours. Random jobs are compared by what they cover, for the generators differ.
+//! Comparison with the real fio, if it is installed: operations logged with its null engine against nandscope's. Random
+//! jobs are compared by coverage, since the generators differ.
 
 use nandscope_units::Bytes;
 use nandscope_workload::OpKind;
@@ -18,7 +18,7 @@ fn fio(name: &str, section: &str) -> Option<Vec<Operation>> {
     fio_on(name, section, "null")
 }
 
-/// The same with an engine: that for nothing, or one for a file of 4 MiB.
+/// As `fio`, with a given engine: the null engine, or one for a file of 4 MiB.
 pub fn fio_on(name: &str, section: &str, engine: &str) -> Option<Vec<Operation>> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let job = folder.join(format!("{name}.fio"));
@@ -182,7 +182,7 @@ fn loops_flush_as_fios() {
     }
 }
 
-/// An `io_size` above the size is that of all loops together, one below it that of each.
+/// An `io_size` above the size is the total of all loops, one below it that of each loop.
 #[test]
 fn loops_with_an_amount_are_those_of_fio() {
     for (i, (loops, options)) in [

@@ -1,10 +1,10 @@
 //! Randomly generated jobs, run by fio on a file and by the generator of this crate.
 //!
-//! Sequential jobs must do the same operations in the same order, jobs with a random map the same operations
-//! in any order. Of what is left to chance, numbers and shares must agree within the sampling error.
+//! Sequential jobs must have the same operations in the same order, jobs with a random map the same operations in any
+//! order. For random quantities, numbers and shares must agree within the sampling error.
 //!
-//! The bytes of few operations of random sizes are a matter of chance and not compared, nor is where a mix with
-//! a random map for blocks of two sizes ends.
+//! Not compared, because random: the bytes of few operations of random sizes, and the end of a mix with a random map
+//! for blocks of two sizes.
 
 use super::fio::{Operation, emitted, fio_on, ours};
 use nandscope_units::random::SplitMix64;
@@ -22,7 +22,7 @@ enum Kind {
     Sequence,
     /// The same operations.
     Set,
-    /// As many operations of each direction and size, in the same region.
+    /// Equal numbers of operations of each direction and size, in the same region.
     Counts,
     /// Shares of directions and sizes, in the same region.
     Shares,
@@ -40,12 +40,12 @@ impl Dice {
     }
 }
 
-/// A job, what may be compared of it, and the bytes that it may use.
+/// A job, the degree of comparison, and its region in bytes.
 struct Job {
     options: String,
     kind: Kind,
     region: Range<u64>,
-    /// The job ends at random, so that the number of its bytes is not compared.
+    /// Whether the job ends at random, so that the number of its bytes is not compared.
     is_open: bool,
 }
 
@@ -99,7 +99,7 @@ fn job(number: u64) -> Job {
         size -= 1 + dice.0.below(3);
     }
     options.push(format!("size={size}k"));
-    // With an offset, the writes of fio 3.33 are that far after the trims that they belong to.
+    // With an offset, fio 3.33 places writes that far after the trims of the same blocks.
     let offset = match access {
         "randtrimwrite" => 0,
         _ => 48 * dice.0.below(40),
@@ -110,7 +110,7 @@ fn job(number: u64) -> Job {
         let part = dice.one_of(&[2, 5, 15, 30]);
         options.push(format!("io_size={}k", (size * part / 10).max(block)));
         if is_random {
-            // Which blocks a part of a pass has is left to chance.
+            // Which blocks a part of a pass uses is random.
             loosen(Kind::Counts);
         }
     }
@@ -135,7 +135,7 @@ fn job(number: u64) -> Job {
     Job {
         options: options.join("\n"),
         kind,
-        // With one size, the last operation may reach beyond.
+        // With one size, the last operation may extend beyond the region.
         region: offset << 10..(offset + size.next_multiple_of(block.max(8))) << 10,
         is_open: sizes_by_direction && has_map,
     }
@@ -160,7 +160,7 @@ fn within(log: &[Operation], region: &Range<u64>) -> bool {
     moves.all(|(_, offset, length)| region.start <= *offset && offset + length <= region.end)
 }
 
-/// A sentence on the first difference; `None` if the operations agree to this degree.
+/// Describes the first difference; `None` if the operations agree to this degree.
 fn difference(kind: Kind, ours: &[Operation], fios: &[Operation], is_open: bool) -> Option<String> {
     let sorted = |log: &[Operation]| {
         let mut log = log.to_vec();
@@ -188,7 +188,7 @@ fn difference(kind: Kind, ours: &[Operation], fios: &[Operation], is_open: bool)
     })
 }
 
-/// The same, of what is left to chance.
+/// Describes a difference of random quantities; `None` if they agree within the sampling error.
 fn other_shares(ours: &[Operation], fios: &[Operation], is_open: bool) -> Option<String> {
     let (our_shapes, their_shapes) = (shapes(ours), shapes(fios));
     let shared: BTreeSet<_> = our_shapes.keys().chain(their_shapes.keys()).collect();
@@ -203,7 +203,7 @@ fn other_shares(ours: &[Operation], fios: &[Operation], is_open: bool) -> Option
             return Some(format!("{a} of {n} are {shape:?}, with fio {b} of {m}"));
         }
     }
-    // A pass ends with the operation that reaches its size, or with that and its trim.
+    // A pass ends with the operation that reaches its size, or with that operation and its trim.
     let largest = ours.iter().chain(fios).map(|op| op.2).max().unwrap_or(0);
     let has_trims = ours.iter().any(|op| op.0 == "trim");
     let largest = if has_trims { 2 * largest } else { largest };

@@ -1,4 +1,4 @@
-//! The grammar of job files: what options and sections mean.
+//! The grammar of job files: meaning of options and sections.
 
 use crate::grammar_surroundings::Desk;
 use nandscope_units::{Bytes, Nanos};
@@ -185,7 +185,7 @@ fn distributions() {
     }
 }
 
-/// Each form was given to fio 3.33.
+/// Each form was tested with fio 3.33.
 #[test]
 fn zones_are_taken_and_refused_as_by_fio() {
     let zones = |text: &str| {

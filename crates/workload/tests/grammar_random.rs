@@ -1,9 +1,9 @@
-//! The grammar of job files: files that are drawn are read back as they were written, and no text causes a panic.
+//! The grammar of job files: randomly generated files are parsed back as they were written, and no text causes a panic.
 
 use nandscope_workload::job::{FileError, Included, JobFile, Machine, Surroundings};
 use proptest::prelude::*;
 
-/// Surroundings that answer everything with what they were asked for.
+/// A context that returns every request as its answer.
 struct Echo<'a>(&'a str);
 
 impl Surroundings for Echo<'_> {
@@ -154,7 +154,7 @@ proptest! {
         prop_assert_eq!(again, Ok(file));
     }
 
-    /// With variables, facts and included files made of the same text.
+    /// With variables, facts and included files that consist of the same text.
     #[test]
     fn no_surroundings_make_it_panic(
         lines in prop::collection::vec("(include x|\\[[a-z]{1,3}\\]|[a-z_]{1,12}=[-0-9a-z$(){}+*/%^. ]{0,16}|size=\\$\\{[a-z]{0,2}\\}|bs=\\([-0-9k+*/%^() ]{0,12}\\)|iodepth=\\$ncpus[*+/-][0-9]{1,3})", 0..12),

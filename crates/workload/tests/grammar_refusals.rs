@@ -1,4 +1,4 @@
-//! The grammar of job files: what is refused, and how the refusal reads.
+//! The grammar of job files: refused options, and their messages.
 
 use crate::grammar::refusal;
 use nandscope_workload::job::JobFile;

@@ -1,4 +1,4 @@
-//! The grammar of job files: values, files and options from outside of a file, and what its users are told.
+//! The grammar of job files: values, files and options from outside of a file, and notices to users.
 
 use crate::grammar::job;
 use nandscope_units::{Bytes, Nanos};
@@ -114,7 +114,7 @@ fn notices(text: &str) -> Vec<String> {
     at_desk(text, &[]).unwrap().jobs.remove(0).origin.notices
 }
 
-/// "note: both iodepth >= 1 and synchronous I/O engine are selected, queue depth will be capped at 1".
+/// fio's notice: "both iodepth >= 1 and synchronous I/O engine are selected, queue depth will be capped at 1".
 #[test]
 fn a_synchronous_engine_has_a_queue_depth_of_one() {
     for text in [
@@ -132,7 +132,7 @@ fn a_synchronous_engine_has_a_queue_depth_of_one() {
         );
     }
     assert!(notices("[a]\nioengine=libaio\niodepth=8\ndirect=1\n").is_empty());
-    // Jobs that a program writes have the depth that they ask for.
+    // Jobs written by a program have the depth that they request.
     assert_eq!(job("iodepth=8").pacing.iodepth, 8);
 }
 

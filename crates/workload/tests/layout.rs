@@ -1,5 +1,5 @@
-//! The parts of a target that the files of jobs have. fio makes one file for each name, and one for each clone of a job
-//! without names.
+//! Parts of a target for the files of jobs. fio makes one file for each name, and one for each clone of a job without
+//! names.
 
 use nandscope_units::Bytes;
 use nandscope_workload::job::JobFile;
@@ -8,7 +8,7 @@ use nandscope_workload::pattern::{Region, lay_out};
 const CAPACITY: Bytes = Bytes::gib(1);
 const MIB: u64 = 1 << 20;
 
-/// Job, clone and the parts that it works in, MiB.
+/// Job, clone and the parts of the target that it uses, MiB.
 type Parts = Vec<(String, u32, Vec<(u64, u64)>)>;
 
 fn parts_on(text: &str, target: &str) -> Parts {
@@ -42,7 +42,7 @@ fn each_file_has_a_part_of_its_own_in_order_of_appearance() {
     assert_eq!(starts(two), [0, 4]);
     let again = format!("{two}[again]\nfilename=file-0\n");
     assert_eq!(starts(&again), [0, 4, 0]);
-    // The larger of two jobs decides about their file.
+    // The larger of two jobs decides the size of their file.
     let larger = format!("{again}size=16m\n");
     assert_eq!(starts(&larger), [0, 16, 0]);
     let folders = "[global]\nsize=4m\nfilename=x\n[a]\ndirectory=/mnt/a\n[b]\ndirectory=/mnt/b\n";
@@ -54,7 +54,7 @@ fn clones_without_file_names_have_files_of_their_own() {
     assert_eq!(starts("[r]\nsize=1m\nnumjobs=4\n"), [0, 1, 2, 3]);
     assert_eq!(starts("[r]\nsize=1m\nnumjobs=4\nfilename=x\n"), [0; 4]);
     assert_eq!(starts("[a]\nsize=3m\nnumjobs=2\n[b]\nsize=1m\n"), [0, 3, 6]);
-    // As in fio, jobs of one name have the files of that name.
+    // As in fio, jobs with the same name share the files of that name.
     assert_eq!(
         starts("[a]\nsize=1m\n[b]\nsize=1m\n[a]\nsize=1m\n"),
         [0, 1, 0]
@@ -76,7 +76,7 @@ fn several_names_of_a_job_are_several_files() {
     assert_eq!(of_job, [vec![(0, 2), (2, 2)], vec![(2, 8)], vec![(10, 1)]]);
 }
 
-/// fio on a block device: its name is that of the target, or the jobs say which part of it they mean.
+/// As fio on a block device: the name is that of the target, or the jobs state offsets on it.
 #[test]
 fn what_is_not_a_file_of_its_own_works_on_the_target() {
     assert_eq!(starts("[a]\n[b]\n"), [0, 0]);
@@ -118,7 +118,7 @@ fn files_that_do_not_fit_are_refused() {
     );
     let error = refusal("[a]\nfilename=x\nsize=1g\n[b]\nfilename=y\n");
     assert!(error.contains("no room for y"), "{error}");
-    // Whole pages, where whole MiB do not fit.
+    // Whole pages if whole MiB do not fit.
     let tight = "[a]\nsize=536868k\n[b]\nsize=511708k\n";
     assert_eq!(starts(tight), [0, 524]);
     assert!(

@@ -1,4 +1,4 @@
-//! The job files that come with the project, and the tables of docs/jobs.md.
+//! The job files of the project, and the tables of docs/jobs.md.
 
 use nandscope_units::Bytes;
 use nandscope_workload::OpSource;
@@ -60,7 +60,7 @@ fn value(option: &JobOption) -> String {
     }
 }
 
-/// The lists of docs/jobs.md under the names of their places there.
+/// The lists of docs/jobs.md, by the names of their markers.
 fn lists() -> [(&'static str, String); 2] {
     let list = |options: Vec<&JobOption>| -> String {
         let options = options.iter().filter(|o| o.meaning != AS_IN_FIO);
@@ -73,7 +73,7 @@ fn lists() -> [(&'static str, String); 2] {
     [("supported", list(fios)), ("extensions", list(ours))]
 }
 
-/// docs/job-options.csv: the options of fio that are not among those lists, each with what nandscope does with it.
+/// docs/job-options.csv: fio options not in these lists, each with its treatment by nandscope.
 fn other_options() -> String {
     let quoted = |text: &str| match text.contains([',', '"']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),

@@ -189,7 +189,7 @@ fn a_normal_distribution_is_spread_over_the_region() {
         let even = ops.len() as f64 / 10.0;
         let is_even = |n: &u32| (f64::from(*n) / even - 1.0).abs() < 0.15;
         assert!(tenths.iter().all(is_even), "{distribution}: {tenths:?}");
-        // The middle fifth of the ranks has most of them, except where all ranks are alike.
+        // The middle fifth of the ranks has most accesses, unless all ranks are equal.
         let mut visits = std::collections::BTreeMap::<u64, u32>::new();
         ops.iter()
             .for_each(|op| *visits.entry(op.offset.0).or_default() += 1);
@@ -356,7 +356,7 @@ fn fingerprint(options: &str) -> u64 {
     hash.sum()
 }
 
-/// A change of these numbers changes what every recorded seed means.
+/// These numbers define the meaning of recorded seeds; a change alters old results.
 #[test]
 fn the_operations_of_a_seed_never_change() {
     let cases = [
@@ -441,7 +441,7 @@ proptest! {
         let text = format!("rw={rw}\n{sizes}\n{map}\noffset={}k\nsize={kib}k\nio_size=8m", offset * 4);
         let job = job(&text);
         let mut g = Generator::new(&job, 0, Bytes(16 << 20), seed).expect("fits");
-        // With one size, the last operation may reach beyond the region.
+        // With one size, the last operation may extend beyond the region.
         let whole = !["bssplit", "bsrange"].iter().any(|s| sizes.starts_with(s));
         let reach = match whole {
             true => (kib * 1024).next_multiple_of(8192),

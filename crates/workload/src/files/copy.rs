@@ -30,9 +30,9 @@ pub const FILE_COST_BYTES: u64 = 256 << 10;
 /// Direction of the copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Onto the card.
+    /// From the host to the card.
     Write,
-    /// From the card.
+    /// From the card to the host.
     Read,
 }
 
@@ -62,14 +62,14 @@ impl Default for CopyOptions {
     }
 }
 
-/// A copy, dealt out to its threads.
+/// A copy distributed to its threads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CopyJob {
     sources: Vec<ExtentSource>,
 }
 
 impl CopyJob {
-    /// A copy of a placed tree onto the card, or from it.
+    /// A copy of a placed tree to the card, or from it.
     pub fn new(
         layout: &ExfatLayout,
         tree: &PlacedTree,
@@ -100,7 +100,7 @@ impl CopyJob {
             }
             plan.file(direction, file, list);
         }
-        // Folders without a file of their own.
+        // Folders without files of their own.
         for (directory, entered) in tree.directories.iter().zip(entered) {
             if !entered {
                 plan.enter(direction, directory, &mut lists[least(&load)]);
@@ -143,7 +143,7 @@ impl<'a> Metadata<'a> {
         }
     }
 
-    /// The blocks that hold a range.
+    /// Operations for the blocks that contain a range.
     pub(super) fn blocks(&self, kind: OpKind, (start, bytes): (u64, u64)) -> Extent {
         let first = start / self.block * self.block;
         let end = (start + bytes.max(1)).next_multiple_of(self.block);
@@ -198,7 +198,7 @@ impl Plan<'_> {
                 Direction::Read => OpKind::Read,
             },
             offset: Bytes(file.start),
-            // Unbuffered: whole sectors.
+            // Whole sectors, because the copy is unbuffered.
             length: file.bytes.next_multiple_of(SECTOR_BYTES),
             chunk: self.chunk,
         };
@@ -250,7 +250,7 @@ mod tests {
         data
     }
 
-    /// Every sector of every file exactly once, and nothing else.
+    /// Checks that every sector of every file is covered exactly once, and nothing else.
     fn covers_once(mut data: &[(u64, u64)], tree: &PlacedTree) {
         for file in &tree.files {
             let end = file.start + file.bytes.next_multiple_of(512);

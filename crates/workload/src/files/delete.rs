@@ -22,8 +22,8 @@ pub struct DeletePlan {
 }
 
 impl DeletePlan {
-    /// The operations that delete a placed tree. The layout itself does not take clusters back:
-    /// what is placed later follows.
+    /// Operations that delete a placed tree. The layout does not reclaim the clusters: later trees are placed after
+    /// them.
     pub fn source(&self, layout: &ExfatLayout, tree: &PlacedTree) -> ExtentSource {
         let metadata = Metadata::new(layout, METADATA_BYTES);
         let mut list = Vec::new();

@@ -54,8 +54,8 @@ pub const fn cluster_bytes(capacity: Bytes) -> u64 {
     }
 }
 
-/// To what an SD card's partition and cluster heap are aligned: 4 MiB up to 32 GB, then 16, 32 and
-/// 64 MiB from 128 GB and 512 GB on (boundary units of the SD file-system specification).
+/// Alignment of an SD card's partition and cluster heap: 4 MiB up to 32 GB, then 16, 32 and 64 MiB from 128 GB and 512
+/// GB on (boundary units of the SD file-system specification).
 const fn boundary_unit(capacity: Bytes) -> u64 {
     match capacity.0 / 1_000_000_000 {
         0..=32 => 4 << 20,
@@ -98,7 +98,7 @@ impl ExfatLayout {
         let unit = boundary_unit(capacity);
         let partition = unit;
         let fat = partition + unit / 2;
-        // Entries for more clusters than there will be: the heap begins after the FAT.
+        // Upper bound of the number of clusters: the heap begins after the FAT.
         let most_clusters = capacity.0 / cluster;
         let fat_bytes = ((most_clusters + FIRST_CLUSTER) * FAT_ENTRY_BYTES).next_multiple_of(512);
         let heap = (fat + fat_bytes).next_multiple_of(unit);
@@ -180,15 +180,15 @@ impl ExfatLayout {
         self.root_bytes - self.root_used
     }
 
-    /// Takes entries in the root directory; returns their place and length. The caller has checked that
-    /// there is room.
+    /// Allocates entries in the root directory; returns their offset and length. The caller has checked that there is
+    /// room.
     pub(super) const fn root_entries(&mut self, bytes: u64) -> (u64, u64) {
         let at = self.root + self.root_used;
         self.root_used += bytes;
         (at, bytes)
     }
 
-    /// The bytes of the bitmap that hold the bits of a range of the heap: the first, and how many.
+    /// Bytes of the bitmap with the bits of a range of the heap: offset of the first, and number.
     pub(super) fn bitmap_of(&self, start: u64, bytes: u64) -> (u64, u64) {
         let first = start.saturating_sub(self.heap) / self.cluster;
         let last = (start + bytes.max(1) - 1).saturating_sub(self.heap) / self.cluster;

@@ -3,16 +3,16 @@
 use crate::{Op, OpKind, OpSource, TimedOp};
 use nandscope_units::{Bytes, saturating_u32};
 
-/// A range and what is done to it.
+/// A range and the operation on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
     /// Kind of the operation.
     pub kind: OpKind,
-    /// Its first byte.
+    /// Offset of the first byte.
     pub offset: Bytes,
     /// Length in bytes; zero for a flush.
     pub length: u64,
-    /// The most that one operation covers; the last one covers what is left. Not zero.
+    /// Largest length of one operation, bytes, not zero; the last operation covers the rest.
     pub chunk: u32,
 }
 
@@ -26,7 +26,7 @@ impl Extent {
     };
 }
 
-/// Works through extents one after another, without due times.
+/// A source of operations on extents in order, without due times.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ExtentSource {
     extents: Vec<Extent>,
@@ -54,7 +54,7 @@ impl OpSource for ExtentSource {
     fn next_op(&mut self) -> Option<TimedOp> {
         let extent = *self.extents.get(self.next)?;
         let left = extent.length - self.done_of_next;
-        // A chunk of zero would never come to an end; it means all at once.
+        // A chunk of zero would never end; it means one operation for all.
         let chunk = if extent.chunk == 0 {
             u32::MAX
         } else {

@@ -1,5 +1,5 @@
-//! A card formatted quickly: the whole device discarded where the host passes discards on, then
-//! the structures of an empty exFAT file system written. The partition table is left alone.
+//! A quick format of a card: the whole device is discarded if the host passes discards on, then the structures of an
+//! empty exFAT file system are written. The partition table is not changed.
 
 use super::ExfatLayout;
 use super::exfat::BOOT_REGION_BYTES;
@@ -10,12 +10,12 @@ use nandscope_units::{Bytes, SECTOR_BYTES};
 /// Plan for formatting a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormatPlan {
-    /// The whole device is discarded first (the SD Association's formatter and Linux's tools do
-    /// so where they can; many card readers pass no discard on).
+    /// Whether the whole device is discarded first (the SD Association's formatter and Linux's tools do so if possible;
+    /// many card readers pass no discard on).
     pub discard: bool,
     /// Bytes in one discard; rounded down to whole sectors, zero counts as one sector.
     pub discard_bytes: u32,
-    /// Bytes in one write of a long structure; rounded down to whole sectors likewise.
+    /// Length of a write of a long structure, bytes; rounded down to whole sectors, zero counts as one sector.
     pub io_bytes: u32,
 }
 

@@ -1,10 +1,9 @@
-//! File workloads: folders of files copied to a card, read back, deleted, and the card formatted,
-//! as the block operations that an exFAT file system makes of them.
+//! File workloads: folders of files copied to a card, read back, deleted, and the card formatted, as the block
+//! operations of an exFAT file system.
 //!
-//! A [`FolderSpec`] says what a folder holds in numbers; [`FileTree`] is a made-up folder that
-//! holds exactly that; [`ExfatLayout`] places it on a card; [`CopyJob`] turns the placed tree into
-//! one [`ExtentSource`] per thread. Nothing here writes real files or file-system structures: it
-//! is about where the operations go, not what is in them.
+//! A [`FolderSpec`] has the numbers of a folder; [`FileTree`] is a generated folder with exactly these numbers;
+//! [`ExfatLayout`] places it on a card; [`CopyJob`] turns the placed tree into one [`ExtentSource`] per thread. Nothing
+//! here writes real files or file-system structures: only the addresses of operations matter, not their contents.
 
 mod copy;
 mod delete;

@@ -11,26 +11,26 @@ const UNITS_PER_ENTRY: u64 = 15;
 /// Location of a file's extents and directory entries on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FilePlace {
-    /// Its folder in the tree.
+    /// Number of the file's folder in the tree.
     pub folder: u32,
-    /// Its first byte; a cluster boundary.
+    /// Offset of the file's first byte; a cluster boundary.
     pub start: u64,
     /// Size in bytes.
     pub bytes: u64,
-    /// Its directory entries: the first byte, and how many.
+    /// Directory entries of the file: offset of the first byte, and length in bytes.
     pub entries: (u64, u64),
 }
 
 /// The place of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DirectoryPlace {
-    /// Its first byte; a cluster boundary.
+    /// Offset of the folder's first byte; a cluster boundary.
     pub start: u64,
-    /// Its clusters, bytes.
+    /// Size of the folder's clusters, bytes.
     pub allocated: u64,
-    /// The entries in it, bytes.
+    /// Size of the entries in the folder, bytes.
     pub used: u64,
-    /// Its own entries in its parent: the first byte, and how many.
+    /// Directory entries of the folder in its parent: offset of the first byte, and length in bytes.
     pub entries: (u64, u64),
 }
 
@@ -44,7 +44,7 @@ pub struct PlacedTree {
 }
 
 impl ExfatLayout {
-    /// Allocates the tree after the data that is already on the card. The card is unchanged on an error.
+    /// Allocates the tree after the data already on the card. After an error, the layout is unchanged.
     ///
     /// # Errors
     /// Returns [`LayoutError`] if it does not fit, or the root directory (one cluster) is full.
@@ -98,7 +98,7 @@ impl ExfatLayout {
     }
 }
 
-/// Bytes of the entries of a name: one file entry, one stream extension, the name itself.
+/// Size of the entries of a name, bytes: one file entry, one stream extension, the name entries.
 fn entry_set_bytes(name_units: u32) -> u64 {
     (2 + u64::from(name_units).div_ceil(UNITS_PER_ENTRY)) * ENTRY_BYTES
 }
@@ -117,7 +117,7 @@ fn directory_sizes(tree: &FileTree) -> Vec<u64> {
     used
 }
 
-/// Takes clusters in a row, and directory entries in each folder.
+/// Allocates consecutive clusters, and directory entries in each folder.
 struct Placer {
     heap: u64,
     cluster: u64,
@@ -128,7 +128,7 @@ struct Placer {
 }
 
 impl Placer {
-    /// Start and length in bytes of the clusters for this much; one cluster at least.
+    /// Allocates clusters for this many bytes, at least one; returns their start and length in bytes.
     fn take(&mut self, bytes: u64) -> (u64, u64) {
         let clusters = bytes.max(1).div_ceil(self.cluster);
         let start = self.heap + self.next * self.cluster;
@@ -136,7 +136,7 @@ impl Placer {
         (start, clusters * self.cluster)
     }
 
-    /// Entries in a folder that has been placed: parents precede their children.
+    /// Allocates entries in a folder that has been placed: parents precede their children.
     fn entries(&mut self, folder: u32, bytes: u64) -> (u64, u64) {
         let at = self.next_entry[folder as usize];
         self.next_entry[folder as usize] += bytes;
@@ -170,7 +170,7 @@ mod tests {
     use crate::files::{FolderSpec, das_suite};
     use proptest::prelude::*;
 
-    /// Everything the tree takes on the card, as (start, length).
+    /// All ranges of the tree on the card, as (start, length).
     fn taken(tree: &PlacedTree, cluster: u64) -> Vec<(u64, u64)> {
         let files = tree
             .files

@@ -3,7 +3,7 @@
 use nandscope_units::Bytes;
 use thiserror::Error;
 
-/// A folder by its numbers. Two trees made from the same spec are the same.
+/// Description of a folder in numbers. Trees made from equal specs are equal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FolderSpec {
     /// Name of the folder.
@@ -12,12 +12,12 @@ pub struct FolderSpec {
     pub bytes: Bytes,
     /// Number of files.
     pub files: u32,
-    /// Number of folders, the top one included; at least 1.
+    /// Number of folders, including the top one; at least 1.
     pub folders: u32,
     /// The standard deviation of the natural logarithm of the file sizes: 0 makes all sizes alike,
     /// 1 a folder of photos, 2.5 a home folder.
     pub spread: f64,
-    /// Everything that is left open (sizes, names, which file lies where) follows from it.
+    /// Seed of everything not specified: sizes, names, folders of files.
     pub seed: u64,
 }
 
@@ -36,10 +36,10 @@ pub enum SpecError {
         /// Sum of their sizes.
         bytes: u64,
     },
-    /// Bytes without files.
+    /// There are bytes, but no files.
     #[error("folder {0}: has bytes but no file; give it files, or no bytes")]
     NoFiles(String),
-    /// The top folder is one.
+    /// There must be at least one folder, the top one.
     #[error("folder {0}: folders counts the top folder too, so it is at least 1")]
     NoFolder(String),
     /// Negative or not a number.
@@ -65,7 +65,7 @@ impl FolderSpec {
         }
     }
 
-    /// Whether a tree can be made of it.
+    /// Checks that a tree can be made from the spec.
     ///
     /// # Errors
     /// Returns [`SpecError`] if the numbers contradict one another.

@@ -10,25 +10,24 @@ use nandscope_units::saturating_u32;
 /// A folder of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Folder {
-    /// The folder it lies in; `None` for the top one. Parents precede their children.
+    /// Number of the parent folder; `None` for the top folder. Parents precede their children.
     pub parent: Option<u32>,
-    /// Length of its name in UTF-16 units, as exFAT counts.
+    /// Length of the folder's name in UTF-16 units, as exFAT counts.
     pub name_units: u32,
 }
 
 /// A file of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct File {
-    /// The folder it lies in.
+    /// Number of the file's folder.
     pub folder: u32,
-    /// Its size in bytes, at least 1.
+    /// Size of the file in bytes, at least 1.
     pub bytes: u64,
-    /// Length of its name in UTF-16 units.
+    /// Length of the file's name in UTF-16 units.
     pub name_units: u32,
 }
 
-/// A folder with everything in it. Files are in the order in which a copy meets them: folder by
-/// folder.
+/// A folder with all of its contents. Files are in the order in which a copy meets them, folder by folder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FileTree {
     folders: Vec<Folder>,
@@ -106,7 +105,7 @@ fn sizes(spec: &FolderSpec) -> Vec<u64> {
         .map(|_| libm::exp(spec.spread * standard_normal(&mut random)))
         .collect();
     let total: f64 = weights.iter().sum();
-    // One byte for each file first; the rest is dealt by weight, so that the sum cannot pass.
+    // One byte for each file first; the rest is distributed by weight, so that the sum is not exceeded.
     let to_deal = spec.bytes.0 - count;
     let share = |w: &f64| 1 + (w / total * to_deal as f64) as u64;
     let mut sizes: Vec<u64> = weights.iter().map(share).collect();

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// More parentheses and signs than this within each other are refused: each takes some of the stack.
+/// Maximum nesting of parentheses and signs; each level takes some of the stack.
 const DEEPEST: u32 = 64;
 
 /// Why an expression has no value.

@@ -1,4 +1,5 @@
-//! What writes carry: fio's options of buffers and patterns. This module describes the data; who writes makes them.
+//! Contents of writes: fio's options of buffers and patterns. This module describes the data; the measure crate makes
+//! it.
 
 use super::value::Value;
 use super::{error::Problem, surroundings::Surroundings};
@@ -17,7 +18,7 @@ pub struct DataPattern {
 }
 
 impl DataPattern {
-    /// Fills `block`, which is at `offset` of the target, from the beginning of the pattern on.
+    /// Fills `block`, at `offset` of the target, with the pattern from its beginning on.
     pub fn fill(&self, block: &mut [u8], offset: u64) {
         let mut once = self.bytes.clone();
         for at in &self.offsets {
@@ -28,12 +29,12 @@ impl DataPattern {
         }
     }
 
-    /// Bytes until it repeats.
+    /// Length of the pattern, bytes, after which it repeats.
     pub fn length(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether the offset of the block is in it.
+    /// Whether the pattern contains the offset of the block.
     pub fn has_offsets(&self) -> bool {
         !self.offsets.is_empty()
     }
@@ -69,7 +70,7 @@ impl DataPattern {
         Ok(pattern)
     }
 
-    /// The pattern as it can be read again.
+    /// Text of the pattern in the form that can be parsed again.
     pub(super) fn show(&self) -> String {
         let mut text = String::new();
         let mut at = 0;
@@ -89,9 +90,9 @@ impl DataPattern {
     }
 }
 
-/// The bytes of the number at the beginning of a text, and what follows it. Hexadecimal ones keep their order; others
-/// are of 32 bits, the lowest byte first, without zeros at the end. As in fio, the `0` of a following `0x` begins the next
-/// number.
+/// Bytes of the number at the beginning of a text, and the rest of the text. Hexadecimal numbers keep their order;
+/// others have 32 bits, the lowest byte first, without zeros at the end. As in fio, the `0` of a following `0x` begins
+/// the next number.
 fn number(text: &str) -> Option<(Vec<u8>, &str)> {
     match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
         Some(hex) => hexadecimal(hex),
@@ -128,7 +129,7 @@ fn decimal(text: &str) -> Option<(Vec<u8>, &str)> {
     Some((bytes, after))
 }
 
-/// Bytes at the beginning of a text for which `is_one` holds.
+/// Number of characters at the beginning of a text for which `is_one` is true, in bytes.
 fn count(text: &str, is_one: fn(char) -> bool) -> usize {
     text.find(|c| !is_one(c)).unwrap_or(text.len())
 }
@@ -157,7 +158,7 @@ pub(super) fn with_files(
                     "name a file of this folder that can be read",
                 )
             })?;
-            // The empty texts end numbers that would go on.
+            // The empty texts separate a number from what would continue it.
             out.push_str("\"\"0x");
             out.extend(bytes.iter().map(|byte| format!("{byte:02x}")));
             out.push_str("\"\"");
@@ -168,13 +169,13 @@ pub(super) fn with_files(
     Ok(out)
 }
 
-/// Earlier block that a repeated one equals.
+/// Which earlier block a repeated block equals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Repetition {
-    /// The one before it.
+    /// The previous block.
     #[default]
     Previous,
-    /// One of a set of this percentage of the blocks.
+    /// A block of a working set, whose size is a percentage of the blocks.
     WorkingSet,
 }
 
@@ -185,7 +186,7 @@ pub struct WriteData {
     pub pattern: Option<DataPattern>,
     /// `zero_buffers`.
     pub zeros: bool,
-    /// `refill_buffers`: all of it is made again for each write.
+    /// `refill_buffers`: all data is made again for each write.
     pub refill: bool,
     /// `scramble_buffers`: data that are used again are changed a little.
     pub scramble: bool,
@@ -200,7 +201,7 @@ pub struct WriteData {
     pub repetition: Repetition,
     /// `dedupe_working_set_percentage`.
     pub working_set: u32,
-    /// `dedupe_global`: jobs that have it repeat each other's blocks.
+    /// `dedupe_global`: jobs with this option repeat each other's blocks.
     pub is_global: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The text of `random_distribution`, both ways. How the offsets are drawn is in [`crate::pattern`].
+//! Parses and writes the text of `random_distribution`. [`crate::pattern`] draws the offsets.
 
 use super::error::Problem;
 use super::extent::Extent;
@@ -6,7 +6,7 @@ use super::model::{Distribution, Zone};
 use super::text::extent_text;
 use super::value::Value;
 
-/// fio's own limit.
+/// Maximum number of zones, as in fio.
 const MAX_ZONES: usize = 256;
 
 pub(crate) fn parse(v: Value<'_>) -> Result<Distribution, Problem> {
@@ -77,8 +77,8 @@ fn shape(
     Ok((v.float(number, low, high)?, centre))
 }
 
-/// Reads `access/size:…` up to its end or the first empty zone. As in fio, zones without a size divide what is left of
-/// the region equally, in whole percent, and no zone at all is a uniform distribution.
+/// Parses `access/size:…` up to its end or the first empty zone. As in fio, zones without a size divide the rest of the
+/// region equally, in whole percent, and no zone at all is a uniform distribution.
 fn zones(v: Value<'_>, rest: Option<&str>, absolute: bool) -> Result<Distribution, Problem> {
     let Some(rest) = rest else {
         return Err(v.bad("no zones", "write such as zoned:60/10:40/90"));
@@ -120,7 +120,7 @@ fn zones(v: Value<'_>, rest: Option<&str>, absolute: bool) -> Result<Distributio
     });
     let mut zones: Vec<Zone> = zones.collect();
     check_zones(v, &zones)?;
-    // A zone that is nothing and gets nothing.
+    // Drops zones without accesses and without size.
     zones.retain(|zone| zone.access > 0 || zone.extent.of(u64::MAX) > 0);
     Ok(Distribution::Zoned(zones))
 }

@@ -1,5 +1,5 @@
-//! Writes a job as options in fio's names. Options with their default values are left out, except for the access,
-//! the block size and the depth, which a reader looks for.
+//! Writes a job as options in fio's names. Options with default values are left out, except access, block size and
+//! depth, which readers look for.
 
 use super::model::Job;
 use super::option::supported;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 const ALWAYS: [&str; 3] = ["rw", "bs", "iodepth"];
 
 impl Job {
-    /// The job as it was understood, global options included: option and value in fio's names.
+    /// Options of the job as parsed, including global ones: option and value in fio's names.
     pub fn options(&self) -> BTreeMap<String, String> {
         let default = Job::new("");
         let mut options = self.without_effect.clone();
@@ -32,7 +32,7 @@ impl Job {
             .iter()
             .partition(|(key, _)| key.starts_with("nandscope_"));
         for (key, value) in fios {
-            // A log without a prefix is a flag to fio; an empty value that was written stays one.
+            // For fio, a log without a prefix is a flag; an explicitly empty value stays empty.
             match value.as_str() {
                 "" if !self.without_effect.contains_key(key) => text.push_str(&format!("{key}\n")),
                 _ => text.push_str(&format!("{key}={value}\n")),

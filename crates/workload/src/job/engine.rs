@@ -1,4 +1,4 @@
-//! fio's I/O engines: those that do block I/O, which the engine here replaces, and those that do something else.
+//! fio's I/O engines: those for block I/O, which nandscope's engine replaces, and others.
 
 /// Meaning of a fio engine for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,16 +7,16 @@ pub(crate) enum Engine {
     Synchronous,
     /// Block I/O at the queue depth of the job.
     Asynchronous,
-    /// Something else, in words.
+    /// No block I/O; with a description.
     Foreign(&'static str),
 }
 
 use Engine::{Asynchronous, Foreign, Synchronous};
 
-/// The engine that fio takes on Linux where a job names none.
+/// fio's default engine on Linux.
 pub(crate) const DEFAULT: &str = "psync";
 
-/// Which are synchronous was seen from fio 3.33, which caps their queue depth at 1.
+/// fio's engines. Synchronous ones are those whose queue depth fio 3.33 caps at 1.
 const ENGINES: &[(&str, Engine)] = &[
     ("sync", Synchronous),
     ("psync", Synchronous),
@@ -86,7 +86,7 @@ pub(crate) fn find(name: &str) -> Option<Engine> {
     found.map(|(_, engine)| *engine)
 }
 
-/// The engines that the one here replaces.
+/// Names of the block I/O engines, which nandscope's engine replaces.
 pub(crate) fn block_engines() -> String {
     let block = ENGINES.iter().filter(|(_, e)| !matches!(e, Foreign(_)));
     let names: Vec<&str> = block.map(|(name, _)| *name).collect();

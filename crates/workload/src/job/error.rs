@@ -6,13 +6,13 @@ use std::ops::Range;
 /// One fault of a job file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The file as the caller named it.
+    /// Name of the file, as given by the caller.
     pub file: String,
-    /// Line, counted from 1; 0 where the fault belongs to no line (a job built by a program).
+    /// Line, counted from 1; 0 if the fault belongs to no line (a job built by a program).
     pub line: usize,
-    /// The bytes of the line concerned; empty where there is no line.
+    /// Range of bytes in the line; empty if there is no line.
     pub span: Range<usize>,
-    /// The option concerned; empty where the line holds none.
+    /// Option concerned; empty if there is none in the line.
     pub key: String,
     /// Description of the fault.
     pub message: String,
@@ -34,7 +34,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Everything that is wrong with a job file, in the order of its lines; never empty.
+/// All faults of a job file, in the order of its lines; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobError {
     /// In the order of lines; never empty.
@@ -64,7 +64,7 @@ impl From<Fault> for JobError {
     }
 }
 
-/// A fault whose place is not known yet.
+/// A fault without its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub(crate) message: String,

@@ -1,8 +1,8 @@
-//! Sizes in bytes or in percent of something.
+//! Sizes in bytes or percent.
 
 use nandscope_units::Bytes;
 
-/// A size, or a share of something named where it is used.
+/// A size in bytes, or in percent of a whole that the user of the value defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// Absolute size.
@@ -15,7 +15,7 @@ impl Extent {
     /// No bytes.
     pub const ZERO: Extent = Extent::Bytes(Bytes::ZERO);
 
-    /// In bytes, where a percentage is one of `whole`.
+    /// The size in bytes; a percentage is one of `whole`.
     pub fn of(self, whole: u64) -> u64 {
         match self {
             Extent::Bytes(bytes) => bytes.0,

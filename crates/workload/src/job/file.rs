@@ -24,8 +24,8 @@ pub struct JobFile {
 }
 
 impl JobFile {
-    /// Reads the text of a job file that refers to nothing outside of itself; `file_name` is only
-    /// used in messages. A job without `ioengine` has the queue depth that it asks for.
+    /// Parses a job file without references to other files or the environment; `file_name` is for messages. A job
+    /// without `ioengine` has the queue depth that it requests.
     ///
     /// # Errors
     /// All faults of the file, each with line, option and remedy.
@@ -33,7 +33,7 @@ impl JobFile {
         JobFile::read(file_name, text, &Nowhere)
     }
 
-    /// Reads the text of a job file with what it refers to.
+    /// Parses a job file, with `surroundings` for its references.
     ///
     /// # Errors
     /// As [`JobFile::parse`].
@@ -47,8 +47,8 @@ impl JobFile {
         JobFile::of_sections(file_name, &sections, around, faults)
     }
 
-    /// Reads the words of a command line such as fio's: `--name` begins a job, and options before the first apply to
-    /// all jobs. Also gives the text to which the lines of faults refer. `name` is used in messages only.
+    /// Parses the words of a command line such as fio's: `--name` begins a job, and options before the first job apply
+    /// to all jobs. Also returns the text to which the lines of faults refer. `name` is for messages.
     ///
     /// # Errors
     /// As [`JobFile::parse`].
@@ -102,12 +102,12 @@ impl JobFile {
             return Ok(JobFile { jobs });
         }
         faults.sort_by_key(|fault| fault.line);
-        // A fault of `[global]` shows in every job that inherits it.
+        // A fault of `[global]` occurs in every job that inherits it.
         faults.dedup();
         Err(JobError { faults })
     }
 
-    /// The jobs that run at once, group after group: a job with `stonewall` begins a new one.
+    /// Jobs that run in parallel, group after group: a job with `stonewall` begins a new group.
     pub fn groups(&self) -> Vec<&[Job]> {
         let mut groups = Vec::new();
         let mut start = 0;
@@ -133,7 +133,7 @@ impl JobFile {
             .collect()
     }
 
-    /// The file as text again; reading it gives the same jobs.
+    /// Text of the file, which parses to the same jobs.
     pub fn to_fio(&self) -> String {
         let sections: Vec<String> = self.jobs.iter().map(Job::to_fio).collect();
         sections.join("\n")
@@ -190,14 +190,14 @@ impl Reader<'_> {
             threads = threads.saturating_add(job.numjobs);
             jobs.push(job);
         }
-        // As in fio, `exitall` holds for all jobs once one has it.
+        // As in fio, `exitall` of one job applies to all jobs.
         let exit_all = jobs.iter().any(|job| job.relation.exit_all);
         jobs.iter_mut()
             .for_each(|job| job.relation.exit_all = exit_all);
         jobs
     }
 
-    /// As in fio, a job waits for one that comes before it in the file.
+    /// Checks that a job waits for an earlier job of the file, as fio requires.
     fn check_waiting(&mut self, job: &Job, before: &[Job]) {
         let Some(name) = &job.relation.wait_for else {
             return;
@@ -243,7 +243,7 @@ impl Reader<'_> {
                 );
                 template.job.origin.notices.push(text);
             }
-            // As in fio, kb_base applies to the whole section, wherever it is in it.
+            // As in fio, kb_base applies to the whole section, wherever it occurs.
             if name == "kb_base" {
                 match assignment.value.as_deref() {
                     Some("1024") => template.base = SizeBase::Binary,

@@ -1,4 +1,4 @@
-//! The files of a job. On one target they are parts of it, one after the other.
+//! Files of a job. On one target they are consecutive parts of it.
 
 use crate::pattern::Random;
 use nandscope_units::saturating_u32;
@@ -7,37 +7,37 @@ use std::sync::Arc;
 /// `filename`, `nrfiles`, `filesize` and `file_service_type`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Files {
-    /// `filename` as written. Names are not opened; several count as several files.
+    /// `filename` as written. Files are not opened; several names count as several files.
     pub names: Option<String>,
-    /// `nrfiles`, where `filename` does not name them.
+    /// `nrfiles`; ignored if `filename` names the files.
     pub number: u32,
     /// `filesize` in bytes, from the smallest to the largest.
     pub size: Option<(u64, u64)>,
     /// `file_service_type`.
     pub service: FileService,
-    /// Positions of the files on the target; `None` if they are the target, or divide it evenly.
+    /// Positions of the files on the target; `None` if the job uses the whole target, or its files divide it evenly.
     pub places: Option<PlacedFiles>,
 }
 
 /// A part of a target that a file has, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlacedFile {
-    /// Start.
+    /// Offset of the first byte on the target.
     pub start: u64,
-    /// Length.
+    /// Length of the file, bytes.
     pub length: u64,
 }
 
 /// The parts of a target that the files of a job have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlacedFiles {
-    /// In the order of the files; those of the first clone first, if clones have files of their own.
+    /// Positions in the order of the files; if clones have separate files, those of the first clone first.
     files: Arc<[PlacedFile]>,
     is_per_clone: bool,
 }
 
 impl PlacedFiles {
-    /// The parts in the order of the files. With `is_per_clone` those of each clone follow one another.
+    /// Positions in the order of the files. With `is_per_clone`, the files of each clone follow one another.
     pub(crate) fn new(files: Vec<PlacedFile>, is_per_clone: bool) -> Self {
         PlacedFiles {
             files: files.into(),
@@ -45,7 +45,7 @@ impl PlacedFiles {
         }
     }
 
-    /// The parts of the `count` files of a clone.
+    /// Positions of the `count` files of a clone.
     pub(crate) fn of_clone(&self, clone: u32, count: u32) -> &[PlacedFile] {
         let first = if self.is_per_clone {
             clone as usize * count as usize
@@ -58,12 +58,12 @@ impl PlacedFiles {
     }
 }
 
-/// `file_service_type`: which file has the next operation.
+/// `file_service_type`: choice of the file for the next operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FileService {
-    /// One after the other, this number of operations on each.
+    /// Files in rotation, with this number of operations on each.
     RoundRobin(u32),
-    /// Each until it is done.
+    /// Each file until it is finished.
     Sequential,
     /// At random, this number of operations on each.
     Random(u32),
@@ -99,7 +99,7 @@ impl Files {
     /// Number of files, at least 1.
     pub fn count(&self) -> u32 {
         match &self.names {
-            // A colon after a backslash belongs to its name.
+            // A colon after a backslash belongs to the name.
             Some(names) => {
                 let colons = names.matches(':').count() - names.matches("\\:").count();
                 saturating_u32(colons as u64 + 1)

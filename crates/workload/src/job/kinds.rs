@@ -1,4 +1,4 @@
-//! A value for each direction that an option can be given for. Flushes have none.
+//! Values of an option by direction. Flushes have no value.
 
 use crate::OpKind;
 
@@ -34,7 +34,7 @@ impl<T> PerKind<T> {
         }
     }
 
-    /// The same, to change it.
+    /// The value of a direction, writable.
     pub fn get_mut(&mut self, kind: OpKind) -> &mut T {
         match kind {
             OpKind::Read => &mut self.read,

@@ -1,14 +1,13 @@
-//! The outer grammar of a job file: sections, assignments, comments, included files. It does not
-//! know the options.
+//! Outer grammar of a job file: sections, assignments, comments, included files. Independent of the options.
 
 use super::error::Fault;
 use super::surroundings::Surroundings;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// fio's own limit of files that include each other.
+/// Maximum nesting of included files, as in fio.
 const DEEPEST: usize = 16;
-/// Lines of all included files together: files that include each other twice would grow without end.
+/// Maximum number of lines in all included files: files that include each other twice would grow without end.
 const MOST_LINES: usize = 1 << 16;
 
 /// `key=value` or a bare `key`, with its position.
@@ -18,12 +17,12 @@ pub(crate) struct Assignment {
     /// `None` for a flag without `=`.
     pub(crate) value: Option<String>,
     pub(crate) file: Rc<str>,
-    /// From 1; 0 for one that is not from a file.
+    /// Line number, from 1; 0 if the assignment is not from a file.
     pub(crate) line: usize,
     pub(crate) span: Range<usize>,
 }
 
-/// `[name]` and what follows up to the next section.
+/// `[name]` and the lines up to the next section.
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
     pub(crate) name: String,
@@ -34,14 +33,13 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// Whether its options hold for the jobs after it. As in fio, only the beginning of the name counts.
+    /// Whether the options apply to all jobs after the section. As in fio, only the beginning of the name counts.
     pub(crate) fn is_global(&self) -> bool {
         self.name.starts_with("global")
     }
 }
 
-/// Splits a file into its sections. Lines that cannot be understood become faults, and the rest
-/// is read all the same.
+/// Splits a file into sections. Lines that cannot be parsed become faults, and the rest is parsed.
 pub(crate) fn sections(
     file: &str,
     text: &str,
@@ -64,7 +62,8 @@ struct Splitter<'a> {
     faults: &'a mut Vec<Fault>,
     sections: Vec<Section>,
     lines: usize,
-    /// Whether files are still included: after the first that lies too deep, each would bring more of the same.
+    /// Whether files are still included: false after the first one nested too deeply, since others would give equal
+    /// faults.
     includes: bool,
 }
 
@@ -97,7 +96,7 @@ impl Splitter<'_> {
     }
 
     fn begin(&mut self, rest: &str, place: &Place<'_>) {
-        // The options that follow belong to a section all the same: one fault is enough.
+        // The following options belong to a section in any case, so that there is only one fault.
         let name = match section_name(rest) {
             Ok(name) => name,
             Err((message, remedy)) => {
@@ -114,7 +113,7 @@ impl Splitter<'_> {
         });
     }
 
-    /// Reads the text of another file, as if it were here.
+    /// Parses the text of another file at this point.
     fn include(&mut self, name: &str, place: &Place<'_>, depth: usize) {
         if !self.includes {
             return;

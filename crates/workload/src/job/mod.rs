@@ -1,7 +1,6 @@
-//! Jobs in fio's own file grammar: [`JobFile::parse`] reads them, [`Job::to_fio`] writes them.
-//! What fio 3.33 would do with an option is done here too, or the option is refused by name, file
-//! and line; docs/jobs.md has the tables. [`crate::pattern`] derives the
-//! operations of a job.
+//! Jobs in fio's file grammar: [`JobFile::parse`] parses them, [`Job::to_fio`] writes them. An option either has the
+//! effect that it has in fio 3.33, or is refused with its name, file and line; docs/jobs.md has the tables.
+//! [`crate::pattern`] derives the operations of a job.
 
 mod arithmetic;
 mod check;

@@ -1,5 +1,5 @@
-//! A job as it was understood: every option in typed form. Reading and writing the text is done
-//! elsewhere; a program may as well build a job from [`Job::new`].
+//! A parsed job with every option in typed form. Parsing and writing are done elsewhere; programs may build a job from
+//! [`Job::new`].
 
 use super::data::WriteData;
 use super::extent::Extent;
@@ -12,7 +12,7 @@ use crate::{OpKind, Pacing};
 use nandscope_units::Nanos;
 use std::collections::BTreeMap;
 
-/// Percentiles that fio reports where the job names none.
+/// Percentiles that fio reports by default.
 pub const DEFAULT_PERCENTILES: [f64; 17] = [
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
     99.99,
@@ -23,10 +23,9 @@ pub const DEFAULT_PERCENTILES: [f64; 17] = [
 pub struct Job {
     /// Name of the section, or the option `name`.
     pub name: String,
-    /// Place among the jobs of the file, from 0; jobs with the same options get different random
-    /// sequences by it.
+    /// Number among the jobs of the file, from 0, so that jobs with equal options get different random sequences.
     pub ordinal: u32,
-    /// Number of its first clone among all threads of the file, from 1.
+    /// Number of the first clone among all threads of the file, from 1.
     pub first_thread: u32,
     /// `description`.
     pub description: Option<String>,
@@ -42,7 +41,7 @@ pub struct Job {
     pub io_size: Option<Extent>,
     /// `offset`; a percentage is rounded up to whole blocks.
     pub offset: Extent,
-    /// `offset_align`: what a percentage is rounded up to; `None` is the smallest block size.
+    /// `offset_align`: granularity to which a percentage is rounded up; `None` is the smallest block size.
     pub offset_align: Option<u32>,
     /// `offset_increment`: clone n starts n times this further on.
     pub offset_increment: Extent,
@@ -54,7 +53,7 @@ pub struct Job {
     pub percentage_random: PerKind<u32>,
     /// `random_distribution`.
     pub distribution: Distribution,
-    /// False with `norandommap`.
+    /// Whether each random block is used once per pass; false with `norandommap`.
     pub random_map: bool,
     /// `randseed`; `None` takes the seed of the run.
     pub rand_seed: Option<u64>,
@@ -64,7 +63,7 @@ pub struct Job {
     pub rand_repeat: bool,
     /// `fsync`: flush after this many writes; 0 is never.
     pub fsync: u64,
-    /// `fdatasync`: the same.
+    /// `fdatasync`: number of writes between two such flushes; 0 for none.
     pub fdatasync: u64,
     /// `end_fsync`: flush at the end of each run over the region.
     pub end_fsync: bool,
@@ -74,13 +73,13 @@ pub struct Job {
     pub write_fua: bool,
     /// Queue depth, times, rates: `iodepth`, `runtime`, `rate`, `thinktime`, …
     pub pacing: Pacing,
-    /// `thinktime_blocks` where it was given.
+    /// `thinktime_blocks`; `None` if not given.
     pub think_blocks: Option<u32>,
-    /// `numjobs`: clones that run at once, at least 1.
+    /// `numjobs`: number of clones that run in parallel, at least 1.
     pub numjobs: u32,
-    /// `group_reporting`: clones are reported as one.
+    /// `group_reporting`: clones are reported together.
     pub group_reporting: bool,
-    /// `new_group`: reports of this job and its successors are apart from those before.
+    /// `new_group`: this job and its successors are reported separately from earlier jobs.
     pub new_group: bool,
     /// `stonewall`: starts when the jobs before it have ended.
     pub stonewall: bool,
@@ -106,28 +105,26 @@ pub struct Job {
     pub latest_start: Option<Nanos>,
     /// `filename`, `nrfiles`, `filesize`, `file_service_type`.
     pub files: Files,
-    /// `bs_is_seq_rand`: block sizes of reads and writes are those of operations in order and of
-    /// random ones.
+    /// `bs_is_seq_rand`: block sizes of reads and writes are those of sequential and random operations.
     pub sizes_by_order: bool,
-    /// `wait_for`, `flow`, `exitall` and what belongs to them.
+    /// `wait_for`, `flow`, `exitall` and related options.
     pub relation: Relation,
-    /// `iodepth_batch`: operations submitted at once; 0 is the queue depth.
+    /// `iodepth_batch`: number of operations submitted together; 0 is the queue depth.
     pub batch: u32,
     /// `iodepth_batch_complete_min`: completions waited for once the queue is full.
     pub complete_min: u32,
-    /// `iodepth_low`: where a full queue is filled again; 0 is the queue depth.
+    /// `iodepth_low`: number of outstanding operations at which a full queue is refilled; 0 is the queue depth.
     pub depth_low: u32,
-    /// `ioengine`: how fio would do the I/O. It decides only about the queue depth: synchronous
-    /// engines have 1.
+    /// `ioengine`: fio's I/O engine. Affects only the queue depth: synchronous engines have 1.
     pub engine: Option<String>,
-    /// `direct`, or the opposite of `buffered`; `None` where the job does not say.
+    /// `direct`, or the opposite of `buffered`; `None` if not given.
     pub direct: Option<bool>,
     /// `cpus_allowed`: processors of a real target's threads, ascending; empty is any.
     pub cpus_allowed: Vec<u32>,
     /// `continue_on_error`.
     pub continue_on_error: ContinueOnError,
-    /// `ignore_error`: numbers of the errors after which reads, writes and verification go on, in place
-    /// of those of an input or output error.
+    /// `ignore_error`: error numbers after which reads, writes and verification continue, instead of the default I/O
+    /// errors.
     pub ignored_errors: [Vec<u32>; 3],
     /// Options that were accepted without effect, as written; docs/job-options.csv gives the reasons.
     pub without_effect: BTreeMap<String, String>,
@@ -210,11 +207,11 @@ impl Job {
 /// File and lines from which a job was read. It has no influence on the equality of jobs.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// The file as the caller named it; empty for a job built by a program.
+    /// Name of the file, as given by the caller; empty for a job built by a program.
     pub file: String,
     /// The line of the section.
     pub line: usize,
-    /// The line of each option that was given, by its main name, global ones included.
+    /// Line of each given option, by its main name, including global options.
     pub options: BTreeMap<String, usize>,
     /// Notices on how the job was understood.
     pub notices: Vec<String>,
@@ -226,19 +223,19 @@ impl PartialEq for Origin {
     }
 }
 
-/// `rw`: what is done, and in which order of offsets.
+/// `rw`: kinds of operations, and order of their offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rw {
-    /// Directions.
+    /// Reads, writes, trims, or a mix of two of them.
     pub access: Access,
-    /// Random offsets.
+    /// Whether offsets are random.
     pub random: bool,
-    /// The number after the colon: for random offsets, the number of operations at each; for sequential ones, bytes
-    /// left out between two operations.
+    /// Number after the colon: for random offsets, the number of operations at each; for sequential ones, the number of
+    /// bytes skipped between two operations.
     pub modifier: Option<u64>,
-    /// The bytes of `modifier` are gone back, from the end of the region on (`rw=read:-8k`).
+    /// Whether the `modifier` goes back by its bytes, from the end of the region on (`rw=read:-8k`).
     pub backwards: bool,
-    /// `rw_sequencer=identical`: the operations after a random offset repeat it.
+    /// `rw_sequencer=identical`: operations after a random offset repeat it.
     pub identical: bool,
 }
 
@@ -270,7 +267,7 @@ impl Rw {
 /// `zonemode=strided`: zones between which a job moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StridedZones {
-    /// `zonemode=strided` was given, without which the sizes have no effect.
+    /// Whether `zonemode=strided` is given, without which the sizes have no effect.
     pub is_on: bool,
     /// `zonesize`: bytes of I/O in a zone before the next one.
     pub size: u64,
@@ -298,16 +295,16 @@ pub enum Access {
 /// Sizes of operations, in bytes; all multiples of 512.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockSizes {
-    /// All the same.
+    /// One size, bytes.
     Fixed(u32),
     /// Uniform from `min` to `max`, rounded down to multiples of `min`.
     Range {
-        /// Smallest.
+        /// Smallest size, bytes.
         min: u32,
-        /// Largest.
+        /// Largest size, bytes.
         max: u32,
     },
-    /// Sizes with their shares in percent; the shares sum to 100.
+    /// Sizes in bytes with their shares in percent; the shares sum to 100.
     Split(Vec<(u32, u32)>),
 }
 
@@ -334,27 +331,27 @@ impl BlockSizes {
 /// `random_distribution`: popularity of the parts of the region.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
-    /// All blocks alike.
+    /// All blocks with equal probability.
     Uniform,
     /// The block of rank k is used in proportion to k^−theta.
     Zipf {
         /// Exponent, from 0 (all ranks alike) and not 1.
         theta: f64,
-        /// Place of the most used block as a share of the region; `None` is a random one.
+        /// Position of the most used block as a share of the region; `None` is a random one.
         centre: Option<f64>,
     },
     /// Rank n·u^(ln h / ln(1−h)) for uniform u: the share h of the region gets the share 1−h of the accesses (h=0.2: 80/20).
     Pareto {
         /// Pareto power, between 0 and 1.
         h: f64,
-        /// See `Zipf`.
+        /// Position of the most used block, as for `Zipf`.
         centre: Option<f64>,
     },
     /// Ranks by a normal distribution around the middle one; as for `Zipf`, ranks are spread over the region.
     Normal {
         /// Standard deviation, percent of the ranks.
         deviation: f64,
-        /// See `Zipf`.
+        /// Position of the most used block, as for `Zipf`.
         centre: Option<f64>,
     },
     /// Consecutive zones, each with its share of the accesses.
@@ -371,13 +368,13 @@ impl Distribution {
 /// One zone of [`Distribution::Zoned`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// Percent of the accesses; those of all zones sum to 100.
+    /// Share of the accesses, percent; the shares of all zones sum to 100.
     pub access: u32,
     /// Length of the zone; a percentage is one of the region.
     pub extent: Extent,
 }
 
-/// Logs that the job asks for.
+/// Logs requested by the job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logs {
     /// `write_bw_log`: prefix of the file name; empty takes the name of the job.
@@ -407,12 +404,12 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// Whether a log was asked for.
+    /// Whether any log is requested.
     pub fn any(&self) -> bool {
         self.has_values() || self.histogram.is_some() || self.operations.is_some()
     }
 
-    /// Whether a log of bandwidth, operations per second or latency was asked for.
+    /// Whether a log of bandwidth, operations per second or latency is requested.
     pub fn has_values(&self) -> bool {
         let logs = [&self.bandwidth, &self.iops, &self.latency];
         logs.into_iter().any(Option::is_some)
@@ -424,7 +421,7 @@ impl Logs {
 pub enum RandomGenerator {
     /// Combined Tausworthe generator with 32 bits.
     Tausworthe,
-    /// The same with 64 bits.
+    /// The Tausworthe generator with 64 bits.
     Tausworthe64,
     /// Linear feedback shift register for offsets, which draws every block once; `Tausworthe` for all else.
     Lfsr,
@@ -457,12 +454,12 @@ impl Default for Shown {
 /// `unified_rw_reporting`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnifiedRw {
-    /// Directions apart.
+    /// Directions are reported separately.
     #[default]
     None,
-    /// Directions together.
+    /// Directions are reported together.
     Mixed,
-    /// Directions apart, and their sum.
+    /// Directions are reported separately, with their sum.
     Both,
 }
 
@@ -476,11 +473,11 @@ pub enum ContinueOnError {
     Read,
     /// Failed writes.
     Write,
-    /// Failed operations.
+    /// Failed operations of any kind.
     Io,
     /// Mismatches of `verify`.
     Verify,
-    /// All of them.
+    /// All failures.
     All,
 }
 
@@ -489,9 +486,9 @@ pub enum ContinueOnError {
 pub struct TraceRef {
     /// `read_iolog`.
     pub path: String,
-    /// `nandscope_trace_format`; `None` is by content.
+    /// `nandscope_trace_format`; `None` detects it by content.
     pub format: Option<String>,
-    /// `replay_no_stall`: as fast as it goes, without the trace's own times.
+    /// `replay_no_stall`: as fast as the target allows, without the recorded times.
     pub no_stall: bool,
     /// `replay_time_scale`, percent: 200 leaves half as much time between operations.
     pub time_scale_percent: u32,
@@ -499,7 +496,7 @@ pub struct TraceRef {
     pub offset_divisor: u64,
     /// `nandscope_trace_device`: only the requests of this device of the trace.
     pub device: Option<String>,
-    /// `nandscope_trace_event`: which event of blkparse's text is taken for a request.
+    /// `nandscope_trace_event`: event of blkparse's text that counts as the request.
     pub event: BlockEvent,
     /// `replay_skip`: kinds of requests that are left out.
     pub skip: Vec<OpKind>,

@@ -1,11 +1,12 @@
-//! What fio puts in before it reads a value: variables of the environment, facts about the machine, files of patterns.
+//! Substitutions that fio makes before it parses a value: environment variables, facts about the machine, files of
+//! patterns.
 
 use super::arithmetic::evaluate;
 use super::data::with_files;
 use super::error::Problem;
 use super::surroundings::Surroundings;
 
-/// The value with all of it put in; where a fact about the machine is, what it is part of is computed.
+/// The value after all substitutions; expressions with facts about the machine are computed.
 pub(super) fn substitute(
     name: &str,
     text: &str,

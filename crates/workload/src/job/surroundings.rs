@@ -1,5 +1,5 @@
-//! What the text of a job file may refer to outside of itself. This crate reads no environment and
-//! opens no file: whoever has them gives them.
+//! Context of a job file outside of its text. This crate reads no environment and opens no file: the caller provides
+//! both.
 
 use thiserror::Error;
 
@@ -43,11 +43,11 @@ impl Override {
 pub struct Included {
     /// As messages call the file.
     pub name: String,
-    /// All of its contents.
+    /// Whole contents.
     pub text: String,
 }
 
-/// Why a file to which a job file refers cannot be had.
+/// Why a file referred to by a job file is not available.
 #[derive(Debug, Error)]
 pub enum FileError {
     /// These surroundings include no files.
@@ -59,17 +59,17 @@ pub enum FileError {
     /// No file has that name.
     #[error("there is no such file beside this one or here")]
     NotFound,
-    /// The file holds nothing.
+    /// The file is empty.
     #[error("it is empty")]
     Empty,
-    /// Reading it failed.
+    /// The file cannot be read.
     #[error(transparent)]
     Unreadable(Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// Files and facts that a job file may refer to.
 pub trait Surroundings {
-    /// The value of a variable of the environment (`${NAME}`); `None` if it is not set.
+    /// Value of an environment variable (`${NAME}`); `None` if it is not set.
     fn variable(&self, name: &str) -> Option<String> {
         let _ = name;
         None
@@ -93,7 +93,7 @@ pub trait Surroundings {
         Err(FileError::NoFiles)
     }
 
-    /// The machine that `$ncpus` and the like mean; `None` makes them errors.
+    /// Facts about the machine for `$ncpus` and similar; `None` makes them errors.
     fn machine(&self) -> Option<Machine> {
         None
     }
@@ -108,14 +108,14 @@ pub trait Surroundings {
         &[]
     }
 
-    /// Whether the text is one of fio's users: a job that names no engine has fio's default one,
-    /// which is synchronous, and one without `direct=1` was meant for the page cache.
+    /// Whether the file was written for fio: a job without an engine has fio's default, which is synchronous, and a job
+    /// without `direct=1` uses the page cache.
     fn is_fios(&self) -> bool {
         true
     }
 }
 
-/// Nothing: for jobs that a program writes.
+/// No context, for jobs written by a program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nowhere;
 

@@ -3,7 +3,7 @@
 use super::extent::Extent;
 use nandscope_units::Nanos;
 
-/// `4k`, `32m`, `1000`: the largest unit of 1024 in which the number is whole.
+/// A size such as `4k`, `32m`, `1000`, in the largest power of 1024 in which it is whole.
 pub(crate) fn size_text(bytes: u64) -> String {
     for (shift, unit) in [(40, "t"), (30, "g"), (20, "m"), (10, "k")] {
         if bytes >= 1 << shift && bytes.is_multiple_of(1 << shift) {
@@ -23,7 +23,7 @@ pub(crate) fn time_text(time: Nanos) -> String {
     }
 }
 
-/// `4k` or `80%`.
+/// A size such as `4k` or `80%`.
 pub(crate) fn extent_text(extent: Extent) -> String {
     match extent {
         Extent::Bytes(bytes) => size_text(bytes.0),

@@ -1,5 +1,4 @@
-//! Reads the values of options: sizes, times, numbers, flags and lists by direction.
-//! It does not know the options themselves.
+//! Parses the values of options: sizes, times, numbers, flags and lists by direction. Independent of the options.
 
 use super::arithmetic::evaluate;
 use super::error::Problem;
@@ -9,7 +8,7 @@ use nandscope_units::{Bytes, Nanos, SizeBase, parse_duration, parse_size};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-/// The value of an option together with what is needed to read it.
+/// Value of an option, with the context needed to parse it.
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'a> {
     pub(crate) key: &'a str,
@@ -19,7 +18,7 @@ pub(crate) struct Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// A part of the value, read by itself.
+    /// A part of the value, to be parsed separately.
     pub(crate) fn with<'b>(&self, text: &'b str) -> Value<'b>
     where
         'a: 'b,
@@ -49,7 +48,7 @@ impl<'a> Value<'a> {
         )
     }
 
-    /// A flag: nothing and 1 are yes, 0 is no.
+    /// Parses a flag: an empty value and 1 are true, 0 is false.
     pub(crate) fn flag(&self) -> Result<bool, Problem> {
         match self.text {
             None | Some("1" | "true") => Ok(true),
@@ -77,7 +76,7 @@ impl<'a> Value<'a> {
         parse_size(text, self.base).map_err(|e| self.bad(e, "write a size such as 4k, 32m or 1g"))
     }
 
-    /// Whether a size has one of the units `KiB`, `MiB` and so on, and they do not mean what they say.
+    /// Whether a size has a unit such as `KiB` that fio does not interpret as its name says.
     pub(crate) fn has_odd_unit(&self, text: &str) -> bool {
         let lower = text.to_ascii_lowercase();
         let unit = lower.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -123,7 +122,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A time; a bare number counts `unit`. fio resolves microseconds.
+    /// Parses a time; a number without a unit counts in `unit`. fio resolves microseconds.
     pub(crate) fn time(&self, unit: Nanos) -> Result<Nanos, Problem> {
         let text = self.text()?;
         if text.starts_with('(') {
@@ -137,7 +136,7 @@ impl<'a> Value<'a> {
         Ok(time)
     }
 
-    /// The value of an expression in times: numbers with a unit, or without any in `unit`.
+    /// Value of an expression of times: numbers without a unit count in `unit`.
     fn computed_time(&self, text: &str, unit: Nanos) -> Result<Nanos, Problem> {
         let has_units = text.contains(|c: char| c.is_ascii_alphabetic());
         let number = |token: &str| match token.parse::<u64>() {
@@ -202,8 +201,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Reads `read,write,trim` as fio does: one part is for all; of two the second is for writes
-    /// and trims; an empty part leaves what was set before.
+    /// Parses `read,write,trim` as fio does: one part is for all; of two the second is for writes and trims; an empty
+    /// part keeps the earlier value.
     pub(crate) fn by_kind<T>(
         &self,
         into: &mut PerKind<T>,

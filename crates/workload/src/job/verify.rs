@@ -1,5 +1,5 @@
-//! `verify` and the options that belong to it: what blocks hold so that they can be checked, in the sizes of
-//! fio 3.33. Making and comparing contents is the business of the measure crate.
+//! `verify` and related options: verifiable contents of blocks, in the sizes of fio 3.33. The measure crate makes and
+//! compares the contents.
 
 use super::data::DataPattern;
 
@@ -20,7 +20,7 @@ pub enum VerifyMethod {
     Crc32 = 4,
     /// `crc32c`.
     Crc32c = 5,
-    /// `crc32c-intel`: the same sum, marked otherwise.
+    /// `crc32c-intel`: the same checksum as `crc32c`, with another number in the header.
     Crc32cIntel = 6,
     /// `crc16`.
     Crc16 = 7,
@@ -42,7 +42,7 @@ pub enum VerifyMethod {
     XxHash = 15,
     /// `sha1`.
     Sha1 = 16,
-    /// `pattern`: nothing but `verify_pattern`.
+    /// `pattern`: only `verify_pattern`.
     Pattern = 18,
     /// `null`: nothing is compared.
     Null = 19,
@@ -73,7 +73,7 @@ const METHODS: &[(VerifyMethod, &str, u32)] = &[
 ];
 
 impl VerifyMethod {
-    /// All of them.
+    /// All methods.
     pub fn all() -> impl Iterator<Item = VerifyMethod> {
         METHODS.iter().map(|(method, ..)| *method)
     }
@@ -91,7 +91,7 @@ impl VerifyMethod {
         VerifyMethod::all().find(|method| *method as u16 == number)
     }
 
-    /// fio's name.
+    /// fio's name of the method.
     pub fn name(self) -> &'static str {
         let entry = METHODS.iter().find(|(method, ..)| *method == self);
         entry.map_or("", |(_, name, _)| name)
@@ -103,7 +103,7 @@ impl VerifyMethod {
         entry.map_or(0, |(.., length)| *length)
     }
 
-    /// Bytes of header and checksum in each verified block; 0 where it has none.
+    /// Size of header and checksum in each verified block, bytes; 0 without them.
     pub fn overhead(self) -> u32 {
         match self {
             Pattern | Null => 0,
@@ -112,34 +112,34 @@ impl VerifyMethod {
     }
 }
 
-/// `verify` and what belongs to it.
+/// `verify` and related options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verify {
     /// The method; `None` verifies nothing.
     pub method: Option<VerifyMethod>,
-    /// `verify_pattern`: what blocks carry, beside what `method` needs.
+    /// `verify_pattern`: contents of blocks, in addition to the header of `method`.
     pub pattern: Option<DataPattern>,
-    /// `verify_interval`: bytes that have a header of their own; 0 is a whole block.
+    /// `verify_interval`: size of a part with a separate header, bytes; 0 is a whole block.
     pub interval: u32,
-    /// `verify_offset`: where in such a part the header is.
+    /// `verify_offset`: offset of the header in its part, bytes.
     pub offset: u32,
     /// `do_verify`: read back what was written.
     pub read_back: bool,
-    /// `verify_only`: nothing is written; what an earlier run of the same job wrote is read.
+    /// `verify_only`: nothing is written; the data of an earlier run of the same job is read.
     pub only: bool,
     /// `verify_backlog` and `verify_backlog_batch`.
     pub backlog: Backlog,
     /// `trim_backlog` and `trim_backlog_batch`.
     pub trim_backlog: Backlog,
-    /// `trim_percentage`: how many of the written blocks are trimmed again.
+    /// `trim_percentage`: share of the written blocks that are trimmed again, percent.
     pub trim_percent: u32,
-    /// `verify_dump`: keep the contents of the first mismatching blocks.
+    /// `verify_dump`: stores the contents of the first mismatching blocks.
     pub dump: bool,
     /// `trim_verify_zero`: trimmed blocks must read as zeros.
     pub trim_zero: bool,
 }
 
-/// When a job comes back to what it wrote.
+/// When a job returns to blocks that it wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// After this many writes; 0 is never.
@@ -149,7 +149,7 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Blocks to come back to at once.
+    /// Number of blocks returned to at once.
     pub(crate) fn size(&self) -> u64 {
         match self.batch {
             0 => self.after,
@@ -164,13 +164,12 @@ impl Verify {
         self.method.is_some()
     }
 
-    /// Whether the group ends with reading back what the job wrote. With a backlog the job does so
-    /// itself.
+    /// Whether the group ends by reading back the job's writes. With a backlog the job does this itself.
     pub fn reads_back_at_end(&self) -> bool {
         self.is_wanted() && self.read_back && self.backlog.after == 0 && !self.only
     }
 
-    /// Whether the job comes back to its own blocks, which must not be in flight then.
+    /// Whether the job returns to its own blocks, which must not be in flight then.
     pub fn comes_back(&self) -> bool {
         self.is_wanted() && (self.backlog.after > 0 || self.trim_backlog.after > 0)
     }

@@ -1,4 +1,4 @@
-//! The parts of a job's writes that have a header of their own, and whether the header fits into them.
+//! Parts of a job's writes with separate headers, and whether the header fits into them.
 
 use super::error::Problem;
 use super::model::{BlockSizes, Job};
@@ -7,8 +7,8 @@ use crate::OpKind;
 use num_integer::gcd;
 
 impl Job {
-    /// Bytes of the job's writes that have a header of their own: `verify_interval`, if the block sizes are
-    /// multiples of it; otherwise, as in fio, the largest size that they are multiples of.
+    /// Size of the parts of the job's writes with separate headers, bytes: `verify_interval`, if the block sizes are
+    /// multiples of it; otherwise, as in fio, the largest size of which they are multiples.
     pub fn verify_interval(&self) -> u32 {
         let writes = self.bs.get(OpKind::Write);
         let (least, most) = (writes.min(), writes.max());
@@ -48,7 +48,7 @@ impl Job {
     }
 }
 
-/// Bytes.
+/// Size of a sector, bytes.
 const SECTOR: u32 = 512;
 
 /// Checks that the header and data of a part fit into it; returns the option that is wrong.

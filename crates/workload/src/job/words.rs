@@ -1,5 +1,5 @@
-//! Options as the words of a command line, read as fio reads its own with getopt: one hyphen or two, the value after `=`
-//! or as the next word, and a name cut short as long as no other begins so. A `#` is no comment here.
+//! Options as words of a command line, parsed as fio does with getopt: one hyphen or two, the value after `=` or as the
+//! next word, and names abbreviated as long as they are unique. A `#` is no comment here.
 
 use super::lines::{Assignment, Section};
 use super::option::{is_known, known_names};
@@ -24,7 +24,7 @@ const VALUE_IS_OPTIONAL: [&str; 14] = [
     "zero_buffers",
 ];
 
-/// Least letters of a name that is cut short.
+/// Smallest number of letters in an abbreviated name.
 const LEAST_LETTERS: usize = 3;
 
 impl Override {

@@ -1,6 +1,5 @@
-//! Jobs that come back to what they wrote: to read it (`verify_backlog`), to trim a part of it
-//! (`trim_percentage`), or, with `verify_only`, to read instead of writing. Contents are compared
-//! elsewhere.
+//! Jobs that return to their own writes: to read them (`verify_backlog`), to trim a part of them (`trim_percentage`),
+//! or, with `verify_only`, to read instead of writing. Contents are compared elsewhere.
 
 use super::{Generator, Random};
 use crate::job::{Backlog, Job, JobError};
@@ -8,7 +7,7 @@ use crate::{Op, OpKind, OpSource, Pace, TimedOp};
 use nandscope_units::Bytes;
 use std::collections::VecDeque;
 
-/// The operations of a clone of a job, with those that its verification needs; see [`Generator::new`].
+/// Operations of a clone of a job, including those for its verification; see [`Generator::new`].
 ///
 /// # Errors
 /// As [`Generator::new`].
@@ -53,7 +52,7 @@ pub fn of_job(
 /// Purpose of the random sequence of trims.
 const TRIMS: u64 = 18;
 
-/// Reads what a job would write.
+/// A source that reads instead of the writes of a job.
 #[derive(Clone, Debug)]
 struct ReadInstead {
     generator: Generator,
@@ -92,7 +91,7 @@ impl OpSource for ReadInstead {
     }
 }
 
-/// Reads and trims between the operations of a job what it wrote before.
+/// A source that reads and trims earlier writes of a job between its operations.
 #[derive(Clone, Debug)]
 struct ComeBack {
     generator: Generator,
@@ -166,7 +165,7 @@ impl ComeBack {
         Some(again(op, OpKind::Read))
     }
 
-    /// At the end of the work everything that was not read back yet is.
+    /// At the end of the work, reads back the writes not read back yet.
     fn rest(&mut self) -> Option<TimedOp> {
         let op = self.written.pop_front()?;
         Some(again(op, OpKind::Read))

@@ -23,7 +23,7 @@ pub(super) struct FioSequences {
     generator: RandomGenerator,
     /// `randrepeat`.
     repeats: bool,
-    /// With `randseed`.
+    /// Whether `randseed` is given.
     is_seeded: bool,
     base: u64,
     /// Number among all threads of the job file, from 1.
@@ -34,13 +34,13 @@ pub(super) struct FioSequences {
 #[derive(Clone, Debug)]
 pub(super) struct FioDice {
     pub(super) sizes: PerKind<Random>,
-    /// All directions and files share it.
+    /// Generator of offsets, shared by all directions and files.
     pub(super) offsets: Random,
     pub(super) order: PerKind<Random>,
 }
 
 impl FioSequences {
-    /// For a clone of a job that names a generator. `seed` is that of the run, which counts without `randrepeat` and
+    /// Sequences of a clone of a job that names a generator. `seed` is that of the run, used without `randrepeat` and
     /// `randseed`.
     pub(super) fn of(job: &Job, clone: u32, seed: u64) -> Option<Self> {
         let default = if job.rand_repeat { DEFAULT_SEED } else { seed };
@@ -79,7 +79,7 @@ impl FioSequences {
         self.generator == RandomGenerator::Lfsr
     }
 
-    /// With the number of bits that the job asks for.
+    /// A generator with the number of bits that the job requests.
     fn random(&self, seed: u64) -> Random {
         match self.generator {
             RandomGenerator::Tausworthe64 => Random::taus258(seed),

@@ -1,6 +1,5 @@
-//! The operations of a job, one after the other: directions, parts of the target, offsets and sizes
-//! put together, with flushes between them. How fast they go and when a timed run ends is the
-//! runner's business.
+//! Operations of a job in order: combines directions, parts of the target, offsets and sizes, with flushes between
+//! them. The runner decides the pace and the end of a timed run.
 
 use super::fio_sequences::FioSequences;
 use super::place::{Dice, Place, sizes_by_order};
@@ -27,24 +26,24 @@ pub struct Generator {
     dice: Dice,
     /// Bytes that a run may issue; `None` for a time-based job.
     budget: Option<u64>,
-    /// Bytes of a run that is not the last, and number of the last run: with an `io_size` above the size.
+    /// Bytes of a run except the last, and number of the last run; `None` unless `io_size` is above the size.
     passes: Option<(u64, u64)>,
     /// Operations that a run may issue.
     limit: Option<u64>,
-    /// Runs so far, with the one under way.
+    /// Number of runs so far, including the current one.
     runs: u64,
     /// Passes that have used the region up.
     used_up: u64,
     /// A used-up region is restarted within the run.
     renews: bool,
     mix: Mix,
-    /// The sequences of fio, where the job asks for them.
+    /// fio's sequences, if the job names its generator.
     fio: Option<FioSequences>,
     flush: Flushes,
     progress: Progress,
     /// The largest block of any direction.
     largest: u32,
-    /// The target has only one part, for which [`Place::is_plain`] holds.
+    /// Whether the target has only one part, for which [`Place::is_plain`] holds.
     is_plain: bool,
 }
 
@@ -54,7 +53,7 @@ const FLUSH: Op = Op {
     length: 0,
 };
 
-/// When to flush.
+/// Rules of when to flush.
 #[derive(Clone, Debug)]
 struct Flushes {
     every: [u64; 2],
@@ -67,10 +66,10 @@ struct Flushes {
 #[derive(Clone, Debug, Default)]
 struct Progress {
     bytes: u64,
-    /// Trims that belong to writes, which the size does not count.
+    /// Number of bytes of trims that precede writes, which the size does not count.
     trimmed: u64,
     operations: u64,
-    /// Operations since the pass began: a pass without any must not be tried again.
+    /// Number of operations in the current pass: an empty pass must not be repeated.
     in_pass: u64,
     exhausted: bool,
     ended: bool,
@@ -103,7 +102,7 @@ impl Generator {
         let budget = Region::budget(job, &regions);
         let mut places = Vec::with_capacity(regions.len());
         for (file, (region, end)) in (0u64..).zip(regions.iter().copied()) {
-            // The first file has the sequences of a job without others.
+            // The first file has the sequences of a job with one file.
             let random = |purpose: u64| match file {
                 0 => random(purpose),
                 _ => Random::new(seed, &[own[0], own[1], purpose, file]),
@@ -156,7 +155,7 @@ impl Generator {
         })
     }
 
-    /// Whether nothing came after the last flush.
+    /// Whether a flush was the last operation.
     pub(super) fn has_flushed(&self) -> bool {
         self.flush.last
     }
@@ -169,8 +168,8 @@ impl Generator {
             || operations.is_some_and(|most| p.operations >= most)
     }
 
-    /// Bytes that the runs so far may issue together. As in fio, `loops` and an `io_size` above the size do not multiply:
-    /// each run passes over the size, and the last goes on until all runs together have issued `io_size`.
+    /// Total of the bytes that all runs so far may issue. As in fio, `loops` and an `io_size` above the size do not
+    /// multiply: each run passes over the size, and the last continues until all runs together have issued `io_size`.
     #[inline]
     fn bytes_so_far(&self) -> Option<u64> {
         let budget = self.budget?;
@@ -181,7 +180,7 @@ impl Generator {
         })
     }
 
-    /// Limit of all runs so far together, if `each` is that of one run.
+    /// Limit of all runs so far together, if `each` is the limit of one run.
     #[inline]
     fn of_all_runs(&self, each: u64) -> u64 {
         each.saturating_mul(self.runs)
@@ -204,8 +203,8 @@ impl Generator {
         self.flush.last = false;
     }
 
-    /// Whether a run continues when its region is used up. As in fio, each run may use it up once, trims count here as
-    /// well, and what is left must be as much as the largest block.
+    /// Whether a run continues after its region is used up. As in fio, each run may use it up once, trims count here as
+    /// well, and the rest must be at least the largest block.
     fn goes_on(&self) -> bool {
         let p = &self.progress;
         if self.used_up < self.runs {
@@ -220,7 +219,7 @@ impl Generator {
         self.renews && p.in_pass > 0 && is_enough
     }
 
-    /// Places an operation in the part whose turn it is, or in another one where that has no room.
+    /// Places an operation in the current part, or in another one if that has no room.
     #[inline]
     fn place(&mut self, kind: OpKind) -> Option<Op> {
         let mut restarted = false;
@@ -273,7 +272,7 @@ impl Generator {
         let p = &mut self.progress;
         p.in_pass += 1;
         self.flush.last = false;
-        // A job of trims and writes counts what it writes.
+        // A job of trims and writes counts only its writes.
         if kind == OpKind::Trim && self.rw.access == Access::TrimWrite {
             p.trimmed += u64::from(length);
         } else {
@@ -320,7 +319,7 @@ impl Generator {
             if !self.goes_on() {
                 return self.end();
             }
-            // As in fio, a pass has an end of its own, but not where only time ends the job.
+            // As in fio, a pass has a separate end, except if only time ends the job.
             if self.budget.is_some() && self.flush.at_end && !self.flush.last {
                 return Some(self.flush());
             }
@@ -339,8 +338,8 @@ impl Flushes {
     }
 }
 
-/// Bytes of a run of several, and their number, where `io_size` is above the size. As in fio, what may be written again,
-/// and directions that take turns in order, may issue all of `io_size` in one run.
+/// Bytes of each of several runs, and their number, if `io_size` is above the size. As in fio, jobs whose blocks may be
+/// written again, and sequential jobs of alternating directions, may issue all of `io_size` in one run.
 fn passes(job: &Job, regions: &[(Region, u64)], io_size: u64) -> Option<(u64, u64)> {
     let size = Region::pass(job, regions);
     let writes = job.rw.kinds().contains(&OpKind::Write);
@@ -379,7 +378,7 @@ fn place(
         ));
     }
     let zones = Strides::of(job, &region, Bytes(region.start + end))?;
-    // Offsets are those within a zone.
+    // Offsets are relative to a zone.
     let range = zones.as_ref().map(|zones| zones.range);
     let work = Region {
         length: range.unwrap_or(region.length),
@@ -391,7 +390,7 @@ fn place(
         OpKind::Write | OpKind::Flush => 4,
         OpKind::Trim => 5,
     };
-    // As in fio, all directions share one order of heat: blocks that are often read are often written.
+    // As in fio, all directions have the same order of hot blocks: blocks that are often read are often written.
     let heat = |kind| (kind != OpKind::Read).then(|| random(3));
     let end = range.unwrap_or(end);
     let random = |kind| random(purpose(kind));
@@ -460,7 +459,7 @@ mod tests {
         assert!(generator.is_plain, "{options}");
         generator.is_plain = is_plain;
         let mut all = Vec::new();
-        // Two runs, the second of which may go on where the first was.
+        // Two runs, the second of which may continue at the end of the first.
         for _ in 0..2 {
             all.extend(std::iter::from_fn(|| generator.next_op()).take(700));
             generator.restart();

@@ -1,14 +1,15 @@
-//! Parts of a target that the files of a job file have. fio makes a file for each name, and one for each clone of a job
-//! without names. On one target each is a part of its own: in the order in which jobs use them, as large as its jobs ask.
+//! Parts of a target for the files of a job file. fio makes a file for each name, and one for each clone of a job
+//! without names. On one target each file is a separate part, in the order of first use and with the size that its jobs
+//! request.
 
 use super::region::{fault, share};
 use crate::job::{Extent, Job, JobError, JobFile, PlacedFile, PlacedFiles};
 use nandscope_units::Bytes;
 use std::collections::HashMap;
 
-/// Beginnings of files, bytes: whole MiB, or whole pages where that does not fit.
+/// Alignments of file starts, bytes: whole MiB, or whole pages if that does not fit.
 const ALIGNMENTS: [u64; 2] = [1 << 20, 4096];
-/// Each file takes memory.
+/// Maximum number of files; each takes memory.
 const MOST_FILES: u64 = 1 << 22;
 /// Files that a notice names.
 const MOST_NAMED: usize = 4;
@@ -18,11 +19,11 @@ const MOST_NAMED: usize = 4;
 enum File<'a> {
     /// `filename`, after `directory`.
     Named(String),
-    /// Of a job without names: its name, the number of the clone and that of the file.
+    /// A file of a job without names: name of the job, number of the clone, number of the file.
     Own(&'a str, u32, u32),
 }
 
-/// Uses of the files of one job: their numbers among all files, for each clone if clones have files of their own.
+/// Files used by one job: their numbers among all files, per clone if clones have separate files.
 struct Uses {
     numbers: Vec<usize>,
     is_per_clone: bool,
@@ -38,16 +39,16 @@ struct Found<'a> {
 /// Size that a file needs.
 struct Need<'a> {
     file: File<'a>,
-    /// Job that uses it first.
+    /// First job that uses the file.
     job: &'a Job,
-    /// Bytes; `None` if no job says.
+    /// Size, bytes; `None` if no job sets it.
     bytes: Option<u64>,
 }
 
-/// The jobs with a part of a target of `capacity` bytes for each of their files, and a notice that says so; `None` if
-/// they have one file at most, which is the target. `target` is its name: a job that names it uses all of it.
+/// The jobs with a part of a target of `capacity` bytes for each of their files, and a notice about that; `None` if
+/// they have at most one file, which is the target. `target` is its name: a job that names it uses all of it.
 ///
-/// A job without `filename` has a file of its own if it has a `size` or `filesize` in bytes and no place on the target
+/// A job without `filename` has a separate file if it has a `size` or `filesize` in bytes and no offset on the target
 /// (`offset`, `offset_increment`); otherwise it works on the target itself.
 ///
 /// # Errors
@@ -103,7 +104,7 @@ impl<'a> Found<'a> {
         for clone in 0..clones {
             for number in 0..count {
                 let file = names.file(job, clone, number);
-                // The clone that goes furthest decides about a file of all.
+                // The clone with the highest end decides the size of a shared file.
                 let furthest = if is_per_clone { clone } else { job.numjobs - 1 };
                 numbers.push(self.add(file, job, need(job, furthest, number)));
             }
@@ -158,7 +159,8 @@ impl<'a> Found<'a> {
         ))
     }
 
-    /// The same with files that begin at multiples of `alignment`; the number of the first without room otherwise.
+    /// As `places`, with files that begin at multiples of `alignment`; on failure, the number of the first file without
+    /// room.
     fn places_at(&self, alignment: u64, capacity: u64) -> Result<Vec<PlacedFile>, usize> {
         let begin_after = |end: u64, bytes: u64| {
             let alignment = if bytes < alignment {
@@ -236,7 +238,7 @@ impl<'a> Found<'a> {
 }
 
 impl File<'_> {
-    /// As fio calls it.
+    /// fio's name of the file.
     fn name(&self) -> String {
         match self {
             File::Named(name) => name.clone(),
@@ -245,7 +247,7 @@ impl File<'_> {
     }
 }
 
-/// Bytes that a file must have for a clone; `None` if the job does not say.
+/// Bytes that a file must have for a clone; `None` if the job does not set its size.
 fn need(job: &Job, clone: u32, number: u32) -> Option<u64> {
     if let Some(largest) = job.files.largest() {
         return Some(largest);
@@ -270,11 +272,11 @@ fn need(job: &Job, clone: u32, number: u32) -> Option<u64> {
 
 /// Names of the files of a job.
 struct Names {
-    /// `filename`; empty if the job has none.
+    /// Names in `filename`; empty if the job has none.
     given: Vec<String>,
-    /// `filename_format`, where it is not fio's own.
+    /// `filename_format`, if it differs from fio's default.
     format: Option<String>,
-    /// `directory`, with a slash at its end; clones take turns.
+    /// Folders in `directory`, with a slash at the end; clones use them in rotation.
     folders: Vec<String>,
 }
 

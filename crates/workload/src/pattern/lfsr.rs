@@ -76,7 +76,7 @@ pub(super) struct Lfsr {
     first: u64,
     value: u64,
     drawn: u64,
-    /// Nothing was drawn yet, also not in an earlier pass.
+    /// Whether no offset was drawn yet, in this or an earlier pass.
     is_new: bool,
     top: u64,
     feedback: u64,
@@ -107,7 +107,7 @@ impl Lfsr {
         self.drawn = 0;
     }
 
-    /// The next block; `None` once every one was drawn.
+    /// The next block; `None` after every block was drawn.
     pub(super) fn draw(&mut self) -> Option<u64> {
         if self.drawn >= self.blocks {
             return None;
@@ -155,7 +155,7 @@ mod tests {
             for _ in 0..2 {
                 lfsr.restart();
                 let again: Vec<u64> = std::iter::from_fn(|| lfsr.draw()).collect();
-                // The value that the first step passed over comes last there, if it is a block at all.
+                // The value skipped by the first step comes last in a later pass, if it is a block at all.
                 let moved = pass.last() == again.first();
                 prop_assert!(again == pass || moved && again[1..] == pass[..pass.len() - 1]);
             }

@@ -1,9 +1,9 @@
-//! The random map: which blocks have been used in this pass, so that each is used exactly once.
+//! The random map: blocks used in this pass, so that each is used exactly once.
 //!
-//! As in fio a random number picks a block, and where that one is used the next free one is taken.
-//! The map is a bitmap with summaries above it: a bit of level k+1 is set once the whole word of
-//! level k is. A lookup touches one word in most cases and two per level at worst, and the map
-//! takes little more than one bit per block (32 MiB for 1 TiB in blocks of 4 KiB).
+//! As in fio, a random number selects a block, and if that is used the next free one is taken. The map is a bitmap with
+//! summaries above it: a bit of level k+1 is set if the whole word of level k is. A look-up reads one word in most
+//! cases and two per level at worst, and the map takes little more than one bit per block (32 MiB for 1 TiB in blocks
+//! of 4 KiB).
 
 use nandscope_units::saturating_usize;
 
@@ -12,11 +12,11 @@ use nandscope_units::saturating_usize;
 pub struct RandomMap {
     blocks: u64,
     used: u64,
-    /// Lowest level first; the last has one word.
+    /// Bits of each level, the lowest first; the last level has one word.
     levels: Vec<Vec<u64>>,
 }
 
-/// More than this many blocks (1 GiB of map) are refused by the generator.
+/// Maximum number of blocks (1 GiB of map); the generator refuses more.
 pub const MAX_BLOCKS: u64 = 1 << 33;
 
 impl RandomMap {
@@ -86,14 +86,14 @@ impl RandomMap {
         self.levels[0][(block / 64) as usize] >> (block % 64) & 1 == 1
     }
 
-    /// Begins to fetch from memory what [`RandomMap::next_free`] reads for a block.
+    /// Prefetches the memory that [`RandomMap::next_free`] reads for a block.
     #[inline]
     pub fn prefetch(&self, block: u64) {
         prefetch_index::prefetch_index(&self.levels[0], saturating_usize(block / 64));
     }
 
-    /// The first free block from `block` on, going round at the end; `None` where all are used. A block
-    /// beyond the map counts as free, as in fio.
+    /// The first free block from `block` on, continuing at the start; `None` if all are used. A block beyond the map
+    /// counts as free, as in fio.
     #[inline]
     pub fn next_free(&self, block: u64) -> Option<u64> {
         if self.used == self.blocks {
@@ -131,7 +131,7 @@ impl RandomMap {
         bit
     }
 
-    /// Marks up to `want` blocks from `block` on, as far as they are free, and returns their number.
+    /// Marks up to `want` free blocks from `block` on as used, up to the first used one; returns their number.
     #[inline]
     pub fn take(&mut self, block: u64, want: u64) -> u64 {
         let mut taken = 0;

@@ -1,4 +1,4 @@
-//! Which direction comes next in a job that has two. Offsets and sizes are chosen elsewhere.
+//! Choice of the next direction in a job with two. Offsets and sizes are chosen elsewhere.
 
 use super::Random;
 use crate::job::Access;
@@ -13,7 +13,7 @@ pub struct Mix {
     /// Operations so far: reads, writes.
     issued: [u64; 2],
     now: usize,
-    /// The present direction is kept until it has had this many operations.
+    /// Number of operations up to which the present direction is kept.
     keep_until: u64,
 }
 
@@ -21,7 +21,7 @@ const READ: usize = 0;
 const WRITE: usize = 1;
 
 impl Mix {
-    /// For the directions of a job; `read_percent` counts only where they are reads and writes.
+    /// A mix of the directions of a job; `read_percent` is used only for reads and writes.
     pub fn new(access: Access, read_percent: u32, random: Random) -> Self {
         Mix {
             access,
@@ -33,17 +33,17 @@ impl Mix {
         }
     }
 
-    /// Draws the next direction, whatever the present one is due. As in fio, a new pass begins so.
+    /// Draws the next direction, regardless of the share of the present one. As in fio, a new pass begins with this.
     pub(super) fn redraw(&mut self) {
         self.keep_until = 0;
     }
 
-    /// Draws from another sequence from now on.
+    /// Replaces the random sequence.
     pub(super) fn draw_from(&mut self, random: Random) {
         self.random = random;
     }
 
-    /// There was room for an operation of this direction. As in fio, others do not count.
+    /// Counts an operation of this direction that had room. As in fio, others do not count.
     #[inline]
     pub fn issue(&mut self, kind: OpKind) {
         match kind {
@@ -53,8 +53,8 @@ impl Mix {
         }
     }
 
-    /// The next direction. A job of trims and writes begins each block with the trim; the write
-    /// that follows it is the caller's.
+    /// The next direction. A job of trims and writes begins each block with the trim; the caller adds the write that
+    /// follows.
     #[inline]
     pub fn next_kind(&mut self, pace: Option<&Pace>) -> OpKind {
         match self.access {
@@ -80,8 +80,8 @@ impl Mix {
         self.now
     }
 
-    /// fio draws a direction with the job's odds once the present one has had its due, and after a
-    /// change stays with the new one until it has caught up with its share of the old.
+    /// Draws as fio does: a direction with the job's probabilities once the present one has had its share; after a
+    /// change, stays with the new direction until that has caught up with the old one.
     fn mixed(&mut self, pace: Option<&Pace>) -> OpKind {
         if self.issued[self.now] >= self.keep_until {
             let drawn = if self.random.percent(self.read_percent) {

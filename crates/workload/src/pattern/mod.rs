@@ -1,5 +1,5 @@
-//! From a job to its operations: [`Generator`] puts together the parts of this module, each of
-//! which chooses one thing. No part knows what time it is or how a device answers.
+//! Derives the operations of a job: [`Generator`] combines the parts of this module, each of which makes one choice. No
+//! part depends on the time or on the answers of a device.
 
 mod backlog;
 mod fio_sequences;

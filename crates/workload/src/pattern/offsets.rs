@@ -1,4 +1,4 @@
-//! Random offsets of one direction: which block of the region, by the job's distribution.
+//! Random offsets of one direction: the block of the region, by the job's distribution.
 
 use super::{Normal, Pareto, Random, Scatter, Zipf};
 use crate::job::{Distribution, Extent};
@@ -19,7 +19,7 @@ enum Choice {
     Zones(Vec<Span>),
 }
 
-/// A zone in blocks, and the percentage of accesses that falls into it or one before it.
+/// A zone in blocks, and the cumulative percentage of accesses up to its end.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     below: u64,
@@ -28,8 +28,7 @@ struct Span {
 }
 
 impl Offsets {
-    /// For a region of `blocks` blocks of `align` bytes; `heat` places the hottest block where
-    /// the job does not.
+    /// Offsets in a region of `blocks` blocks of `align` bytes; `heat` places the hottest block unless the job does.
     pub fn new(distribution: &Distribution, blocks: u64, align: u64, heat: &mut Random) -> Self {
         let blocks = blocks.max(1);
         let mut scatter = |centre: Option<f64>| {
@@ -76,7 +75,7 @@ impl Offsets {
         self.blocks
     }
 
-    /// Whether every block is as likely as every other.
+    /// Whether all blocks have equal probability.
     pub fn is_uniform(&self) -> bool {
         matches!(self.choice, Choice::Uniform)
     }

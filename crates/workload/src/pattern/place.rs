@@ -8,7 +8,7 @@ use crate::job::{BlockSizes, Job, PerKind, Rw};
 use crate::{Op, OpKind};
 use nandscope_units::saturating_u32;
 
-/// Random blocks drawn ahead, so that their place in the map has come from memory when their turn comes.
+/// Number of random blocks drawn ahead, so that their place in the map is prefetched.
 const DRAWN_AHEAD: usize = 4;
 
 /// See the module's text.
@@ -17,11 +17,11 @@ pub(super) struct Place {
     pub(super) region: Region,
     /// Zones between which the work moves.
     pub(super) zones: Option<Strides>,
-    /// Nothing more fits in this pass.
+    /// Whether no further operation fits in this pass.
     pub(super) done: bool,
     /// Write that follows the trim of the same block.
     pub(super) second: Option<Op>,
-    /// End of the target, or of the file in it, from the start of the region.
+    /// End of the target, or of the file in it, relative to the start of the region, bytes.
     end: u64,
     streams: PerKind<Stream>,
     once: Option<Once>,
@@ -32,21 +32,20 @@ pub(super) struct Place {
 pub(super) enum Once {
     /// Used blocks are marked.
     Map(RandomMap),
-    /// A shift register gives the random offsets in place of the streams.
+    /// A shift register, which gives the random offsets instead of the streams.
     Register(Lfsr),
 }
 
-/// Random sequences that all places of a job share, besides the offsets.
+/// Random sequences shared by all places of a job, except those of offsets.
 #[derive(Clone, Debug)]
 pub(super) struct Dice {
     pub(super) size: Random,
     pub(super) order: Random,
     /// Operations until the next random offset (`rw=randread:8`).
     pub(super) in_sequence: u64,
-    /// Sizes of operations in order and of random ones (`bs_is_seq_rand`), in place of those of the
-    /// directions.
+    /// Sizes of sequential and of random operations (`bs_is_seq_rand`), instead of sizes by direction.
     pub(super) by_order: Option<[Sizes; 2]>,
-    /// The sequences of fio, where the job asks for them.
+    /// fio's sequences, if the job names its generator.
     pub(super) fio: Option<FioDice>,
 }
 
@@ -56,13 +55,13 @@ struct Stream {
     sizes: Sizes,
     offsets: Offsets,
     random: Random,
-    /// Blocks drawn ahead, in a ring, and the place of the first of them; nothing else is drawn from `random`.
+    /// Ring of blocks drawn ahead, and index of the first of them; nothing else is drawn from `random`.
     ahead: Option<([u64; DRAWN_AHEAD], usize)>,
     align: u64,
     random_percent: u32,
-    /// Goes backwards, and whether from the end of the region on.
+    /// For backward access: whether it begins at the end of the region. `None` for forward access.
     rewind: Option<bool>,
-    /// Start of the last operation and end of it, from the start of the region.
+    /// Start and end of the last operation, relative to the start of the region, bytes.
     last: u64,
     next: u64,
 }
@@ -95,8 +94,8 @@ impl Place {
         }
     }
 
-    /// Whether each operation of a kind is as long as a block and lies on a random one, and nothing else can come of
-    /// [`Place::take`].
+    /// Whether each operation of a kind has the length of a block and a random block as its offset, so that
+    /// [`Place::take`] has no other result.
     pub(super) fn is_plain(&self, rw: &Rw, kind: OpKind, dice: &Dice) -> bool {
         let stream = self.streams.get(kind);
         let size = u64::from(stream.sizes.min());
@@ -155,15 +154,14 @@ impl Place {
         self.done = false;
     }
 
-    /// Moves on to the next zone where the present one has had its I/O.
+    /// Moves to the next zone if the present one has had its I/O.
     pub(super) fn turn(&mut self) {
         if self.zones.as_mut().is_some_and(Strides::moves) {
             self.renew();
         }
     }
 
-    /// The next operation of a direction: offset from the start of the target, and length. `None`
-    /// where nothing fits.
+    /// The next operation of a direction: offset from the start of the target, and length. `None` if none fits.
     #[inline]
     pub(super) fn take(&mut self, rw: &Rw, kind: OpKind, dice: &mut Dice) -> Option<(u64, u32)> {
         let (offset, fresh) = self.offset(rw, kind, dice)?;
@@ -192,8 +190,8 @@ impl Place {
         if let Some(Once::Map(map)) = &mut self.once {
             let unit = u64::from(stream.sizes.min());
             let (block, want) = (offset / unit, u64::from(size).div_ceil(unit));
-            // As in fio, operations in order leave the map alone, and blocks after a random one may be used, which cuts it
-            // short.
+            // As in fio, sequential operations do not change the map, and blocks after a random one may be used
+            // already, which shortens the operation.
             let got = if fresh {
                 map.take(block, want).max(1)
             } else {
@@ -212,7 +210,7 @@ impl Place {
         Some((self.region.start + base + offset, size))
     }
 
-    /// The next offset from the start of the region, and whether it was to be a random one.
+    /// Next offset relative to the start of the region, and whether it should be random.
     #[inline]
     fn offset(&mut self, rw: &Rw, kind: OpKind, dice: &mut Dice) -> Option<(u64, bool)> {
         let (length, end) = (self.region.length, self.end);
@@ -247,7 +245,7 @@ impl Place {
         if in_order && let Some(offset) = stream.in_order(length, length, 0, sizes) {
             return Some((offset, false));
         }
-        // As in fio, what should have been in order and has no room there leaves no trace in the map.
+        // As in fio, an operation that should be sequential but has no room there does not change the map.
         let fresh = !in_order;
         if let Some(Once::Register(lfsr)) = &mut self.once {
             return Some((lfsr.draw()? * stream.align, fresh));

@@ -14,7 +14,7 @@ enum Source {
     Taus258(Taus258),
 }
 
-/// 2^64.
+/// 2^64, the number of values of 64 bits.
 const ALL_VALUES: f64 = 18_446_744_073_709_551_616.0;
 
 impl Random {
@@ -28,7 +28,7 @@ impl Random {
         Random(Source::Xoshiro(Xoshiro256::new(&mut seeds)))
     }
 
-    /// fio's generator with 32 bits, which takes the low half of the seed.
+    /// fio's generator with 32 bits, seeded with the low half of the seed.
     pub(super) fn taus88(seed: u64) -> Self {
         Random(Source::Taus88(Taus88::new(seed as u32)))
     }
@@ -38,7 +38,7 @@ impl Random {
         Random(Source::Taus258(Taus258::new(seed)))
     }
 
-    /// 64 random bits. Of a generator with 32, they are the upper ones.
+    /// 64 random bits. A generator with 32 bits fills the upper half.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         match &mut self.0 {

@@ -1,4 +1,4 @@
-//! Where on the target a clone of a job works: sizes and percentages become bytes here.
+//! Region of the target in which a clone of a job works: converts sizes and percentages to bytes.
 
 use super::Random;
 use crate::job::{Extent, Fault, Files, Job, JobError, PlacedFile};
@@ -7,19 +7,19 @@ use nandscope_units::Bytes;
 /// A clone's part of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// First byte.
+    /// Offset of the first byte.
     pub start: u64,
-    /// Bytes.
+    /// Length, bytes.
     pub length: u64,
-    /// Bytes to move in one pass: `size`.
+    /// Bytes to transfer in one pass: `size`.
     pub size: u64,
-    /// Bytes to move in one run: `io_size`, or `size`.
+    /// Bytes to transfer in one run: `io_size`, or `size`.
     pub budget: u64,
 }
 
 impl Region {
-    /// The region of clone number `clone` on a target of `capacity` bytes. One of several files reaches
-    /// from the start of the first to the end of the last.
+    /// Region of clone number `clone` on a target of `capacity` bytes. With several files, it extends from the start of
+    /// the first to the end of the last.
     ///
     /// # Errors
     /// Returns [`JobError`] if the job reaches beyond the target, or not one block fits.
@@ -42,7 +42,7 @@ impl Region {
         })
     }
 
-    /// The parts of the target that a clone works in, in their order: one, unless other files lie between its own.
+    /// Parts of the target in which a clone works, in order: one, unless other files lie between its own.
     ///
     /// # Errors
     /// As [`Region::of`].
@@ -102,7 +102,7 @@ impl Region {
         Ok(files)
     }
 
-    /// Bytes to move in one pass over these regions.
+    /// Bytes to transfer in one pass over these regions.
     pub(super) fn pass(job: &Job, files: &[(Region, u64)]) -> u64 {
         let total = files.iter().map(|(region, _)| region.length).sum::<u64>();
         if files.len() < 2 {
@@ -114,7 +114,7 @@ impl Region {
         }
     }
 
-    /// Bytes to move in one run over these regions.
+    /// Bytes to transfer in one run over these regions.
     pub(super) fn budget(job: &Job, files: &[(Region, u64)]) -> u64 {
         let size = Region::pass(job, files);
         job.io_size.map_or(size, |amount| amount.of(size))
@@ -150,7 +150,7 @@ fn placed(
     Ok((region, end))
 }
 
-/// From the start of one file to that of the next.
+/// Distance between the starts of two successive files, bytes.
 fn pitch(job: &Job, capacity: u64, block: u64) -> u64 {
     if let Some(size) = job.files.largest() {
         return size;
@@ -233,7 +233,7 @@ fn one(job: &Job, clone: u32, capacity: Bytes) -> Result<Region, JobError> {
             let part = file.map_or_else(|| size.of(capacity).min(rest), |file| size.of(file));
             part - part % block
         }
-        // In a file of a given size, `size` is only the amount, as in fio.
+        // As in fio, `size` in a file of a given size is only the amount.
         (_, Some(file)) => file,
         (Some(Extent::Bytes(bytes)), None) => bytes.0,
     };

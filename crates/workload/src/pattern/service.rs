@@ -1,4 +1,4 @@
-//! Which part of the target (file of fio's) has the next operation: `file_service_type`.
+//! Choice of the part of the target (fio's file) for the next operation: `file_service_type`.
 
 use super::{Normal, Pareto, Random, Zipf};
 use crate::job::FileService;
@@ -12,7 +12,7 @@ pub(super) struct Service {
     files: usize,
     choice: Choice,
     random: Random,
-    /// The present file, and how many operations more it has.
+    /// Present file, and its remaining number of operations.
     now: Option<usize>,
     left: u64,
     /// Start of the next round.
@@ -61,7 +61,7 @@ impl Service {
         )
     }
 
-    /// The file of the next operation; `None` if `is_done` says so of all.
+    /// File of the next operation; `None` if `is_done` is true of all.
     #[inline]
     pub(super) fn next(&mut self, is_done: impl Fn(usize) -> bool) -> Option<usize> {
         if self.files == 1 {
@@ -90,8 +90,8 @@ impl Service {
             Choice::Pareto(law) => Self::file(law.rank(&mut self.random)),
             Choice::Normal(law) => Self::file(law.block(&mut self.random)),
         };
-        // fio draws again where a file is done; the next one in turn has the same odds among those left
-        // only for the first two, but a skewed law never ends a file.
+        // fio draws again if a file is finished. Taking the next one instead has the same probabilities only for the
+        // first two laws; a skewed law never finishes a file.
         let found = match &self.choice {
             Choice::Random(_) => self.undone_at_random(drawn, &is_done),
             _ => (0..self.files)
@@ -107,7 +107,7 @@ impl Service {
         Some(found)
     }
 
-    /// Draws until a file is not done; the caller knows that there is one.
+    /// Draws until a file is not finished; there must be one.
     fn undone_at_random(&mut self, drawn: usize, is_done: &impl Fn(usize) -> bool) -> usize {
         let mut file = drawn;
         while is_done(file) {

@@ -47,8 +47,8 @@ pub(super) fn once(
     Ok(map(job, region)?.map(Once::Map))
 }
 
-/// The random map of a part of the target, if the job keeps one. As in fio all directions share it, each
-/// counts in its own smallest blocks, and an alignment other than those switches it off.
+/// Random map of a part of the target, if the job has one. As in fio all directions share it, each counts in its own
+/// smallest blocks, and an alignment other than these turns it off.
 fn map(job: &Job, region: &Region) -> Result<Option<RandomMap>, JobError> {
     let unit = |kind: &OpKind| u64::from(job.bs.get(*kind).min());
     let is_aligned = |kind: &OpKind| {
@@ -75,8 +75,8 @@ fn map(job: &Job, region: &Region) -> Result<Option<RandomMap>, JobError> {
     Ok(Some(RandomMap::new(blocks)))
 }
 
-/// The smallest block of a job. fio counts directions that the job does not have, so that a job in fio's sequence may
-/// end as early as there.
+/// Smallest block of a job. fio includes directions that the job does not have, so that a job with fio's sequences may
+/// end as early as in fio.
 fn smallest_block(job: &Job) -> u64 {
     let all = [OpKind::Read, OpKind::Write, OpKind::Trim];
     let kinds = if job.generator.is_some() {

@@ -4,7 +4,7 @@ use super::Random;
 use crate::job::{BlockSizes, Job};
 use nandscope_units::saturating_u32;
 
-/// Draws sizes as a job gives them.
+/// Draws block sizes of a job.
 #[derive(Clone, Debug)]
 pub struct Sizes {
     sizes: BlockSizes,
@@ -12,7 +12,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// For the sizes of one direction.
+    /// Sizes of one direction.
     pub fn new(sizes: &BlockSizes) -> Self {
         Sizes {
             sizes: sizes.clone(),
@@ -20,8 +20,8 @@ impl Sizes {
         }
     }
 
-    /// For sizes of a job. fio goes through a split from the smallest share to the largest, which only its own sequence
-    /// shows.
+    /// Sizes of a job. fio walks through a split from the smallest share to the largest, which affects only its own
+    /// sequences.
     pub(super) fn of(job: &Job, sizes: &BlockSizes) -> Self {
         let mut sizes = Sizes::new(sizes);
         if let (Some(_), BlockSizes::Split(parts)) = (job.generator, &mut sizes.sizes) {
@@ -35,13 +35,13 @@ impl Sizes {
         self.min
     }
 
-    /// Whether there is but one size.
+    /// Whether there is only one size.
     pub fn is_fixed(&self) -> bool {
         matches!(self.sizes, BlockSizes::Fixed(_))
     }
 
-    /// A size that fits in `room` bytes; `None` if not even the smallest does. What does not
-    /// fit is drawn again, as fio does it, and the smallest is taken where nothing fits for long.
+    /// A size that fits in `room` bytes; `None` if not even the smallest does. As in fio, a size that does not fit is
+    /// drawn again, and after many draws the smallest is taken.
     #[inline]
     pub fn draw(&self, room: u64, random: &mut Random) -> Option<u32> {
         const TRIES: u32 = 64;

@@ -20,7 +20,7 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// For `n` blocks (at least 1) and an exponent from 0, which makes all alike.
+    /// A law for `n` blocks (at least 1), with an exponent from 0, which gives equal probabilities.
     pub fn new(n: u64, theta: f64) -> Self {
         let n = n.max(1) as f64;
         let h = |x: f64| integral(x, theta);
@@ -152,7 +152,7 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// For `n` blocks; rank 0 lies at `first`.
+    /// Scatters ranks over `n` blocks; rank 0 is at `first`.
     pub fn new(n: u64, first: u64) -> Self {
         let n = n.max(1);
         let mut stride = ((n as u128 * 0x9e37_79b9_7f4a_7c15) >> 64) as u64;

@@ -1,4 +1,4 @@
-//! Zones of fio's `zonemode=strided`: so much I/O in one, then on to the next.
+//! Zones of fio's `zonemode=strided`: a given amount of I/O in one zone, then in the next.
 
 use super::Region;
 use super::region::fault;
@@ -12,19 +12,19 @@ pub(super) struct Strides {
     size: u64,
     /// Bytes of a zone.
     pub(super) range: u64,
-    /// From the start of one zone to that of the next.
+    /// Distance between the starts of two zones, bytes.
     stride: u64,
     /// Start of the last zone that fits.
     last: u64,
     /// Start of the zone of the present, from the start of the region.
     pub(super) base: u64,
-    /// Bytes done in it.
+    /// Bytes transferred in the present zone.
     pub(super) done: u64,
 }
 
 impl Strides {
-    /// The zones of a job on a target of `capacity` bytes; `None` if it has none. As in fio they go on to
-    /// the end of the target, wherever the region ends.
+    /// Zones of a job on a target of `capacity` bytes; `None` if it has none. As in fio they continue to the end of the
+    /// target, wherever the region ends.
     pub(super) fn of(
         job: &Job,
         region: &Region,
@@ -58,7 +58,7 @@ impl Strides {
         }))
     }
 
-    /// Goes to the next zone when this one has had its I/O, after the last to the first. Returns whether it did.
+    /// Moves to the next zone if the present one has had its I/O, from the last to the first. Returns whether it did.
     pub(super) fn moves(&mut self) -> bool {
         if self.done < self.size {
             return false;

@@ -100,10 +100,10 @@ fn parse_event(
 /// The meaning of the RWBS letters (`fill_rwbs` in the kernel's blktrace.c and in blkparse_fmt.c).
 #[derive(Clone, Copy)]
 pub(super) struct Rwbs {
-    /// A flush comes before it.
+    /// A flush precedes the request.
     pub(super) preflush: bool,
     pub(super) kind: Option<OpKind>,
-    /// Forced unit access.
+    /// The request has forced unit access.
     pub(super) fua: bool,
 }
 

@@ -12,7 +12,7 @@ use nandscope_units::{Nanos, SECTOR_BYTES};
 
 /// Bytes of a record without its data.
 const RECORD: usize = 48;
-/// First number of a record; its lowest byte is the version.
+/// First number of a record; the lowest byte is the version.
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 

@@ -1,5 +1,5 @@
-//! Collects the records of one file under the rules that all formats share: one device, time that
-//! does not run backwards, lengths that fit a record, and a count of everything that was passed over.
+//! Collects the records of one file by the rules of all formats: one device, ascending times, lengths that fit a
+//! record, and counts of everything skipped.
 
 use super::format::{Format, Order, ParseOptions, ParseReport};
 use super::lines::Line;
@@ -8,10 +8,10 @@ use crate::OpKind;
 use nandscope_units::{Bytes, Nanos, saturating_u32};
 use std::collections::BTreeMap;
 
-/// Longer requests are taken for damage: no block layer makes them.
+/// Longest request, bytes; longer ones count as damage, since no block layer makes them.
 const LONGEST_BYTES: u64 = 1 << 40;
 
-/// A record holds a length of 32 bits; longer requests (discards of a whole device) become several.
+/// Longest length of a record, which has 32 bits; longer requests (discards of a whole device) become several records.
 const PIECE_BYTES: u64 = 1 << 31;
 
 pub(super) struct Builder<'a> {
@@ -43,12 +43,12 @@ impl<'a> Builder<'a> {
         self.lines += 1;
     }
 
-    /// A line, or part of one, that is not a request.
+    /// Counts a skipped line, or part of one, with the reason.
     pub(super) fn pass_over(&mut self, why: impl Into<String>) {
         *self.passed_over.entry(why.into()).or_default() += 1;
     }
 
-    /// Something about a request that a record cannot say.
+    /// Counts a property of a request that a record cannot express.
     pub(super) fn note(&mut self, what: &str) {
         *self.notes.entry(what.to_string()).or_default() += 1;
     }

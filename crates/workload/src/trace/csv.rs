@@ -1,6 +1,6 @@
-//! Traces with a request on each line, in fields with commas between them: those of Microsoft Research
-//! Cambridge, of Alibaba Cloud, of the Storage Performance Council and of Systor '17. They differ in which field is where,
-//! and in how they count time and place.
+//! Traces with one request per line in comma-separated fields: those of Microsoft Research Cambridge, of Alibaba Cloud,
+//! of the Storage Performance Council and of Systor '17. They differ in the order of fields and in the units of time
+//! and address.
 
 use super::TraceError;
 use super::blkparse::seconds;
@@ -11,9 +11,9 @@ use nandscope_units::{Nanos, SECTOR_BYTES};
 
 /// Format of such a trace.
 pub(super) struct Form {
-    /// The names of the fields, as a heading has them.
+    /// Names of the fields, as in a heading.
     fields: &'static [&'static str],
-    /// Name of the field of the kind, and its words for reads and writes.
+    /// Name of the field with the kind; then its words for reads and for writes.
     kind: (&'static str, &'static str, &'static str),
     /// Positions of the fields that are used.
     device_at: usize,
@@ -35,7 +35,7 @@ pub(super) struct Form {
 enum Clock {
     /// Integers; the unit is this number of nanoseconds.
     Ticks(u64),
-    /// The same, too great for 64 bits of nanoseconds: it counts from the first one.
+    /// Ticks beyond 64 bits of nanoseconds, counted from the first one.
     TicksFromFirst(u64),
     /// Seconds with decimals.
     Seconds,
@@ -113,7 +113,7 @@ pub(super) const SYSTOR: Form = Form {
     has_more: false,
 };
 
-/// Room for records that are earlier than the first one, when the file is to be sorted: a day.
+/// Time reserved for records earlier than the first one, if the file is to be sorted: a day.
 const MARGIN_NS: u64 = 24 * 3600 * 1_000_000_000;
 
 impl Form {

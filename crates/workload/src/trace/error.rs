@@ -1,4 +1,4 @@
-//! Errors of traces and of their replay. Each message has a place and a remedy.
+//! Errors of traces and of their replay. Each message has a location and a remedy.
 
 use nandscope_units::Bytes;
 use thiserror::Error;
@@ -25,7 +25,7 @@ pub enum TraceError {
         file: String,
         /// The line, from 1.
         line: u64,
-        /// The difference, nanoseconds.
+        /// Difference of the times, ns.
         back_ns: u64,
     },
     /// The file mixes several devices and none was chosen.
@@ -39,19 +39,19 @@ pub enum TraceError {
         line: u64,
         /// The device of the first record.
         first: String,
-        /// The other one.
+        /// Name of the second device.
         second: String,
     },
-    /// Nothing in the file is a request that was asked for.
+    /// No line of the file is a requested one.
     #[error("{file}: holds no request ({seen}); is it really {format}?{remedy}")]
     Empty {
         /// The name of the file.
         file: String,
-        /// The format as which it was read.
+        /// Format as which the file was read.
         format: &'static str,
         /// The text found instead.
         seen: String,
-        /// Remedy, with a blank before it; empty if none is known.
+        /// Remedy, preceded by a blank; empty if none is known.
         remedy: String,
     },
     /// A `.nstrace` file that is damaged or of another version.
@@ -85,7 +85,7 @@ pub enum ReplayError {
     Beyond {
         /// The record, from 1.
         record: u64,
-        /// Its end, exclusive.
+        /// End of the request, exclusive, bytes.
         end: u64,
         /// The size of the device.
         capacity: Bytes,
@@ -114,7 +114,7 @@ pub enum ReplayError {
     BeyondClock {
         /// The record, from 1.
         record: u64,
-        /// When it is due, in years from the first record.
+        /// Due time, in years from the first record.
         years: u64,
     },
     /// The device has no room for even one block of 4 KiB.

@@ -4,23 +4,22 @@ use super::{Record, ReplayError, Trace};
 use crate::OpKind;
 use nandscope_units::{Bytes, SECTOR_BYTES, saturating_u32};
 
-/// Offsets keep their alignment within this, whatever the fit.
+/// Granularity within which offsets keep their alignment, bytes.
 const BLOCK: u64 = 4096;
 
 /// Mapping of a trace to a device of another size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fit {
-    /// Every request stays where it was; one beyond the device is an error.
+    /// Requests keep their offsets; one beyond the device is an error.
     #[default]
     Exact,
-    /// Offsets are taken modulo the device's size (in whole blocks of 4 KiB); a request across the
-    /// end becomes several, from the end and from the start. Areas that were apart may meet.
+    /// Offsets are taken modulo the device's size (in whole blocks of 4 KiB); a request across the end becomes several,
+    /// from the end and from the start. Separate areas may overlap then.
     Wrap,
-    /// Areas that the trace touches keep their insides and their order and are moved so that they
-    /// are spread over the device as they were over the recorded one (or, where its size is
-    /// unknown, over the part up to the trace's last byte). The same recorded byte always goes to
-    /// the same place, what was sequential stays sequential, alignment to 4 KiB stays; gaps
-    /// between areas shrink or grow.
+    /// Touched areas keep their contents and their order and are moved so that they are spread over the device as over
+    /// the recorded one (or, if its size is unknown, over the part up to the trace's last byte). A recorded byte always
+    /// maps to the same byte, sequential requests stay sequential, alignment to 4 KiB stays; gaps between areas shrink
+    /// or grow.
     Scale,
 }
 
@@ -43,7 +42,7 @@ fn to_sectors(record: Record) -> Record {
         return record;
     }
     let start = record.offset.0 / SECTOR_BYTES * SECTOR_BYTES;
-    // The largest length of a record, 2^32 - 1, would round up to what 32 bits do not hold.
+    // The largest length of a record, 2^32 - 1, would round up beyond 32 bits.
     let most = u64::from(u32::MAX) / SECTOR_BYTES * SECTOR_BYTES;
     let end = record
         .end()
@@ -115,7 +114,7 @@ fn usable(capacity: Bytes) -> Result<u64, ReplayError> {
     Ok(size)
 }
 
-/// A run of blocks that the trace touches, and where it goes. In blocks of 4 KiB.
+/// A run of touched blocks, and its new position. In blocks of 4 KiB.
 #[derive(Clone, Copy, Debug)]
 struct Area {
     from: u64,
@@ -160,7 +159,7 @@ impl Moves {
         }
         let block = record.offset.0 / BLOCK;
         let after = self.0.partition_point(|a| a.from <= block);
-        // Every block of the trace is in an area, so there is always one before `after`.
+        // Every block of the trace is in an area, so there is one before `after`.
         let Some(area) = after.checked_sub(1).and_then(|i| self.0.get(i)) else {
             return record;
         };
@@ -265,7 +264,7 @@ mod tests {
         let double = fit(&t, Fit::Scale, Bytes(2 << 20)).unwrap();
         let offsets: Vec<u64> = double.iter().map(|r| r.offset.0).collect();
         assert_eq!(offsets, [0, 4096, 1 << 20, (1 << 20) + 8192]);
-        // On 20 KiB nothing but the areas is left; they close up.
+        // On 20 KiB there is only room for the areas, without gaps.
         let tight = fit(&t, Fit::Scale, Bytes(20 << 10)).unwrap();
         let offsets: Vec<u64> = tight.iter().map(|r| r.offset.0).collect();
         assert_eq!(offsets, [0, 4096, 8192, 16384]);

@@ -1,4 +1,4 @@
-//! The formats of trace files, options for reading, and the account of what was read.
+//! Formats of trace files, options for reading, and the report of a reading.
 
 use std::collections::BTreeMap;
 
@@ -74,22 +74,22 @@ impl Format {
 /// The treatment of a record that is earlier than its predecessor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// It is an error.
+    /// An earlier record is an error.
     #[default]
     Strict,
     /// The records are sorted by time, and the displaced ones counted.
     Sort,
 }
 
-/// The event of a request that counts as the request.
+/// Event of a request at which it is taken into the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BlockEvent {
-    /// `Q`: the file system submitted it to the block layer, before merging and scheduling.
+    /// `Q`: submission by the file system to the block layer, before merging and scheduling.
     Queue,
-    /// `D`: the driver issued it to the device, as the device saw it.
+    /// `D`: issue by the driver to the device, as the device saw it.
     #[default]
     Issue,
-    /// `C`: the device had finished it.
+    /// `C`: completion by the device.
     Complete,
 }
 
@@ -108,7 +108,7 @@ pub struct ParseOptions {
 /// Counts of records read and skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseReport {
-    /// As detected, or as the caller said.
+    /// Format as detected or given by the caller.
     pub format: Format,
     /// Lines that are not empty; zero for a binary file.
     pub lines: u64,

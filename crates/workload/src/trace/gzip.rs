@@ -1,4 +1,4 @@
-//! Files packed by gzip (RFC 1952), also several one after another.
+//! Files packed by gzip (RFC 1952), possibly of several members.
 
 use super::TraceError;
 use miniz_oxide::inflate::stream::{InflateState, inflate};
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// Bytes that are unpacked at once.
 const PIECE: usize = 64 << 10;
-/// Bytes of a header without its optional fields, and of the sums at the end.
+/// Size of a header without its optional fields, and of the checksums at the end, bytes.
 const HEADER: usize = 10;
 const TRAILER: usize = 8;
 
@@ -58,7 +58,7 @@ fn after_header(bytes: &[u8]) -> Option<&[u8]> {
         let (length, after) = rest.split_first_chunk::<2>()?;
         rest = after.get(usize::from(u16::from_le_bytes(*length))..)?;
     }
-    // The name of the file and a comment, each with a zero at its end.
+    // File name and comment, each ended by a zero.
     for flag in [8, 16] {
         if flags & flag != 0 {
             let end = rest.iter().position(|byte| *byte == 0)?;
@@ -71,7 +71,7 @@ fn after_header(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Unpacks one member; gives the bytes that it takes, `None` if the contents would have more than `most`.
+/// Unpacks one member; returns its packed length in bytes, or `None` if the contents would exceed `most`.
 fn member(body: &[u8], contents: &mut Vec<u8>, most: u64) -> Result<Option<usize>, &'static str> {
     let mut state = InflateState::new_boxed(DataFormat::Raw);
     let mut piece = vec![0; PIECE];

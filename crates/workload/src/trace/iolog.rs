@@ -74,18 +74,18 @@ struct Clock {
     /// The timestamp of the last line, and the largest one so far, microseconds.
     last: u64,
     largest: u64,
-    /// Different timestamps above zero, and how many of them are whole thousands.
+    /// Number of different timestamps above zero; then how many of them are whole thousands.
     stamps: u64,
     thousands: u64,
 }
 
-/// Timestamps that suffice to tell nanoseconds from microseconds by their last digits.
+/// Number of timestamps that is enough to distinguish nanoseconds from microseconds by their last digits.
 const ENOUGH_STAMPS: u64 = 3;
 /// Mean distance of timestamps, microseconds, above which they are hardly microseconds.
 const LONG_MEAN_US: u64 = 1_000_000;
 
 impl Clock {
-    /// Takes the timestamp of a line, microseconds.
+    /// Handles the timestamp of a line, microseconds.
     fn stamp(&mut self, stamp: u64, builder: &mut Builder<'_>) {
         if stamp != self.last && stamp > 0 {
             self.stamps += 1;
@@ -103,7 +103,7 @@ impl Clock {
         self.largest = self.largest.max(stamp);
     }
 
-    /// Warns of times that mean something else to fio, or hardly what they say.
+    /// Warns of times that fio interprets otherwise, or that are probably in another unit.
     fn doubts(&self, name: &str, builder: &mut Builder<'_>) {
         if self.waits {
             builder.warn(format!(
@@ -217,7 +217,7 @@ impl Files {
         self.numbers.get(file).copied()
     }
 
-    /// The builder may have made none, one or several records of the request.
+    /// Updates the extent of a file; the builder may have made none, one or several records of the request.
     fn used(&mut self, number: usize, end: u64, builder: &mut Builder<'_>) {
         self.ends[number] = self.ends[number].max(end);
         self.of_record.resize(builder.records_mut().len(), number);

@@ -1,5 +1,5 @@
-//! The recorded traces that come with the program. `traces/README.md` describes
-//! their contents and origin; `scripts/record-traces.sh` records them again.
+//! Recorded traces included in the program. `traces/README.md` describes their contents and origin;
+//! `scripts/record-traces.sh` records them again.
 
 use super::{Header, Trace, TraceError, nstrace};
 
@@ -12,7 +12,7 @@ pub struct NamedTrace {
     pub title: &'static str,
     /// The recorded activity, in a sentence or two.
     pub description: &'static str,
-    /// The `.nstrace` file.
+    /// Contents of the `.nstrace` file.
     pub bytes: &'static [u8],
 }
 
@@ -138,7 +138,7 @@ mod tests {
                     assert!(end <= capacity.0, "{}", named.name);
                     last = last.max(end);
                 }
-                // Spread as it was: not huddled at the start of the large card.
+                // Spread as recorded: not only at the start of the large card.
                 let share = trace.extent().0 as f64 / 8_589_934_592.0;
                 assert!(
                     last as f64 > 0.8 * share * capacity.0 as f64,

@@ -1,5 +1,5 @@
-//! Text in lines and fields, with errors that know their line. Bytes in, so that a file that is
-//! not UTF-8 is reported by line instead of being refused as a whole.
+//! Text in lines and fields, with line numbers for errors. Input is bytes, so that a file that is not UTF-8 is reported
+//! by line instead of being refused as a whole.
 
 use super::TraceError;
 
@@ -7,7 +7,7 @@ use super::TraceError;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<'a> {
     pub(super) file: &'a str,
-    /// From 1.
+    /// Line number, from 1.
     pub(super) number: u64,
     pub(super) text: &'a str,
 }

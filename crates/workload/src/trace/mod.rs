@@ -37,9 +37,9 @@ use nandscope_units::{Bytes, Nanos};
 /// One request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
-    /// When it was made, from the first record of the trace.
+    /// Time of the request, from the first record of the trace.
     pub time: Nanos,
-    /// Where, in bytes from the start of the recorded device; zero for a flush.
+    /// Offset in bytes from the start of the recorded device; zero for a flush.
     pub offset: Bytes,
     /// Length in bytes; zero for a flush, never zero otherwise.
     pub length: u32,
@@ -64,12 +64,11 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A trace from records in the order of time. `timed` is false where the source had no times
-    /// (an iolog of version 2 without `wait`): such a trace can be replayed in a closed loop only.
-    /// `capacity` is the size of the recorded device, where it is known.
+    /// A trace of records in any order. `timed` is false if the source had no times (an iolog of version 2 without
+    /// `wait`): such a trace can only be replayed in a closed loop. `capacity` is the size of the recorded device, if
+    /// known.
     ///
-    /// Times are counted from the first record; records out of order are put in order, equal
-    /// times keeping their sequence.
+    /// Times count from the first record; records out of order are sorted, equal times keep their order.
     pub fn new(mut records: Vec<Record>, timed: bool, capacity: Option<Bytes>) -> Self {
         if !records.is_sorted_by_key(|r| r.time) {
             records.sort_by_key(|r| r.time);
@@ -86,8 +85,8 @@ impl Trace {
         }
     }
 
-    /// With the time on the wall of each request beside that of the device, from whatever start:
-    /// for the traces of a device that is simulated and was served. Replay does not use it.
+    /// Adds the wall time of each request, with any origin: for traces of a simulated device that was served. Replay
+    /// does not use it.
     ///
     /// # Panics
     /// If the numbers of times and requests differ.
@@ -98,12 +97,12 @@ impl Trace {
         self
     }
 
-    /// The time on the wall of each request; empty where it is not known.
+    /// Wall time of each request; empty if unknown.
     pub fn walls(&self) -> &[Nanos] {
         &self.walls
     }
 
-    /// Reads a trace with the default [`ParseOptions`]. `name` is what errors call the file.
+    /// Parses a trace with the default [`ParseOptions`]. `name` is the file's name in errors.
     ///
     /// # Errors
     /// Returns [`TraceError`] if a line or field cannot be read, time goes backwards, several devices are mixed, or
@@ -134,12 +133,12 @@ impl Trace {
         &self.records
     }
 
-    /// Whether the records carry times that mean something.
+    /// Whether the times of the records are meaningful.
     pub const fn is_timed(&self) -> bool {
         self.timed
     }
 
-    /// The size of the recorded device, where the file says it.
+    /// Size of the recorded device, if the file states it.
     pub const fn capacity(&self) -> Option<Bytes> {
         self.capacity
     }
@@ -149,7 +148,7 @@ impl Trace {
         self.records.last().map_or(Nanos::ZERO, |r| r.time)
     }
 
-    /// End of the last request, exclusive: the size of the smallest device that holds them unmoved.
+    /// End of the last request, exclusive: size of the smallest device that holds all requests at their offsets.
     pub fn extent(&self) -> Bytes {
         Bytes(self.records.iter().map(Record::end).max().unwrap_or(0))
     }

@@ -57,12 +57,12 @@ pub struct Header {
     pub records: u64,
 }
 
-/// Whether bytes begin as an nstrace file of any version.
+/// Whether bytes begin like an nstrace file of any version.
 pub(super) fn is_nstrace(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// The bytes of a file that holds `trace`. The capacity is the trace's own.
+/// Encodes `trace` as the bytes of a file, with the capacity of the trace.
 pub fn write(name: &str, title: &str, trace: &Trace) -> Vec<u8> {
     let records = trace.records();
     let time_unit = common_unit(records.iter().map(|r| r.time.0), &[1_000_000, 1_000]);
@@ -104,7 +104,7 @@ pub fn write(name: &str, title: &str, trace: &Trace) -> Vec<u8> {
     file
 }
 
-/// The largest of the units that divides all values; 1 where none does.
+/// The largest of the units that divides all values; 1 if none does.
 fn common_unit(values: impl Iterator<Item = u64> + Clone, units: &[u64]) -> u64 {
     let divides = |unit: u64| values.clone().all(|v| v.is_multiple_of(unit));
     units.iter().copied().find(|&u| divides(u)).unwrap_or(1)
@@ -130,7 +130,7 @@ fn encode(records: &[Record], time_unit: u64, byte_unit: u64) -> Vec<u8> {
     columns
 }
 
-/// Reads a file. `name` is what errors call it.
+/// Decodes a file. `name` is the file's name in errors.
 ///
 /// # Errors
 /// Returns [`TraceError`] if it is not an nstrace file, of another version, damaged or cut short.
@@ -281,7 +281,7 @@ fn put(to: &mut Vec<u8>, mut value: u64) {
     to.push(value as u8);
 }
 
-/// Small differences of either sign become small numbers.
+/// Zigzag encoding: maps small differences of either sign to small numbers.
 const fn zigzag(difference: u64) -> u64 {
     let signed = difference as i64;
     ((signed << 1) ^ (signed >> 63)) as u64
@@ -372,7 +372,7 @@ mod tests {
             prop_assert!(read("t", &file).is_err());
         }
 
-        /// Past the checksum, too, nothing may panic or eat the memory.
+        /// With a valid checksum, too, no contents may panic or exhaust the memory.
         #[test]
         fn any_body_is_refused_or_read(body in proptest::collection::vec(any::<u8>(), 0..200)) {
             let mut file = b"NSTRACE\x01".to_vec();

@@ -6,7 +6,7 @@ use super::{Trace, TraceError, blkparse, blktrace, csv, iolog, lines, nstrace};
 use std::collections::BTreeMap;
 
 impl Format {
-    /// The format of a file, from its first line that says something; `None` where none fits.
+    /// Format of a file, from its first meaningful line; `None` if no format fits.
     pub fn detect(bytes: &[u8]) -> Option<Format> {
         if nstrace::is_nstrace(bytes) {
             return Some(Format::Nstrace);
@@ -38,7 +38,7 @@ impl Format {
             })
     }
 
-    /// As [`Format::detect`], with an error for people where nothing fits.
+    /// As [`Format::detect`], with an error for users if no format fits.
     ///
     /// # Errors
     /// Returns [`TraceError`] if no known format fits.

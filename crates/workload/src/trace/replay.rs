@@ -1,7 +1,7 @@
 //! A trace as a source of operations.
 //!
-//! The replay decides the address and the due time of each request. The runner decides the number of
-//! outstanding requests, and what happens when the device is late.
+//! The replay determines the address and the due time of each request. The runner determines the number of outstanding
+//! requests, and the effect of a late device.
 
 use super::error::MOST_YEARS;
 use super::fit::fit;
@@ -12,7 +12,7 @@ use nandscope_units::{Bytes, Nanos};
 /// When requests are made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Timing {
-    /// At their recorded times, whether or not the device keeps up.
+    /// At the recorded times, whether or not the device keeps up.
     OpenLoop {
         /// Recorded time divided by replayed time: 2 is twice as fast. Above zero.
         speed: f64,
@@ -25,12 +25,12 @@ pub enum Timing {
         /// left to cut.
         idle_cap: Option<Nanos>,
     },
-    /// As fast as the queue depth of the pacing lets them; recorded times are not used.
+    /// As fast as the queue depth of the pacing allows; recorded times are not used.
     ClosedLoop,
 }
 
 impl Default for Timing {
-    /// As recorded.
+    /// Open loop at the recorded speed.
     fn default() -> Self {
         Timing::OpenLoop {
             speed: 1.0,
@@ -48,13 +48,13 @@ pub struct ReplayOptions {
     pub fit: Fit,
 }
 
-/// A trace that is being replayed.
+/// A trace being replayed.
 #[derive(Clone, Debug)]
 pub struct Replay {
     records: Vec<Record>,
     due: bool,
     next: usize,
-    /// When the present pass began: passes follow one another without a pause.
+    /// Start of the present pass: passes follow one another without a pause.
     pass_start: Nanos,
 }
 
@@ -89,7 +89,7 @@ impl Replay {
         })
     }
 
-    /// Operations in one pass.
+    /// Number of operations in one pass.
     pub fn len(&self) -> usize {
         self.records.len()
     }
@@ -108,7 +108,7 @@ impl Replay {
     }
 }
 
-/// Refuses a trace of which a pass takes longer than [`MOST_YEARS`].
+/// Refuses a trace whose passes take longer than [`MOST_YEARS`].
 fn check_clock(records: &[Record]) -> Result<(), ReplayError> {
     const YEAR: u64 = 365 * 86_400 * 1_000_000_000;
     // Times never decrease.
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(refused, expected);
         let cap = Some(Nanos::from_millis(25));
         assert!(Replay::new(&gap, &open(0.5, cap), Bytes(u64::MAX)).is_ok());
-        // Beyond what a time can hold.
+        // Beyond the range of a time.
         let slowest = Replay::new(&gap, &open(1e-12, None), Bytes(u64::MAX)).unwrap_err();
         assert!(matches!(
             slowest,

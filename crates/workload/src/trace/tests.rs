@@ -68,7 +68,7 @@ fn iolog_2_waits_add_up() {
     assert!(!trace.is_timed());
 }
 
-/// fio 3.33 takes each wait for milliseconds since the start of the run; its manual says what is done here.
+/// fio 3.33 interprets each wait as milliseconds since the start of the run; its manual describes the behaviour here.
 #[test]
 fn waits_are_those_of_the_manual_with_a_warning() {
     let text = "fio version 2 iolog\n/d add\n/d wait 400000 0\n/d read 0 4096\n/d wait 600000 0\n/d read 4096 4096\n";
@@ -112,7 +112,7 @@ fn timestamps_that_look_like_nanoseconds_are_doubted() {
     }
 }
 
-/// fio 3.33 replays a log whose timestamps go back in the order of its lines, and waits for the later ones only.
+/// For a log whose timestamps go back, fio 3.33 replays the lines in order, and waits only before later timestamps.
 #[test]
 fn an_iolog_whose_timestamps_go_back_keeps_its_order() {
     let text = "fio version 3 iolog\n0 /d add\n20 /d write 0 512\n1020 /d read 512 512\n1 /d read 1024 512\n31 /d read 2048 512\n";
@@ -196,7 +196,7 @@ fn blkparse_queued() {
     assert_eq!(flat(&trace), [(0, 1 << 20, 4096, Write)]);
 }
 
-/// A record of blktrace: event, category, sector, bytes, and the bytes of data after it.
+/// A blktrace record: event, category, sector, bytes, and the bytes of its data.
 fn blktrace_record(time: u64, event: u32, category: u32, place: (u64, u32), data: u16) -> Vec<u8> {
     let mut record = Vec::new();
     record.extend(0x6561_7407_u32.to_le_bytes());
@@ -212,7 +212,7 @@ fn blktrace_record(time: u64, event: u32, category: u32, place: (u64, u32), data
     record
 }
 
-/// A read, a write and a discard of which each was queued, issued and completed, a message, and a flush.
+/// A read, a write and a discard, each queued, issued and completed; a message; and a flush.
 fn blktrace_file() -> Vec<u8> {
     const DISCARD: u32 = 1 << 13;
     let mut file = blktrace_record(0, 2, 1 << 10, (0, 0), 5);
@@ -522,7 +522,7 @@ proptest! {
         }
     }
 
-    /// Text that is nearly right reaches deeper.
+    /// Almost valid text reaches more of the parser.
     #[test]
     fn no_text_makes_it_panic(
         head in 0..3usize,

@@ -7,11 +7,11 @@ use crate::job::value::Value;
 /// Options that have no effect for the same reason.
 pub struct Accepted {
     names: &'static str,
-    /// The values that are accepted; any if empty. Others would ask for something that does not happen.
+    /// Accepted values; any if empty. Other values would request an effect that nandscope does not have.
     pub values: &'static [&'static str],
-    /// Why they have no effect.
+    /// Reason why the options have no effect.
     pub reason: &'static str,
-    /// A notice says it, because fio's numbers would depend on it.
+    /// Whether a notice is given, because fio's results would depend on the option.
     pub is_said: bool,
 }
 
@@ -64,7 +64,7 @@ const fn accepted(
     }
 }
 
-/// Options whose effect a user of fio may count on: a notice says that they have none.
+/// Options on whose effect a user of fio may rely: a notice says that they have none.
 const fn said(names: &'static str, reason: &'static str) -> Accepted {
     Accepted {
         names,
@@ -88,7 +88,7 @@ const GIVEN_TARGET: &str = "the command line gives the target";
 const NO_CACHE: &str = "the page cache is bypassed";
 const EACH_COMPLETION: &str = "each completion is processed at once";
 
-/// All of them, in groups.
+/// All accepted options without effect, in groups.
 pub const ACCEPTED: &[Accepted] = &[
     accepted("mem lockmem iomem_align hugepage-size", ANY, OWN_ENGINE),
     accepted(

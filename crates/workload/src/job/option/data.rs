@@ -1,5 +1,5 @@
-//! Options of what writes carry. They take effect where contents are kept: on real targets, and on simulated devices
-//! with `--contents`.
+//! Options of the contents of writes. They take effect if contents are stored: on real targets, and on simulated
+//! devices with `--contents`.
 
 use super::Kind::{Count, Flag, Other};
 use super::{AS_IN_FIO, JobOption, flag, number, option, word_of};
@@ -87,7 +87,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
 ];
 
-/// Names of the options that change what writes carry.
+/// Names of the options that change the contents of writes.
 pub fn data_options() -> impl Iterator<Item = &'static str> {
     let names = OPTIONS.iter().map(|option| option.name);
     // `scramble_buffers` is on by default, and other options imply `refill_buffers`: neither needs stored contents.

@@ -1,4 +1,4 @@
-//! Options that end a job before its work and its time do, or pace it by what it measures.
+//! Options that end a job before its work and its time end, or that pace it by its measurements.
 
 use super::Kind::{Count, Flag, Other, Time};
 use super::{AS_IN_FIO, JobOption, MICROSECOND, SECOND, flag, number, option, word_of};
@@ -194,7 +194,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
 ];
 
-/// The words of `continue_on_error`, with the two numbers that fio takes for words.
+/// Words of `continue_on_error`, and the two numbers that fio accepts as words.
 const ON_ERROR: &[(&str, ContinueOnError)] = &[
     ("none", ContinueOnError::None),
     ("read", ContinueOnError::Read),

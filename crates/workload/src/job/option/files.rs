@@ -8,7 +8,7 @@ use crate::job::model::Job;
 use crate::job::text::size_text;
 use crate::job::value::Value;
 
-/// Each file takes memory of its own.
+/// Maximum number of files; each takes memory.
 const MOST_FILES: u32 = 65_536;
 
 pub(super) const OPTIONS: &[JobOption] = &[

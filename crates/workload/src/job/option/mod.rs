@@ -1,5 +1,5 @@
-//! The options of fio 3.33 in one table: in what each differs from fio's, how its value is read into a job and written
-//! again. Parsing, writing, suggestions and the tables of docs/jobs.md come from here.
+//! The options of fio 3.33 in one table: differences from fio, parsing of the value into a job, and writing. Parsing,
+//! writing, suggestions and the tables of docs/jobs.md are derived from it.
 
 mod accepted;
 mod data;
@@ -26,25 +26,25 @@ use nandscope_units::Nanos;
 const SECOND: Nanos = Nanos::from_secs(1);
 const MICROSECOND: Nanos = Nanos::from_micros(1);
 
-/// The meaning of options of which fio's manual says everything.
+/// Meaning of options that fio's manual describes completely.
 pub const AS_IN_FIO: &str = "";
 
 /// An option that takes effect.
 pub struct JobOption {
     /// fio's name for it, or `nandscope_…` for an extension.
     pub name: &'static str,
-    /// Additions to fio's manual, in Markdown; [`AS_IN_FIO`] without any.
+    /// Additions to fio's manual, in Markdown; [`AS_IN_FIO`] for none.
     pub meaning: &'static str,
     kind: Kind,
     show: fn(&Job) -> Option<String>,
 }
 
-/// Reading of an option's value, and the field that it sets.
+/// How an option's value is parsed, and the field that it sets.
 enum Kind {
     Flag(fn(&mut Job, bool)),
     Count(u32, u32, fn(&mut Job, u32)),
     Number(fn(&mut Job, u64)),
-    /// With what a bare number counts.
+    /// A time, with the unit of a number without one.
     Time(Nanos, fn(&mut Job, Nanos)),
     Extent(fn(&mut Job, Extent)),
     Text(fn(&mut Job, String)),
@@ -67,7 +67,7 @@ const fn option(
 }
 
 impl JobOption {
-    /// The form of its value, in Markdown.
+    /// Form of the option's value, in Markdown.
     #[must_use]
     pub fn form(&self) -> String {
         match self.kind {
@@ -83,13 +83,13 @@ impl JobOption {
         }
     }
 
-    /// The value of a job without the option, where that can be written.
+    /// Default value of the option as text; `None` if it cannot be written.
     #[must_use]
     pub fn default(&self) -> Option<String> {
         self.show(&Job::new(""))
     }
 
-    /// The value on this job, where it has one that can be written.
+    /// Value of the option in a job as text; `None` if it cannot be written.
     pub(crate) fn show(&self, job: &Job) -> Option<String> {
         (self.show)(job)
     }
@@ -212,12 +212,12 @@ pub(crate) fn is_known(name: &str) -> bool {
     known_names().any(|known| known == name)
 }
 
-/// The text of a flag.
+/// Text of a flag's value, `1` or `0`.
 fn flag(on: bool) -> Option<String> {
     Some(u8::from(on).to_string())
 }
 
-/// The text of a number.
+/// Text of a number as an option's value.
 fn number(n: impl ToString) -> Option<String> {
     Some(n.to_string())
 }

@@ -267,7 +267,7 @@ fn start_delay(job: &mut Job, v: Value<'_>) -> Result<(), Problem> {
 
 const PROCESSES: &[(&str, bool)] = &[("linear", false), ("poisson", true)];
 
-/// Linux supports up to 8192 processors; an affinity mask here has half of them.
+/// Maximum number of processors: Linux supports up to 8192, an affinity mask here has half of them.
 const MAX_PROCESSORS: u32 = 4096;
 
 /// Reads `0,2-3`, in ascending order.
@@ -330,7 +330,7 @@ fn set_rates(
     ] {
         match (rate, *limit) {
             (None, _) => {}
-            // Zero means no limit of this sort; one of the other sort stays.
+            // Zero means no limit of this kind; a limit of the other kind is kept.
             (Some(RateLimit::BytesPerSecond(0)), RateLimit::OpsPerSecond(_))
             | (Some(RateLimit::OpsPerSecond(0)), RateLimit::BytesPerSecond(_)) => {}
             (Some(RateLimit::BytesPerSecond(0) | RateLimit::OpsPerSecond(0)), _) => {

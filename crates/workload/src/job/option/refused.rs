@@ -1,4 +1,4 @@
-//! Options of fio that are refused, each with what to do instead.
+//! Options of fio that are refused, each with an alternative.
 
 /// Options that are refused with the same remedy.
 pub struct Refused {
@@ -22,7 +22,7 @@ const fn refused(names: &'static str, remedy: &'static str) -> Refused {
     Refused { names, remedy }
 }
 
-/// All of them, in groups.
+/// All refused options, in groups.
 pub const REFUSED: &[Refused] = &[
     refused(
         "write_barrier",

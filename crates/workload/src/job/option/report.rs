@@ -7,7 +7,7 @@ use crate::job::model::UnifiedRw;
 use crate::job::value::Value;
 use nandscope_units::Nanos;
 
-/// Remark on what only `--output-format` shows.
+/// Remark on options whose effect only `--output-format` shows.
 const IN_FIOS_FORMATS: &str =
     "In fio's output formats; the result has the percentiles of all latencies";
 

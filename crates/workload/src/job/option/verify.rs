@@ -34,7 +34,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
         "verify_interval",
         AS_IN_FIO,
         Other("size", |j, v| {
-            // fio takes no less than two headers.
+            // fio accepts no interval smaller than two headers.
             let least = 2 * VERIFY_HEADER;
             j.verify.interval = match v.number_of::<u32>(v.text()?, 0..=u32::MAX)? {
                 n if n > 0 && n < least => {
