@@ -60,7 +60,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Says what follows from the results.
+/// Prints the advice that follows from the results.
 ///
 /// # Errors
 /// `Exit::Usage` if a file is not the result of a probe, or of `nandscope fs` with the workloads of the purpose; as [`input::result`] if it cannot be read, or as `nandscope

@@ -1,6 +1,5 @@
-//! `nandscope calc`: the arithmetic of storage reviews for any numbers. Each kind of calculation
-//! is a module that computes from plain numbers and says what it found in rows; nothing here
-//! measures or simulates anything.
+//! `nandscope calc`: arithmetic of storage reviews for any numbers. Each kind of calculation is a module that computes
+//! from plain numbers and returns its results as rows; nothing here measures or simulates.
 
 mod battery;
 mod flash;

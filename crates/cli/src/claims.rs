@@ -1,5 +1,5 @@
-//! The files of a command: every file that it reads or writes is claimed here before anything is written. Two roles of
-//! one file are refused with both names, whatever links lead to it.
+//! The files of a command: every file that it reads or writes is claimed before anything is written. Two roles of one
+//! file are refused with both names, whatever links lead to it.
 
 use crate::failure::Failure;
 use crate::output;
@@ -17,7 +17,7 @@ const REPORT: [&str; 4] = [
 ];
 /// Folder of the plots in that of a report.
 const PLOTS: &str = "plots";
-/// Ending of the file beside a target that marks it as created by nandscope.
+/// Ending of the marker file next to a target created by nandscope.
 const MARKER: &str = ".nandscope-made";
 
 /// The files of a command.
@@ -85,7 +85,7 @@ impl FileClaims {
         name.map_or(Ok(()), |place| self.profile("the host profile", place))
     }
 
-    /// Claims a profile by name; one of the library is no file.
+    /// Claims a profile by name; a library profile is no file.
     fn profile(&mut self, role: &str, place: &str) -> Result<(), Failure> {
         match Path::new(place) {
             path if place.contains(['/', '.']) && path.exists() => self.input(role, path),
@@ -127,7 +127,7 @@ impl FileClaims {
         Ok(())
     }
 
-    /// Claims a file beside one that the user named. A link of that name is not followed.
+    /// Claims a file next to one that the user named. A link of that name is not followed.
     ///
     /// # Errors
     /// `Exit::Usage` if it is another file of the command.
@@ -145,7 +145,7 @@ impl FileClaims {
         Ok(self.claims.write_beginning(role, beginning)?)
     }
 
-    /// Claims a file that the command writes beside another one, or in a folder.
+    /// Claims a file that the command writes next to another one, or in a folder.
     ///
     /// # Errors
     /// `Exit::Usage` if it is another file of the command.

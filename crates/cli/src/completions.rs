@@ -1,4 +1,4 @@
-//! `nandscope completions`: what a shell needs to complete our commands.
+//! `nandscope completions`: completion scripts for shells.
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};

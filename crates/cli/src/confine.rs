@@ -1,9 +1,8 @@
-//! Confines this process to the files that it was given (Landlock, Linux 5.13 and newer): whatever a
-//! hostile file or client makes it do, no other file is opened. Kernels without it run the command
-//! unconfined.
+//! Confines this process to the files of its command (Landlock, Linux 5.13 and newer): even if a hostile file or client
+//! exploits it, no other file is opened. On kernels without Landlock the command runs unconfined.
 //!
-//! It holds for the calling thread and those that it starts later. Files that are open already stay
-//! open. No TCP connection can be made either.
+//! Applies to the calling thread and threads that it starts later. Open files stay open. TCP connections are blocked as
+//! well.
 
 use nandscope_files::folder_of;
 use std::path::{Path, PathBuf};
@@ -25,14 +24,14 @@ impl Confine {
         self
     }
 
-    /// These files, or all files in these folders, may be read.
+    /// Allows reading these files, or all files in these folders.
     pub fn reading<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         self.read
             .extend(paths.into_iter().map(|p| p.as_ref().to_path_buf()));
         self
     }
 
-    /// These files may be created, replaced and removed. This allows the same for every file in their folders, and in the
+    /// Allows creating, replacing and removing these files. This includes every file in their folders, and in the
     /// folders to which links of these names lead.
     pub fn writing<P: AsRef<Path>>(mut self, files: impl IntoIterator<Item = P>) -> Self {
         for file in files {
@@ -55,7 +54,7 @@ impl Confine {
         self
     }
 
-    /// These sockets may be removed. This allows the same for every file in their folders.
+    /// Allows removing these sockets. This includes every file in their folders.
     pub fn removing<P: AsRef<Path>>(mut self, files: impl IntoIterator<Item = P>) -> Self {
         let own = Confine::default().writing(files).folders;
         self.sockets.extend(own);

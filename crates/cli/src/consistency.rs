@@ -1,5 +1,5 @@
-//! Tests of the whole command line by its definition: an option means the same in every command, helps fit a screen, and the
-//! documentation names options that exist.
+//! Tests of the whole command line: an option has the same meaning in every command, helps fit a screen, and the
+//! documentation names only existing options.
 
 use clap::{Arg, ArgAction, Command};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,7 +60,7 @@ fn commands() -> Vec<(String, Command)> {
     found
 }
 
-/// The options of a command, those of clap itself apart.
+/// Options of a command, without those that clap adds.
 fn options(command: &Command) -> impl Iterator<Item = &Arg> {
     let own = |arg: &&Arg| {
         arg.get_long().is_some()
@@ -87,7 +87,7 @@ fn meaning(arg: &Arg) -> (String, String) {
     (text, format!("{stated}{}", set.join(",")))
 }
 
-/// Every use of an option: the command and what is compared.
+/// Every use of an option: the command, and the value to compare.
 fn uses<T>(of: impl Fn(&Arg) -> T) -> BTreeMap<String, Vec<(String, T)>> {
     let mut all: BTreeMap<String, Vec<(String, T)>> = BTreeMap::new();
     for (words, command) in commands() {
@@ -99,7 +99,7 @@ fn uses<T>(of: impl Fn(&Arg) -> T) -> BTreeMap<String, Vec<(String, T)>> {
     all
 }
 
-/// The options that are not the same everywhere, those of the list apart.
+/// Options that differ between commands, without the listed exceptions.
 fn differing<T: PartialEq + std::fmt::Debug>(
     of: impl Fn(&Arg) -> T,
     but: &[(&str, &str)],
@@ -236,7 +236,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("scripts/bench.py", &["dry-run", "pages"]),
 ];
 
-/// The names of long options in a text: what follows `--` at the beginning of a word.
+/// Names of long options in a text: words that begin with `--`.
 fn named(text: &str) -> impl Iterator<Item = &str> {
     let starts = text.match_indices("--").filter(|(at, _)| {
         let before = text[..*at].chars().next_back();
@@ -246,13 +246,13 @@ fn named(text: &str) -> impl Iterator<Item = &str> {
         let rest = &text[at + 2..];
         let end = rest.find(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '-');
         let name = &rest[..end.unwrap_or(rest.len())];
-        // fio's options have an underscore, ours have none.
+        // Options of fio have an underscore, those of nandscope have none.
         let is_whole = !rest[name.len()..].starts_with('_');
         (is_whole && name.starts_with(|c: char| c.is_ascii_lowercase())).then_some(name)
     })
 }
 
-/// The words of a line of a shell, as far as a command goes; no quotes are taken apart.
+/// Words of a shell command line, up to the end of the command; quotes are not parsed.
 fn command_lines(text: &str) -> impl Iterator<Item = Vec<&str>> {
     let parts = text.split("nandscope ").skip(1);
     parts.map(|rest| {

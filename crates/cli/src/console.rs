@@ -1,13 +1,12 @@
-//! Standard output and error: what they can show, and writing to them without ever panicking.
-//! Nothing else in the program writes to them, apart from the progress bar and clap. Names and titles of
-//! others may hold anything: what people read goes through [`printable`], data only where a terminal
-//! shows it.
+//! Standard output and error: their capabilities, and writing to them without panics. Nothing else in the program
+//! writes to them, except the progress bar and clap. Names and titles from outside may contain anything: text for users
+//! goes through [`printable`], data only if it is shown on a terminal.
 
 use crate::failure::Failure;
 use nandscope_units::{printable, printable_line};
 use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
 
-/// Columns where there is no terminal to ask.
+/// Width without a terminal, columns.
 const COLUMNS: usize = 80;
 /// Wider lines than this are hard to read.
 const MOST_COLUMNS: usize = 120;
@@ -24,7 +23,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// Asks the system. Colour only on a terminal, and not against `NO_COLOR` or `TERM=dumb`.
+    /// Detects the capabilities. Colour only on a terminal, unless `NO_COLOR` or `TERM=dumb` is set.
     pub fn detect() -> Self {
         let no_colour = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty())
             || std::env::var_os("TERM").is_some_and(|v| v == "dumb");
@@ -40,8 +39,7 @@ impl Console {
         }
     }
 
-    /// Writes text for people to standard output. A reader that went away is not an error: what the command does
-    /// besides continues.
+    /// Writes text for users to standard output. A closed pipe is not an error: the command continues.
     ///
     /// # Errors
     /// `Exit::File` if it cannot be written for another reason.
@@ -49,7 +47,7 @@ impl Console {
         self.write(&printable(text))
     }
 
-    /// Writes text with verdicts in it: on a terminal that shows colours, what is good in green and what is not in red.
+    /// Writes text with verdicts: on a terminal with colours, good ones in green and others in red.
     ///
     /// # Errors
     /// As [`Console::print`].
@@ -61,8 +59,7 @@ impl Console {
         }
     }
 
-    /// Writes text for other programs, such as a job file, to standard output: as it is, except on a
-    /// terminal.
+    /// Writes text for other programs, such as a job file, to standard output: unchanged, except on a terminal.
     ///
     /// # Errors
     /// As [`Console::print`].
@@ -73,8 +70,8 @@ impl Console {
         self.write(text)
     }
 
-    /// Writes JSON and a line break to standard output. It is the same JSON for a program, and harmless on
-    /// a terminal: characters that are not shown as themselves have JSON's own escapes.
+    /// Writes JSON and a line break to standard output. On a terminal, unprintable characters are replaced by JSON
+    /// escapes, which is equal JSON for a program.
     ///
     /// # Errors
     /// As [`Console::print`].
@@ -156,7 +153,7 @@ impl Console {
         text
     }
 
-    /// A table without borders that keeps to the width.
+    /// A table without borders that fits the width.
     pub fn table(&self, header: &[&str]) -> comfy_table::Table {
         let mut table = comfy_table::Table::new();
         table
@@ -215,13 +212,13 @@ fn coloured(text: &str) -> String {
     out
 }
 
-/// A text that is shown on one line, such as the progress.
+/// Text for display on one line, such as the progress.
 pub fn on_one_line(text: &str) -> String {
     printable_line(text).into_owned()
 }
 
-/// Whether an error of standard output means that nobody reads it any more: a pipe that was closed, or a
-/// terminal that is gone with its session.
+/// Whether an error of standard output means that its reader is gone: a closed pipe, or a terminal whose session has
+/// ended.
 fn is_reader_gone(error: &io::Error) -> bool {
     error.kind() == ErrorKind::BrokenPipe || (is_gone_terminal(error) && is_character_device())
 }

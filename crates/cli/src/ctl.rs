@@ -42,7 +42,7 @@ pub struct Arguments {
 /// `Exit::File` if no server answers at the socket; `Exit::Usage` if the command is invalid or refused.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let command = arguments.command.join(" ");
-    // Mistakes are found here, where they are named better.
+    // Checked here, because the client's message is more specific than the server's.
     command.parse::<FaultCommand>().map_err(Failure::usage)?;
     let answer = ask(&arguments, &command)
         .map_err(|e| Failure::file(format!("{}: {e}", arguments.socket.display())))?;
@@ -59,7 +59,8 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Asks the server within [`PATIENCE`], whatever it does: it may accept no connection, say nothing, or speak for ever.
+/// Sends a request to the server and returns its answer within [`PATIENCE`], even if the server accepts no connection,
+/// is silent, or never stops sending.
 fn ask(arguments: &Arguments, command: &str) -> io::Result<String> {
     let (answered, wait) = channel();
     let (socket, command) = (arguments.socket.clone(), command.to_string());

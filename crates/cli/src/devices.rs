@@ -270,7 +270,7 @@ fn sources(sources: &[String], console: &Console) -> String {
     out
 }
 
-/// Keys grouped by table, without those of the table `said_above`, which the text above describes.
+/// Keys grouped by table, except the table `said_above`, which earlier text describes.
 fn keys(text: &str, said_above: &str, console: &Console) -> String {
     let rows = explain(text);
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Failure of a command: one message for people and an exit code, which docs/exit-codes.md explains.
+//! Failure of a command: one message for users and an exit code, as explained in docs/exit-codes.md.
 
 use nandscope_experiment::ErrorClass;
 use nandscope_experiment::input::InputError;
@@ -63,7 +63,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure with a message of what, where and what to do.
+    /// A failure with a message: the problem, its place, and the remedy.
     pub fn new(exit: Exit, text: impl Display) -> Self {
         Failure {
             exit,
@@ -117,7 +117,7 @@ impl Failure {
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
         match error {
-            // Like a file with two roles in one command: another name is the remedy.
+            // As for a file with two roles in one command, the remedy is another name.
             WriteError::Refused {
                 refusal: Refusal::Locked,
                 ..

@@ -1,5 +1,5 @@
-//! Faults of profiles and jobs shown at their place: the line of the source, what is wrong there,
-//! and what to do. What a fault is, the crates that read these files decide.
+//! Shows faults of profiles and jobs at their place: the source line, the problem, and the remedy. The crates that
+//! parse these files find the faults.
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ pub fn of_job(console: &Console, text: &str, error: &JobError) -> Failure {
     show(console, places, error.faults.len())
 }
 
-/// A job's fault counts its bytes within the line; where it names none, all of the line is meant.
+/// Byte range in the text: a job's fault counts bytes within its line; without a range, the whole line is meant.
 fn span_in_text(text: &str, fault: &Fault) -> Range<usize> {
     let before = text
         .split_inclusive('\n')

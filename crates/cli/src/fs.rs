@@ -145,7 +145,7 @@ impl Subject {
         Device::new(&self.simulated.device_source.profile, host, seed)
     }
 
-    /// A fresh device that keeps another number of allocation units open.
+    /// A fresh device with another number of open allocation units.
     fn device_with_open(&self, seed: u64, open: u32) -> Result<Device, DeviceError> {
         let mut profile = self.simulated.device_source.profile.clone();
         if let Some(card) = &mut profile.card {
@@ -205,7 +205,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         &interrupt,
         console,
     );
-    // An output that fails must not prevent the outputs of the other targets.
+    // A failed output must not prevent the outputs of other targets.
     let mut outputs = Vec::new();
     let mut summaries = Vec::new();
     for ((number, subject), kept) in subjects.iter().enumerate().zip(kept) {

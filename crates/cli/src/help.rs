@@ -1,5 +1,5 @@
-//! `nandscope help`: the help of a command, or a page of the documentation as text. The man pages have the same two sources:
-//! the definition of the command line and the pages in docs/.
+//! `nandscope help`: the help of a command, or a page of the documentation as text. The man pages have the same two
+//! sources: the definition of the command line and the pages in docs/.
 
 mod man;
 mod page;
@@ -101,8 +101,8 @@ mod tests {
         assert!(wrong.text.contains("jobs"), "{}", wrong.text);
     }
 
-    /// Commands that a user copies stay on one line at 80 columns; a paragraph is one line of the text, which clap wraps where
-    /// the terminal ends, not a second time.
+    /// Commands to be copied stay on one line at 80 columns; a paragraph is one line of the source, which clap wraps
+    /// once at the terminal's width.
     #[test]
     fn examples_fit_80_columns_and_paragraphs_wrap_once() {
         let mut commands = vec![crate::command()];

@@ -1,4 +1,4 @@
-//! Reading what the user names: files, with one message where it does not work.
+//! Reads files named by the user, with uniform messages for failures.
 
 use crate::failure::Failure;
 use nandscope_experiment::input;
@@ -68,7 +68,7 @@ pub fn is_json(path: &Path) -> Result<bool, Failure> {
     Ok(std::str::from_utf8(&bytes).is_ok_and(fio_output::recognised))
 }
 
-/// A stored result, or the output of fio as one.
+/// A stored result, or output of fio converted to one.
 ///
 /// # Errors
 /// As [`text`], and `Exit::Usage` if it is not a result that this program reads.
@@ -88,7 +88,7 @@ fn document(path: &Path, text: &str) -> Result<ResultDocument, Failure> {
     json::from_json(text, path).or_else(|e| of_fio(path, text)?.ok_or_else(|| Failure::usage(e)))
 }
 
-/// The document of fio's output; `None` where the text is something else.
+/// Document of fio's output; `None` for other text.
 fn of_fio(path: &Path, text: &str) -> Result<Option<ResultDocument>, Failure> {
     if !fio_output::recognised(text) {
         return Ok(None);

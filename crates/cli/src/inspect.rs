@@ -264,7 +264,7 @@ fn verdict(reasons: &[Reason], kind: &str, console: &Console) -> String {
     out
 }
 
-/// Name and value of a property; `None` if it is not known.
+/// Name and value of a property; `None` if the value is unknown.
 pub type Row = (String, Option<String>);
 
 fn row(name: &str, value: Option<impl ToString>) -> Row {

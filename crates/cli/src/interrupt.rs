@@ -1,6 +1,6 @@
-//! Requests to stop: Ctrl-C (SIGINT), SIGTERM, and SIGHUP where a terminal goes away. The first one asks
-//! the run to come to its end; a second Ctrl-C or SIGTERM ends the program at once. What is done with
-//! the partial result, the command decides. A command without a partial result ends at the first one.
+//! Requests to stop: Ctrl-C (SIGINT), SIGTERM, and SIGHUP when a terminal is closed. The first one ends the run in an
+//! orderly way; a second Ctrl-C or SIGTERM ends the program at once. The command decides about the partial result; a
+//! command without one ends at the first request.
 
 use crate::failure::Failure;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Signals within this time are one request: `timeout` sends SIGTERM to the process and then to its group.
+/// Time within which several signals are one request: `timeout` sends SIGTERM to the process and then to its group.
 const ONE_REQUEST: Duration = Duration::from_millis(500);
 
 /// Exit code of a program that is ended at once: that of an interrupted run.

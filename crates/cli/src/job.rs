@@ -96,7 +96,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Files and facts that a job file may refer to: files beside it, facts about the machine.
+/// Context of a job file: the files next to it, and facts about the machine.
 fn around<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> impl Iterator<Item = PathBuf> {
     let beside = files.into_iter();
     let beside = beside.map(|file| nandscope_files::folder_of(file).to_path_buf());
@@ -162,7 +162,7 @@ pub fn jobs_failure(error: &JobsError, console: &Console) -> Failure {
     }
 }
 
-/// Every file is looked at, so that all faults are known after one run.
+/// Checks every file, so that one run reports all faults.
 fn check(files: &[PathBuf], console: &Console) -> Result<(), Failure> {
     let mut worst = None;
     for path in files {

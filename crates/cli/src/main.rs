@@ -1,5 +1,5 @@
-//! The command `nandscope`. This file knows the list of commands and nothing of what they do:
-//! a command is a module with `Arguments` and `run`, one line in the list below, and its `mod`.
+//! The command `nandscope`. This file has only the list of commands: a command is a module with `Arguments` and `run`,
+//! one line in the list below, and its `mod`.
 
 #![allow(
     rustdoc::broken_intra_doc_links,
@@ -168,7 +168,7 @@ fn command() -> clap::Command {
     command.help_template(template)
 }
 
-/// A line for each command, below the heading of its group.
+/// One line per command, below the heading of its group.
 fn list_of_commands(command: &clap::Command) -> String {
     let mut text = String::new();
     for (title, names) in GROUPS {

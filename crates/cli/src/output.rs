@@ -1,5 +1,5 @@
-//! Writes results. Outputs are checked before hours are spent measuring; if writing fails all the same, the result is saved
-//! elsewhere. The files crate writes the files themselves.
+//! Writes results. Outputs are checked before a long measurement; if writing still fails, the result is saved
+//! elsewhere. The files crate writes the files.
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -107,7 +107,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     Ok(nandscope_files::write(path, bytes, Access::Usual)?)
 }
 
-/// Writes a file beside the one that the user named, under a name that the user did not give: no link is followed.
+/// Writes a file next to one that the user named, under a name that the user did not give: no link is followed.
 ///
 /// # Errors
 /// As [`write()`].
@@ -141,8 +141,7 @@ pub fn report_failure(error: &ReportError) -> Failure {
     }
 }
 
-/// Writes a file that the user named and that cannot be made again; where that fails, it is kept in the
-/// state folder.
+/// Writes a file that the user named and that cannot be reproduced; on failure, saves it in the state folder.
 ///
 /// # Errors
 /// `Exit::File` if the file cannot be written; the message names the place in the state folder.
@@ -151,7 +150,7 @@ pub fn write_or_keep(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     written.map_err(|e| rescue::keep(path, bytes, &e))
 }
 
-/// The same for a file in a folder that the user named.
+/// As [`write_or_keep`], for a file in a folder that the user named.
 ///
 /// # Errors
 /// As [`write_or_keep`].
@@ -160,7 +159,8 @@ pub fn write_or_keep_in(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), F
     written.map_err(|e| rescue::keep(&folder.join(name), bytes, &e))
 }
 
-/// Writes a file beside the one that the user named, under a name that the user did not give: no link is followed.
+/// As [`write_or_keep`], for a file next to one that the user named, under a name that the user did not give: no link
+/// is followed.
 ///
 /// # Errors
 /// As [`write_or_keep`].
@@ -169,7 +169,7 @@ pub fn write_or_keep_beside(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     write_or_keep_in(folder_of(path), &name, bytes)
 }
 
-/// Name of an output of an incomplete run beside a complete one: `r.json` becomes `r.incomplete.json`.
+/// Name of the output of an incomplete run, if a complete one exists: `r.json` becomes `r.incomplete.json`.
 pub fn apart(path: &Path) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_os_string();
     name.push(".");
@@ -181,8 +181,8 @@ pub fn apart(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// The folder for the report of a result: `folder`, or a folder in it if this result is incomplete and the one in
-/// `folder` is complete. A complete result is replaced by a complete one only.
+/// Folder for the report of a result: `folder`, or a subfolder if this result is incomplete and the one in `folder` is
+/// complete. A complete result is only replaced by a complete one.
 pub fn report_folder(document: &ResultDocument, folder: &Path) -> PathBuf {
     match replaces_complete(document, &folder.join(RESULT)) {
         true => folder.join(INCOMPLETE),
@@ -259,7 +259,7 @@ pub fn write_result_in(document: &ResultDocument, folder: &Path) -> Result<(), F
     write_or_keep_in(&place, RESULT, text.as_bytes())
 }
 
-/// Writes a report beside its result; gives its files, the page first.
+/// Writes a report next to its result; returns its files, the page first.
 ///
 /// # Errors
 /// As [`write_report`].
@@ -298,8 +298,8 @@ pub fn note_report(
     Ok(())
 }
 
-/// Writes the report of a whole procedure, prints its summary, also where the report could not be
-/// written, and says where the page is.
+/// Writes the report of a whole procedure, prints its summary even if the report could not be written, and prints the
+/// path of the page.
 ///
 /// # Errors
 /// `Exit::File` if the folder or standard output cannot be written.
@@ -314,7 +314,7 @@ pub fn present(
     show(document, &place, written, &[], form, console)
 }
 
-/// Prints the summary of a result, also where its report could not be written, and says where the page is.
+/// Prints the summary of a result even if its report could not be written, and prints the path of the page.
 ///
 /// # Errors
 /// `Exit::File` if the report or standard output could not be written.
@@ -326,7 +326,7 @@ pub fn show(
     form: Form,
     console: &Console,
 ) -> Result<(), Failure> {
-    // The summary comes last: a reader that goes away early must not cost the result.
+    // The summary comes last: a closed pipe must not prevent the result.
     let printed = print_summary(document, ranks, form, console);
     all([written, printed])?;
     console.note(&format!("report: {}", folder.join("report.html").display()));

@@ -4,7 +4,7 @@ use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::Cell;
 use nandscope_units::Bytes;
 
-/// Channels and dies beyond these are said in words.
+/// Channels and dies above these numbers are described in words.
 const MOST_CHANNELS: u32 = 8;
 const MOST_DIES: u32 = 8;
 const MOST_PLANES: u32 = 8;

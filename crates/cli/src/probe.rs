@@ -1,5 +1,5 @@
-//! `nandscope probe`: what is inside a device, from times of operations alone. How it is measured and
-//! what it means is in the infer crate; the blind test of it is in the suite.
+//! `nandscope probe`: the internals of a device from times of operations alone. The infer crate measures and concludes;
+//! its blind test is in the suite.
 
 use crate::claims::FileClaims;
 use crate::console::Console;
@@ -161,7 +161,7 @@ fn claim(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// Probes a simulated or a real target, and gives what came out.
+/// Probes a simulated or a real target; returns the report.
 ///
 /// # Errors
 /// `Exit::File` or `Exit::Usage` if the target cannot be opened; `Exit::File` or `Exit::Interrupted` if the probe
@@ -319,8 +319,8 @@ fn finish(
     })
 }
 
-/// The answers on one screen of 24 lines: those that were given one by one, in the order in which readers ask for them, the
-/// questions without one together.
+/// The answers on one screen of 24 lines: important ones separately, in order of importance, unanswered questions
+/// together.
 fn screen(report: &Report, document: &ResultDocument, console: &Console) -> String {
     let target = &document.target;
     let mut text = format!("{}\n", document.title);

@@ -1,4 +1,4 @@
-//! `nandscope report`: a stored result, or what a journal of steps holds, as a page, plots and tables.
+//! `nandscope report`: a stored result, or the contents of a step journal, as a page, plots and tables.
 
 use crate::author;
 use crate::claims::FileClaims;

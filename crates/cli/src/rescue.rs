@@ -1,5 +1,5 @@
-//! Saves a result that cannot be written to its path, since the disk is full or the folder is gone: it may have taken hours
-//! to measure.
+//! Saves a result, possibly measured for hours, that cannot be written to its path because the disk is full or the
+//! folder is gone.
 
 use crate::failure::Failure;
 use crate::state_folder;
@@ -11,7 +11,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Most results with the same second and name.
+/// Maximum number of results with the same second and name.
 const MOST_NUMBERS: u32 = 1000;
 
 /// Saves the bytes meant for `path` in the state folder, or else in the folder for temporary files. Returns the failure,

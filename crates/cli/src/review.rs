@@ -207,7 +207,7 @@ pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure>
     Ok(exit)
 }
 
-/// The folder of one of several targets, in the folder of all.
+/// Folder of one of several targets, within the folder for all.
 fn folder_name(target: &str) -> String {
     let name = target.strip_prefix("sim:").unwrap_or(target);
     let stem = Path::new(name).file_name().unwrap_or(name.as_ref());
@@ -309,7 +309,7 @@ struct Watch {
 
 #[cfg(target_os = "linux")]
 impl Watch {
-    /// For a review in real time, on a target that keeps its state.
+    /// Watcher of a review in real time, on a target with persistent state.
     fn in_place(keeper: Keeper) -> Watch {
         Watch {
             line: Line::new("review").in_real_time(),
@@ -335,7 +335,7 @@ impl ReviewObserver for Watch {
     }
 }
 
-/// Measures, writes the report, and says how it ended.
+/// Measures, writes the report, and returns the outcome.
 fn carry_out(
     mut watch: Watch,
     measure: impl FnOnce(&mut Watch) -> Result<ResultDocument, SuiteError>,
@@ -394,7 +394,7 @@ fn carry_out(
     })
 }
 
-/// The folder of a report where none is named: in the current folder, whatever a profile calls its device.
+/// Default folder of a report: in the current folder, whatever name a profile gives its device.
 fn default_folder(name: &str) -> PathBuf {
     PathBuf::from(format!("review-{}", name.replace(['/', '\0'], "-")))
 }
@@ -539,7 +539,7 @@ fn review_real(arguments: &Arguments, _: Procedure, _: &Console) -> Result<Exit,
     Err(target::real::absent(&arguments.target))
 }
 
-/// The device with the hosts it is to be attached to.
+/// The device with the hosts to which it will be attached.
 fn specify(arguments: &Arguments, console: &Console) -> Result<SimSpec, Failure> {
     let Some(place) = arguments.target.strip_prefix("sim:") else {
         return Err(Failure::usage(format!(

@@ -1,6 +1,6 @@
-//! `nandscope serve`: a simulated device with contents, for any program, by NBD or as a file, at
-//! the speed that the device would have. The protocols and the pacing are the business of the export
-//! crate; this is what is said, kept and written at the start and the end.
+//! `nandscope serve`: a simulated device with contents for any program, by NBD or as a file, at the device's own speed.
+//! The export crate implements protocols and pacing; this module handles arguments, messages and saved files at the
+//! start and the end.
 
 mod keeping;
 mod watch;
@@ -131,7 +131,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let overhead = overhead(&arguments)?;
     let export = export_of(&arguments, &simulated, &device);
     let ways = Ways::open(&arguments, &simulated, &export)?;
-    // Clients come after this.
+    // Before clients connect.
     confine(&arguments);
     let keeping = match &arguments.store {
         None => None,
@@ -207,7 +207,7 @@ struct Kept {
     watch: StoreWatch,
 }
 
-/// The device: the one saved beside the contents, or else the one on the command line.
+/// The device: saved next to the contents, otherwise the one on the command line.
 fn open(
     arguments: &Arguments,
     state: Option<&Path>,
@@ -246,7 +246,7 @@ fn open(
     Ok((kept, device))
 }
 
-/// Brings a new device into its state. A signal ends the program: nothing is served or kept yet.
+/// Preconditions a new device. A signal ends the program: nothing is served or saved yet.
 fn prepare(arguments: &Arguments, device: &mut Device, console: &Console) -> Result<(), Failure> {
     let mut line = PreparationLine::new(console);
     let done = arguments
@@ -259,7 +259,7 @@ fn prepare(arguments: &Arguments, device: &mut Device, console: &Console) -> Res
     done.map_err(|error| preparation::failure(&error))
 }
 
-/// From now on only what is kept can be opened: the contents were, and so were the sockets.
+/// Allows only the saved files to be opened from now on: contents and sockets are open already.
 fn confine(arguments: &Arguments) {
     let addresses = arguments.nbd.iter().chain(&arguments.control);
     let sockets = addresses.chain(&arguments.vhost_user);
@@ -278,7 +278,7 @@ fn confine(arguments: &Arguments) {
     confine.enforce();
 }
 
-/// The faults from the start: those of the command line, then those of the file.
+/// Initial faults: those of the command line, then those of the file.
 fn faults(arguments: &Arguments) -> Result<Vec<FaultCommand>, Failure> {
     if matches!(arguments.control, Some(Address::Tcp(_))) {
         return Err(Failure::usage("--control takes unix:PATH only"));

@@ -1,4 +1,4 @@
-//! `nandscope shelf`: results of many drives in a folder, and a site of static pages made of them.
+//! `nandscope shelf`: results of many drives in a folder, and a static site made from them.
 
 pub mod about;
 pub mod folder;
@@ -108,7 +108,7 @@ fn add_all(add: &Add, console: &Console) -> Result<Exit, Failure> {
             "the results are of several drives, to which one title, photo, price, note or author's text cannot apply; add them one by one",
         ));
     }
-    // Nothing is written where a result is refused.
+    // If any result is refused, nothing is written.
     let mut placed: Vec<(String, String)> = Vec::new();
     for ((document, name), path) in documents.iter().zip(&names).zip(&add.results) {
         let file = format!("{}.json", shelf::procedure_name(document));

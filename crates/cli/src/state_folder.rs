@@ -1,4 +1,4 @@
-//! The folder of the user for what programs keep between runs (XDG Base Directory Specification).
+//! The user's folder for state that programs keep between runs (XDG Base Directory Specification).
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The journal of finished steps beside a result ([`nandscope_measure::steps`]): how a command finds the journal of an
+//! The journal of finished steps next to a result ([`nandscope_measure::steps`]): how a command finds the journal of an
 //! interrupted run, continues from it, and removes it.
 
 use crate::console::Console;
@@ -80,8 +80,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Checks that a run can keep its steps at `path` or, with `resume`, continue from the steps found there. Without a
-    /// path no steps are kept.
+    /// Checks that a run can save its steps at `path` or, with `resume`, continue from the steps there. Without a path
+    /// no steps are saved.
     ///
     /// # Errors
     /// `Exit::Usage` if another file has that name, if it has steps of an interrupted run without `--resume`, or if
@@ -121,8 +121,8 @@ impl Place {
         }
     }
 
-    /// Compares the options of a command with those of the run to be resumed, before the target is opened: opening may
-    /// change it.
+    /// Compares the options of a command with those of the run to resume, before the target is opened, which may change
+    /// it.
     ///
     /// # Errors
     /// `Exit::Usage` if the run to resume had other options.
@@ -137,7 +137,7 @@ impl Place {
         }
     }
 
-    /// Whether a run is resumed, on a target that must be used as it is.
+    /// Whether a run is resumed, on a target that must not be prepared again.
     #[cfg(target_os = "linux")]
     pub fn resumes(&self) -> bool {
         self.resume
@@ -346,7 +346,7 @@ impl Keeper {
         }
     }
 
-    /// Samples of a real target as it is now.
+    /// Samples of the present contents of a real target.
     #[cfg(target_os = "linux")]
     fn samples(&self) -> Option<Attachment> {
         let samples = self.sampler.as_ref()?.take().ok()?;
@@ -419,8 +419,8 @@ impl Keeper {
         Ok(self.journal.insert(journal))
     }
 
-    /// To be called when the result is on the disk. Removes the journal of a complete result; keeps that of an incomplete
-    /// one for `--resume`, and returns a notice about it.
+    /// Called when the result is on the disk. Removes the journal of a complete result; keeps that of an incomplete one
+    /// for `--resume`, and returns a notice about it.
     pub fn finish(mut self, complete: bool) -> Option<String> {
         if let Some(stale) = self.stale.take() {
             self.tell(stale.remove().err());

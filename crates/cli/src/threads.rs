@@ -15,12 +15,12 @@ pub struct ThreadArguments {
 }
 
 impl ThreadArguments {
-    /// The threads, whatever memory they need.
+    /// Number of threads without regard to memory.
     pub fn wanted(self) -> usize {
         at_once::threads(self.threads.map(usize::from))
     }
 
-    /// The threads, fewer if memory is short; a note says so. `device` is the memory of the largest device.
+    /// Number of threads, lower if memory is short, with a note. `device` is the memory of the largest device.
     pub fn within_memory(self, device: Bytes, console: &Console) -> usize {
         let wanted = self.wanted();
         let threads = at_once::threads_within(wanted, device, memory::left());

@@ -1,4 +1,4 @@
-//! `nandscope trace`: what is in a trace, and which ones come with the program.
+//! `nandscope trace`: contents of a trace, and the traces included in the program.
 
 mod json;
 
@@ -172,7 +172,7 @@ fn read(name: &str, reading: &Reading) -> Result<Trace, Failure> {
     }
 }
 
-/// A line for each request; the time on the wall is empty where it is not known.
+/// One line per request; the wall time is empty if unknown.
 fn requests(trace: &Trace) -> String {
     let mut text = "time_ns,wall_ns,kind,offset,length\n".to_string();
     for (number, record) in trace.records().iter().enumerate() {

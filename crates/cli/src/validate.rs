@@ -1,5 +1,5 @@
-//! `nandscope validate`: simulated devices compared with published measurements of the real ones. Every procedure for
-//! which there are checks is carried out, and its figures are compared with the facts.
+//! `nandscope validate`: simulated devices compared with published measurements of real ones. Every procedure with
+//! checks is run, and its figures are compared with the facts.
 
 mod cards;
 mod json;
@@ -314,7 +314,7 @@ fn deliver(
     }
 }
 
-/// Fails if `file`, the page or the rows beside it, differs from `text`.
+/// Fails if `file`, the page or the rows next to it, differs from `text`.
 fn is_current(arguments: &Arguments, page: &Path, file: &Path, text: &str) -> Result<(), Failure> {
     if input::text(file, "the validation page")? == text {
         return Ok(());

@@ -58,7 +58,7 @@ fn supported(name: &str) -> bool {
     known.lines().any(|l| l.trim_end().ends_with(name))
 }
 
-/// Runs the commands of one advice, every file system in turn.
+/// Runs the commands of one piece of advice, for each file system in turn.
 fn run_all(folder: &Folder, device: &Sparse, unit: u64) {
     folder.file("align.txt", &table(unit));
     let probe = ["probe", "--from-flashbench", "align.txt", "-o", "report"];
@@ -91,11 +91,11 @@ fn run_all(folder: &Folder, device: &Sparse, unit: u64) {
             continue;
         }
         if supported(&about.to_lowercase()) {
-            // In a namespace of its own, where nobody sees it.
+            // In a separate mount namespace, which nobody else sees.
             shell(&format!("unshare -m sh -c '{mount} && umount /mnt'"));
             mounted += 1;
         }
-        // Makers of file systems refuse to replace another one.
+        // mkfs commands refuse to replace another file system.
         shell(&format!("wipefs --all --quiet {}p1", device.0));
     }
     assert!(mounted > 0, "not even ext4 could be mounted");

@@ -44,7 +44,7 @@ fn texts_and_photos_are_where_they_belong() {
     assert!(!page.contains("id=\"introduction\"") && !page.contains("id=\"conclusion\""));
 }
 
-/// Texts and a photo, and what a page with them has.
+/// Writes texts and a photo; returns the texts that a page with them contains.
 fn texts(folder: &Folder) -> [&'static str; 3] {
     folder.file("texts/introduction.md", "Bought *used*.\n");
     folder.file("texts/conclusion.md", "Good for cameras.\n");

@@ -107,7 +107,7 @@ fn by_us(folder: &Folder, text: &str, device: &Loop) -> BTreeMap<usize, Log> {
     logs(&folder.0.join("ours"))
 }
 
-/// How many operations there are of each direction and length.
+/// Number of operations of each direction and length.
 fn shapes(log: &Log) -> BTreeMap<(u8, u64), u64> {
     let mut all = BTreeMap::new();
     for (direction, length, _) in log {
@@ -149,7 +149,7 @@ fn skew(log: &Log) -> f64 {
     counts.iter().take(100).sum::<u64>() as f64 / log.len() as f64
 }
 
-/// How the operations of a thread are to be compared.
+/// How the operations of a thread are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     /// Ends when its work is done: the same operations, possibly in another order.
@@ -307,7 +307,7 @@ fn pauses_to_think() {
             "[think]\nwrite_lat_log=ops\nlog_offset=1\nrw=randread\nbs=4k\nnorandommap\nioengine=libaio\ndirect=1\n\
             thinktime={pause}\nthinktime_blocks={length}\ntime_based\nruntime=4\n"
         );
-        // A machine that is busy throughout one run makes even the lowest tenth late.
+        // A machine that is busy during a whole run delays even the lowest tenth.
         let mut seen = Vec::new();
         let agree = (0..3).any(|_| {
             by_fio(&folder, &text, &device.device);
@@ -385,7 +385,7 @@ fn contents_are_those_of_fio() {
         let [fios, ours] = left_by_both(&folder, options);
         assert!(fios == ours, "{options}");
     }
-    // Random data differ; their compressible and repeated shares are the same.
+    // Random data differs; its compressible and repeated shares are equal.
     for (options, compressible) in [
         ("", false),
         ("refill_buffers", false),
@@ -411,7 +411,7 @@ fn contents_are_those_of_fio() {
     }
 }
 
-/// fio verifies what was written here, and the other way round.
+/// fio verifies data written by nandscope, and vice versa.
 #[test]
 fn patterns_are_verified_across_programs() {
     if tool("fio", &["--version"]).is_none() {

@@ -65,7 +65,7 @@ fn a_board_is_reviewed_port_by_port_by_its_file_name() {
         assert!(ran.out.contains(port), "no `{port}` in:\n{}", ran.out);
     }
     assert!(!ran.out.contains("Intel SATA"), "{}", ran.out);
-    // A device that fits no port is told which links the board has.
+    // For a device that fits no port, the error lists the links of the board.
     folder
         .run(&[
             "review",

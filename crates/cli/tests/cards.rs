@@ -1,4 +1,4 @@
-//! `nandscope validate --cards`: tables and profiles of users, what is wrong with them, and this project's own page.
+//! `nandscope validate --cards`: tables and profiles of users, their errors, and this project's own page.
 
 use crate::support::Folder;
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ fn a_profile_of_the_user_is_compared_with_the_users_recording() {
     );
     let row = page.lines().find(|l| l.contains("`own.toml`")).unwrap();
     assert_eq!(row.matches(" % ").count(), 2, "{row}");
-    // The exit code agrees with the last column of the page, whichever it is.
+    // The exit code agrees with the last column of the page.
     let met = row.ends_with("| yes |");
     assert_eq!(ran.code, Some(if met { 0 } else { 1 }), "{ran:?}");
     folder
@@ -93,7 +93,7 @@ fn what_is_wrong_with_a_table_of_cards_is_named() {
     fails(&["no recorded tables in mine/flashbench"]);
 }
 
-/// The project's own page; a card that misses its record says why.
+/// The project's own page; a card that misses its recording states a reason.
 #[test]
 #[ignore = "slow: all recorded runs on all cards"]
 fn slow_the_page_of_cards_is_up_to_date() {

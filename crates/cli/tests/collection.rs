@@ -1,4 +1,4 @@
-//! The report shows what garbage collection did, and that it paced writes instead of stopping them.
+//! The report shows the garbage collection, and that it paced writes instead of stopping them.
 
 use crate::support::Folder;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The documents keep up with the program: what they must list, they list.
+//! The documents are up to date with the program: required lists are complete.
 
 use crate::support::Folder;
 use nandscope_device::profile::{explain, library};
@@ -136,7 +136,7 @@ fn links_between_documents_lead_somewhere() {
         let text = document(name);
         for part in text.split("](").skip(1) {
             let link = part.split(')').next().unwrap();
-            // Pictures are made by hand and may come later.
+            // Pictures are made by hand and may be missing.
             if link.contains("://") || link.starts_with('#') || link.ends_with(".png") {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What suites do, as job files of fio: `job emit-fio` of the result of each.
+//! Procedures of suites as fio job files: `job emit-fio` of each result.
 
 use crate::support::loops::{skipped, tool};
 use crate::support::{Folder, tiny};

@@ -244,7 +244,7 @@ fn files_of_a_running_server_are_not_replaced() {
         .succeeds();
 }
 
-/// A server whose contents have lost their name, or have given it to another file, ends and says so.
+/// A server whose contents were removed or renamed ends with a message.
 #[test]
 fn a_server_notices_that_its_contents_are_gone() {
     for name in ["claims-unlinked", "claims-replaced"] {
@@ -259,7 +259,7 @@ fn a_server_notices_that_its_contents_are_gone() {
         }
         let ran = serving.ended();
         ran.fails(3, &["the contents z were removed, renamed or replaced"]);
-        // As after a kill; the trace is there.
+        // As after a kill, the trace is there.
         assert!(folder.0.join("seen").exists() && folder.0.join("z.journal.0").exists());
         assert!(fs::read(folder.0.join("z.device")).unwrap() == state);
     }

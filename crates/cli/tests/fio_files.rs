@@ -1,5 +1,5 @@
-//! Job files and command lines of fio that nandscope once silently interpreted otherwise: files of jobs, options with one
-//! hyphen, forced writes, traces of other programs. Compared with fio 3.33 if it is installed.
+//! Job files and command lines of fio that nandscope once silently interpreted differently: files of jobs, options with
+//! one hyphen, forced writes, traces of other programs. Compared with fio 3.33 if it is installed.
 
 use crate::support::loops::{skipped, tool};
 use crate::support::{Folder, Ran, tiny};
@@ -32,7 +32,7 @@ fn operations(iolog: &str) -> Vec<(&str, u64, u64)> {
     all
 }
 
-/// All that a command printed, in one line.
+/// All output of a command, in one line.
 fn said(ran: &Ran) -> String {
     let text = format!("{} {}", ran.out, ran.err);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -151,7 +151,7 @@ fn options_with_one_hyphen_are_those_with_two() {
         "-direct=1",
     ];
     folder.run(&words).succeeds();
-    // Beside a job file as well.
+    // Also together with a job file.
     folder.file("a.fio", "[a]\nsize=64k\ndirect=1\n");
     folder
         .run(&[

@@ -1,5 +1,5 @@
-//! fio's output formats beside fio itself: both run the same job, and what they print has the same lines, keys and fields.
-//! Numbers differ, since fio measures a file and nandscope a simulated device.
+//! fio's output formats compared with fio itself: both run the same job, and their outputs have the same lines, keys
+//! and fields. Numbers differ, since fio measures a file and nandscope a simulated device.
 
 use crate::support::serving::{have, run};
 use crate::support::{Folder, tiny};
@@ -29,12 +29,12 @@ numjobs=2
 group_reporting
 ";
 
-/// `JOBS` with more lines for all of them.
+/// `JOBS` with additional lines for all jobs.
 fn jobs(lines: &str) -> String {
     JOBS.replace("[global]\n", &format!("[global]\n{lines}"))
 }
 
-/// Output of fio for a job file, on files of its own.
+/// Output of fio for a job file, on separate files.
 fn by_fio(folder: &Folder, jobs: &str, format: &str) -> String {
     folder.file("jobs.fio", jobs);
     run(folder, "fio", &["jobs.fio", format])
@@ -47,7 +47,7 @@ fn by_nandscope(folder: &Folder, jobs: &str, format: &str) -> String {
     ran.succeeds().out.clone()
 }
 
-/// A line with `#` for each number, its prefix and the blanks that fill it up, and one unit of time.
+/// A line with `#` in place of each number, its prefix and padding, and with one unit of time.
 fn masked(line: &str) -> String {
     let mut out = String::new();
     let mut rest = line.chars().peekable();
@@ -111,8 +111,8 @@ fn the_output_for_people_has_the_lines_of_fio() {
     assert_eq!(shape(&ours), shape(&theirs), "{ours}\n\n{theirs}");
 }
 
-/// Every path of keys in a value, with the type of what is there. Options are given by name, and disks are those of
-/// the system.
+/// Every path of keys in a value, with the type of the value there. Options are compared by name only, and disks are
+/// those of the system.
 fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
     let kind = match value {
         Value::Object(_) => "object",

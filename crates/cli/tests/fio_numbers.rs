@@ -1,5 +1,5 @@
-//! Numbers that once differed from those of fio for the same job: what is asked of the device, in
-//! which sizes, how often, and what the logs say of it.
+//! Numbers that once differed from fio's for the same job: the requests to the device, their sizes and frequency, and
+//! their logs.
 
 use crate::support::{Folder, tiny};
 use serde_json::Value;
@@ -174,7 +174,7 @@ fn the_last_interval_of_a_log_has_a_rate_only_if_it_is_filled() {
     let (_, folder) = simulated("last-sample", job);
     for (name, rate) in [("x_bw.1.log", 4000.0), ("x_iops.1.log", 1000.0)] {
         let lines = log(&folder, name);
-        // As fio 3.33: nothing about the quarter of a second at the end.
+        // As in fio 3.33, the last quarter of a second is not logged.
         assert_eq!(lines.len(), 4, "{lines:?}");
         for line in &lines {
             let share = line[1] as f64 / rate;
@@ -245,7 +245,7 @@ mod real {
         serde_json::from_str(&folder.read("r.json")).unwrap()
     }
 
-    /// fio submits one at a time, and 16,384 operations are 16,384 requests of the device.
+    /// fio submits operations one at a time, so that 16,384 operations are 16,384 requests of the device.
     #[test]
     fn neighbours_are_not_merged_unless_they_are_submitted_together() {
         let folder = Folder::new("fio-numbers-merged");
@@ -309,7 +309,7 @@ mod real {
             assert_eq!(s[1] + c[1], l[1]);
         }
         assert!(slat.iter().any(|line| line[1] > 0));
-        // The result and fio's JSON have the same three.
+        // Both the result and fio's JSON have the same three values.
         let result: Value = serde_json::from_str(&folder.read("r.json")).unwrap();
         let read = &result["steps"][0]["jobs"][0]["directions"][0];
         let stage = |name: &str| read["stages"][name]["mean_ns"].as_f64().unwrap();

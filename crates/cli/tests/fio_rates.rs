@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::process::Command;
 
 const JOBS: u64 = 200;
-/// Jobs that run at the same time.
+/// Number of jobs that run at the same time.
 const AT_ONCE: u64 = 20;
 const SECONDS: u64 = 2;
 /// Relative tolerance of the number of operations in a direction, to which [`FEW`] are added: fio runs in real time.

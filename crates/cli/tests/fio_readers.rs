@@ -1,6 +1,6 @@
-//! Programs that read what fio prints, as they look for it: dbench, the fio profile of the Phoronix Test Suite,
-//! benchmark-wrapper and exporters for Prometheus. Also fio's options of the command itself: `--output`, `--section`,
-//! `--minimal`, `--status-interval`, jobs from standard input.
+//! Programs that parse fio's output, represented by the patterns that they search: dbench, the fio profile of the
+//! Phoronix Test Suite, benchmark-wrapper and exporters for Prometheus. Also fio's options of the command itself:
+//! `--output`, `--section`, `--minimal`, `--status-interval`, jobs from standard input.
 
 use crate::support::{Folder, tiny};
 use serde_json::Value;
@@ -99,7 +99,7 @@ fn the_phoronix_test_suite_finds_its_numbers() {
     assert_eq!(text.matches("   iops        : min=").count(), 3, "{text}");
 }
 
-/// benchmark-wrapper drops what is before the first brace, and takes time, version and options of JSON.
+/// benchmark-wrapper drops everything before the first brace, and takes time, version and options from the JSON.
 #[test]
 fn benchmark_wrapper_finds_its_numbers() {
     let folder = Folder::new("fio-readers-wrapper");
@@ -205,7 +205,7 @@ fn results_in_between_are_json_objects_one_after_the_other() {
     assert!(objects.len() >= 3, "{objects:?}");
 }
 
-/// The same on a file, where each thread has a loop of its own.
+/// Interim results on a file, where each thread has its own loop.
 #[test]
 #[cfg(target_os = "linux")]
 fn results_in_between_have_the_operations_of_all_threads() {
@@ -277,7 +277,7 @@ fn jobs_come_from_standard_input() {
     ran.fails(2, &["standard input", "no job"]);
 }
 
-/// As fio, which writes one file for all threads whose logs have the same name.
+/// As in fio, all threads whose logs have the same name share one file.
 #[test]
 fn threads_share_a_log_without_per_job_logs() {
     let folder = Folder::new("fio-readers-logs");

@@ -9,15 +9,15 @@ use std::process::Command;
 /// Four of five have a trace.
 const JOBS: u64 = 250;
 const REGION: u64 = 1 << 20;
-/// With room for the files of all jobs.
+/// A device with room for the files of all jobs.
 const DEVICE: &str = "sim:kingston-8gb";
 
 fn pick<'a>(dice: &mut SplitMix64, of: &[&'a str]) -> &'a str {
     of[dice.below(of.len() as u64) as usize]
 }
 
-/// A job with a trace of its own. Every fifth one has two clones and no trace, so that threads and jobs are
-/// numbered apart.
+/// A job with its own trace. Every fifth job has two clones and no trace, so that threads and jobs are numbered
+/// differently.
 fn job(number: u64) -> String {
     let mut dice = SplitMix64::new(number);
     let access = pick(
@@ -90,7 +90,7 @@ fn the_sequences_of_a_named_generator_are_those_of_fio() {
     let jobs: String = (0..JOBS).map(job).collect();
     let global = format!("[global]\nsize={REGION}\ndirect=1\nioengine=libaio\n");
     folder.file("job.fio", &(global.clone() + &jobs));
-    // In fio, jobs that share a file share the shift register of the first of them.
+    // In fio, jobs that share a file share the shift register of the first job.
     let own_files = global.replace("direct=1\nioengine=libaio", "ioengine=psync\nthread");
     for by in ["fio", "ours"] {
         std::fs::create_dir(folder.0.join(by)).unwrap();
@@ -110,7 +110,7 @@ fn the_sequences_of_a_named_generator_are_those_of_fio() {
         // A job that does nothing leaves no trace.
         let trace = |by| std::fs::read_to_string(folder.0.join(format!("{by}/j{number}")));
         let [fios, ours] = ["fio", "ours"].map(|by| trace(by).unwrap_or_default());
-        // Each clone of the jobs before has a file.
+        // Each clone of earlier jobs has a file.
         let start = (number + number.div_ceil(5)) * REGION;
         let [fios, ours] = [operations(&fios, 0), operations(&ours, start)];
         done_by_fio += fios.len();

@@ -64,7 +64,7 @@ fn json_has_the_numbers_of_the_result() {
     );
     assert!(theirs["clat_ns"].get("bins").is_none());
     assert!(theirs["due_lat_ns"].is_null(), "no schedule");
-    // A schedule has a latency of its own.
+    // With a schedule, latency counts from the due time.
     let ours = &document.steps[1].jobs[0].directions[0];
     let service = ours.service.as_ref().unwrap();
     assert_eq!(paced["read"]["clat_ns"]["max"], service.max_ns);

@@ -1,4 +1,4 @@
-//! Blocks with headers and checksums of fio 3.33: fio verifies what was written here, and the other way round.
+//! Blocks with headers and checksums of fio 3.33: fio verifies data written by nandscope, and vice versa.
 
 #![cfg(target_os = "linux")]
 
@@ -195,7 +195,7 @@ fn data_follow_from_the_seed_as_in_fio() {
         "rw=read\nbs=4k\nsize=1m\nverify=crc32c\nverify_dump=1",
     )
     .unwrap_err();
-    // The block that fio expected; the times and the thread in bytes 24 to 39 are those of its own run.
+    // The block that fio expected; times and thread in bytes 24 to 39 are those of fio's own run.
     let expected = std::fs::read(folder.0.join("ours.img.4096.expected")).unwrap();
     assert_eq!(expected[40..], right[40..]);
     assert_eq!(expected[..24], right[..24]);

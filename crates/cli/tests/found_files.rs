@@ -1,5 +1,5 @@
-//! Files that a command finds under names that the user did not give: links lead nowhere, and a FIFO or a device does not
-//! hold it up.
+//! Files found under names that the user did not give: links are not followed, and a FIFO or a device does not block
+//! the command.
 #![cfg(target_os = "linux")]
 
 use crate::support::{Folder, Ran, tiny};
@@ -179,7 +179,7 @@ fn slow_silent_peers_are_waited_for_ten_seconds() {
     let began = Instant::now();
     run(&folder, &["job", "check", "job.fio"]).fails(3, &["FIFO", "10 s"]);
     assert!(began.elapsed() > Duration::from_secs(9));
-    // One that accepts no connection, and one whose queue of connections is full.
+    // A socket that accepts no connection, and one with a full queue of connections.
     let listener = UnixListener::bind(folder.0.join("s")).unwrap();
     run(&folder, &["ctl", "s", "lie", "on"]).fails(3, &["does not answer within 10 s"]);
     drop(listener);

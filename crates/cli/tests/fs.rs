@@ -1,5 +1,5 @@
-//! Real file systems on a simulated card, from the command line to the result; most of it slow, and only where
-//! `nandscope kernel build` has made a kernel: without one each test says that it was skipped.
+//! Real file systems on a simulated card, from the command line to the result; mostly slow, and only with a kernel from
+//! `nandscope kernel build`: without one each test reports that it is skipped.
 
 #![cfg(target_os = "linux")]
 
@@ -128,7 +128,7 @@ fn slow_cells_that_are_done_are_not_measured_again_after_a_kill() {
         steps(&folder, "recovered/result.json"),
     );
     let step = |value: &serde_json::Value, number: usize| value["steps"][number].clone();
-    // Conclusions and tables over several cells come at the end.
+    // Conclusions and tables over several cells come last.
     for number in 0..2 {
         let (whole, recovered) = (step(&whole, number), step(&recovered, number));
         assert_eq!(whole["jobs"], recovered["jobs"]);
@@ -155,8 +155,8 @@ fn figure(result: &serde_json::Value, id: &str) -> f64 {
         .unwrap()
 }
 
-/// Kind of place that each file system must write to at an fsync of an appended line; file systems without such a kind are
-/// left out.
+/// Kind of place to which each file system must write at an fsync of an appended line; file systems without such a kind
+/// are left out.
 const PROMISES: [(&str, &str); 5] = [
     ("ext4", "journal"),
     ("f2fs", "inode"),
@@ -193,7 +193,7 @@ fn slow_every_file_system_comes_through_clean_and_twice_the_same() {
     );
     assert_eq!(one["steps"].as_array().unwrap().len(), 14);
     assert_eq!(one["complete"], true);
-    // Every command at the same virtual time, of all seven.
+    // Equal virtual times of every command, for all seven.
     assert_eq!(one["steps"], two["steps"], "two runs differ");
     assert_eq!(one["figures"], two["figures"], "two runs differ");
     let name = "samsung-evo-16gb-ext4-postmark.nstrace";
@@ -211,7 +211,7 @@ fn slow_every_file_system_comes_through_clean_and_twice_the_same() {
     folder
         .run(&["trace", "info", &format!("one/{name}")])
         .succeeds();
-    // NILFS2 writes one log; FAT32 has no journal and knows no flush of its own in postmark.
+    // NILFS2 writes one log; FAT32 has no journal and sends no flush itself in postmark.
     let writes = |fs: &str| figure(&one, &format!("fs.postmark-{fs}.writes"));
     assert!(
         writes("nilfs2") * 2.0 < writes("ext4"),
@@ -255,7 +255,7 @@ fn slow_another_seed_is_another_run() {
         bound("low") > 0.0 && bound("low") < bound("high"),
         "{spread}"
     );
-    // A seed decides between a few places for a directory, so that two of them may agree.
+    // The seed selects one of a few places for a directory, so that two seeds may agree.
     let steps = result["steps"].as_array().unwrap();
     let first = &steps[0]["series"];
     assert!(steps.len() == 6 && steps.iter().any(|s| s["series"] != *first));
@@ -378,7 +378,7 @@ fn slow_what_goes_wrong_inside_is_told_and_leaves_nobody_behind() {
         let cell = ["fs", CARD, "--fs", "vfat", "--script", script];
         folder.run(&[&cell[..], &limits].concat()).fails(1, parts);
         assert!(began.elapsed() < Duration::from_secs(120), "{script}");
-        // The host ends what is inside a kernel a moment after the kernel.
+        // The host ends the processes inside a kernel shortly after the kernel.
         wait_until(script, || processes(own).is_empty());
     }
     // nandscope itself is killed.
@@ -474,7 +474,7 @@ fn slow_a_full_file_system_repeats_itself() {
     assert!(one == two, "two traces differ");
 }
 
-/// Conditioning a card and filling a partition takes no memory for contents that nobody reads.
+/// Conditioning a card and filling a partition takes no memory for contents that are never read.
 #[test]
 #[ignore = "slow: boots kernels"]
 fn slow_a_used_card_takes_less_than_a_gigabyte_of_memory() {

@@ -183,7 +183,7 @@ fn slow_a_script_reads_what_its_user_may_read() {
     assert_eq!(ran.status.code(), Some(0), "{text}");
 }
 
-/// A run that does not end by itself, in a folder for temporary files of its own.
+/// A run that never ends by itself, with its own temporary folder.
 struct Spinning<'a> {
     folder: &'a Folder,
     linux: String,
@@ -197,7 +197,7 @@ impl Spinning<'_> {
         let mut command = self.folder.command(&arguments);
         command.arg(&self.linux).env("TMPDIR", self.temporary());
         let child = command.process_group(0).spawn().unwrap();
-        // The kernel and the shell in it: one that was only just made is stopped, and nobody can end it with the kernel.
+        // The kernel and the shell in it: a process just created may be stopped, and cannot be ended with the kernel.
         wait_until("the script spins", || {
             let processes = processes(&self.linux);
             processes.iter().filter(|p| has_run(**p)).count() > 1
@@ -209,7 +209,7 @@ impl Spinning<'_> {
         self.folder.0.join("tmp")
     }
 
-    /// The folders of runs: those for temporary files, and those of one process in memory.
+    /// Folders of runs: temporary ones, and those of one process in memory.
     fn left(&self, process: u32) -> Vec<String> {
         let ours = format!("nandscope-kernel-{process}-");
         let names = |folder: &Path| -> Vec<String> {
@@ -228,7 +228,7 @@ impl Spinning<'_> {
 /// Whether a process has used a tenth of a second of processor time.
 fn has_run(process: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    // After the name, which may hold anything: the state is the first field, the time in user mode the twelfth.
+    // Fields after the name, which may contain anything: the first is the state, the twelfth the user time.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
     let ticks = fields.split_whitespace().nth(11);
     ticks.and_then(|ticks| ticks.parse::<u64>().ok()) >= Some(10)

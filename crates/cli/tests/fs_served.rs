@@ -8,7 +8,7 @@ use crate::support::block::{Mounted, can_mount};
 use crate::support::serving::{have, run};
 use std::io::Write;
 
-/// Lines of a log and files of 128 KiB, each synced, so that both kernels write at the same moments.
+/// Lines of a log and files of 128 KiB, each synced, so that both kernels write at equal moments.
 const LOAD: &str = r#"
 work() {
     try perl -e '

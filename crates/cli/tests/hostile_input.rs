@@ -1,5 +1,5 @@
-//! Names and titles that try to steer the terminal, inputs that ask for more memory or time than there
-//! is, and tables of facts that are malformed.
+//! Names and titles that try to control the terminal, inputs that require more memory or time than there is, and
+//! malformed tables of facts.
 
 #![cfg(unix)]
 

@@ -89,7 +89,7 @@ fn a_file_that_would_not_be_written_is_said_to_be_refused_first() {
     assert!(ran.out.contains("nandscope did not make it"), "{}", ran.out);
 }
 
-/// A simulated card answers with registers, which are decoded as those of a real one.
+/// A simulated card returns registers, which are decoded like those of a real one.
 #[test]
 fn the_registers_of_simulated_cards() {
     let folder = Folder::new("inspect-registers");
@@ -127,7 +127,7 @@ fn the_registers_of_simulated_cards() {
         ext["background_operations"],
         serde_json::json!([true, true])
     );
-    // An NVMe link has none.
+    // A device on an NVMe link has no registers.
     assert!(json(&folder, "sim:sm2708-250gb")["registers"].is_null());
 }
 

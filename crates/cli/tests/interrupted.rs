@@ -1,4 +1,4 @@
-//! What is left when a run does not come to its end: signals, a full disk, a reader that goes away.
+//! Files left after a run that does not finish: signals, a full disk, a closed pipe.
 
 use crate::support::{Folder, Ran, signals, tiny};
 use nandscope_result::json;
@@ -65,7 +65,7 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
 }
 
-/// A file system of 256 KiB in memory, where we may mount one.
+/// A file system of 256 KiB in memory, if mounting is allowed.
 struct SmallDisk<'a>(&'a Path);
 
 impl<'a> SmallDisk<'a> {
@@ -123,14 +123,14 @@ fn a_full_disk_leaves_nothing_half_written() {
             "is kept in",
         ],
     );
-    // The result is small and was there first; of the log nothing is left.
+    // The result is small and was written first; nothing is left of the log.
     let left: Vec<_> = std::fs::read_dir(&path)
         .unwrap()
         .map(|e| e.unwrap().file_name())
         .collect();
     assert_eq!(left, ["r.json"]);
     assert!(json::read(&path.join("r.json")).unwrap().complete);
-    // An older result stays whole where the new one does not fit.
+    // An older result stays complete if the new one does not fit.
     std::fs::write(path.join("filler"), vec![0u8; 1 << 20]).unwrap_err();
     let before = std::fs::read(path.join("r.json")).unwrap();
     let ran = folder.run(&[

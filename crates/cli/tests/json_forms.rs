@@ -61,7 +61,7 @@ fn several_reviews_answer_in_the_order_of_their_targets() {
         .filter_map(|a| a["target"]["name"].as_str())
         .collect();
     assert_eq!(names, ["sim:./other.toml", &tiny()]);
-    // They differ by name only.
+    // They differ only by name.
     let first = &answers["comparison"]["figures"][0];
     assert_eq!(
         (&first["ratios"][0], &first["ratios"][1]),
@@ -89,7 +89,7 @@ fn a_sweep_answers_with_its_points() {
         .collect();
     assert_eq!(depths, ["1", "8"]);
     assert!(iops[0] > 0.0 && iops[1] >= iops[0], "{iops:?}");
-    // It is the file that is kept.
+    // The printed JSON equals the saved file.
     let kept: Value = serde_json::from_str(&folder.read("out/points.json")).unwrap();
     assert_eq!(kept["points"], answer["points"]);
 }

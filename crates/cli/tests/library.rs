@@ -44,7 +44,7 @@ fn place(test: &LibraryTest) -> PathBuf {
     PathBuf::from(folder).join(format!("{}.tsv", test.procedure.replace(' ', "-")))
 }
 
-/// Whether a device is measured by a test: the test of solid-state drives writes more than a small card holds.
+/// Whether a test applies to a device: the test of solid-state drives writes more than a small card holds.
 fn takes(procedure: Procedure, entry: &library::Entry) -> bool {
     let links = entry.profile().unwrap().interface;
     procedure != Procedure::Ssd
@@ -70,14 +70,14 @@ fn measured((procedure, quick, name): (Procedure, bool, &str)) -> ResultDocument
         quick,
         ..ReviewOptions::default()
     };
-    // This one measures in the first mode only.
+    // The speed class test measures in the first mode only.
     if procedure == Procedure::SpeedClass {
         options.modes = vec![fastest(&spec)];
     }
     procedure.run(&spec, &options, &mut (), &|| false).unwrap()
 }
 
-/// The lines of the results of one test, each quick or whole, with the heading.
+/// Lines of the results of one test, each quick or whole, with the heading.
 fn table(test: &LibraryTest, runs: &[(bool, &str)]) -> String {
     let procedure = procedure(test);
     // A line at a time: whole documents of all devices take gigabytes.
@@ -124,7 +124,7 @@ fn updated(test: &LibraryTest, devices: Option<&str>) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// All devices that go through a test, whole and then quick; the plain test has no quick form.
+/// Runs of all devices that a test applies to, whole and then quick; the plain test has no quick form.
 fn runs(test: &LibraryTest) -> Vec<(bool, &'static str)> {
     let procedure = procedure(test);
     let devices = DEVICES.iter().filter(|e| takes(procedure, e));

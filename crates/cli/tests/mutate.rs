@@ -9,10 +9,10 @@ use std::panic::catch_unwind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// No input may take longer, in whatever build.
+/// Longest time for one input, in any build.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Runs one input; what it breaks is kept in a file.
+/// Runs one input; saves a failing one in a file.
 fn try_input(target: &str, body: fn(&[u8]), input: &[u8]) {
     let began = Instant::now();
     let outcome = catch_unwind(|| body(input));

@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 
 /// Address space of a child, KiB.
 const MEMORY_KIB: u64 = 1 << 20;
-/// Processor time of one input, in ticks of the kernel (1/100 s).
+/// Maximum processor time of one input, in ticks of the kernel (1/100 s).
 const MOST_TICKS: u64 = 200;
-/// Time of one input that waits instead of computing.
+/// Maximum wall time of one input that waits instead of computing.
 const LONGEST: Duration = Duration::from_secs(60);
 /// Inputs per child process.
 const PIECE: u64 = 5000;
-/// Failures of a body after which the rest of its inputs is left out.
+/// Number of failures of a body after which its remaining inputs are skipped.
 const MOST_FAILURES: usize = 20;
 
 /// Inputs of one body from `first` until before `end`.
@@ -54,7 +54,7 @@ fn pieces() -> Vec<Piece> {
             end: end.min(first + PIECE),
         })
     };
-    // Taken from the end.
+    // Pieces are taken from the end.
     let mut all: Vec<Piece> = names.flat_map(of_body).collect();
     all.reverse();
     all
@@ -206,7 +206,7 @@ fn run_piece(mut piece: Piece) -> Vec<(u64, String)> {
     failures
 }
 
-/// Keeps the input of a failure.
+/// Saves the input of a failure.
 fn keep(body: &str, number: u64) -> PathBuf {
     let input = mutation::input(body, &mutation::seeds(body), number);
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("mutate-{body}-{number}"));

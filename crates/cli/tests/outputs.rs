@@ -1,4 +1,5 @@
-//! Other files in the place of an output, created before or during a run: no file is lost or overwritten that was not named.
+//! Other files at the path of an output, created before or during a run: no file that was not named is lost or
+//! overwritten.
 #![cfg(target_os = "linux")]
 use crate::support;
 use crate::support::loops::{skipped, tool};
@@ -181,7 +182,8 @@ fn stores_are_for_their_owner_alone() {
     assert_eq!(folder.names(), ["card", "card.device"]);
 }
 
-/// Six names at which a planted link once redirected a write. `exec` keeps the process ID, of which the old names were made.
+/// Six names at which a planted link once redirected a write. `exec` keeps the process ID, from which the old names
+/// were made.
 #[test]
 fn links_at_names_that_could_be_guessed_lead_nowhere() {
     let folder = prepared("outputs-guessed");
@@ -268,7 +270,7 @@ fn logs_stay_in_their_folder() {
     }
     assert_eq!(folder.read("foreign"), "foreign");
     assert_eq!(folder.names(), ["foreign", "job.fio", "logs"]);
-    // A folder in it is as good as itself.
+    // A subfolder is accepted like the folder itself.
     folder.file("job.fio", &format!("{SHORT}write_bw_log=sub/x\n"));
     folder
         .run(&["run", "job.fio", &tiny(), "--log-dir", "logs"])
@@ -276,7 +278,7 @@ fn logs_stay_in_their_folder() {
     assert!(folder.0.join("logs/sub/x_bw.1.log").exists());
 }
 
-/// The result that was kept in the state folder, which the message names.
+/// The result saved in the state folder, which the message names.
 #[track_caller]
 fn kept(folder: &Folder, ran: &Ran) -> nandscope_result::ResultDocument {
     let kept = folder.kept();
@@ -316,7 +318,7 @@ fn a_folder_that_is_removed_during_a_run_costs_nothing() {
     }
 }
 
-/// A file system of 1 MiB in memory, where we may mount one.
+/// A file system of 1 MiB in memory, if mounting is allowed.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {

@@ -106,7 +106,7 @@ fn examples(lines: &[&str]) -> Vec<Example> {
     found
 }
 
-/// A shell that runs a command as a user at a terminal of 80 columns would, both outputs in one.
+/// A shell that runs a command as on a terminal of 80 columns, with both outputs merged.
 fn shell(folder: &Folder, command: &str) -> Command {
     let programs = Path::new(env!("CARGO_BIN_EXE_nandscope")).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
@@ -155,7 +155,7 @@ impl Server {
         Server { child, lines }
     }
 
-    /// The first `count` lines of its output.
+    /// The first `count` lines of the server's output.
     fn says(&self, count: usize) -> Vec<String> {
         let next = || self.lines.recv_timeout(Duration::from_secs(60)).ok();
         std::iter::from_fn(next).take(count.max(1)).collect()
@@ -179,7 +179,7 @@ fn can_run(folder: &Folder, command: &str) -> bool {
     !(command.starts_with("nandscope fs ") && is_missing())
 }
 
-/// The pictures of a page that its commands have made with other contents; `UPDATE=1` replaces them.
+/// Pictures of a page that its commands have made with other contents; `UPDATE=1` replaces them.
 fn differing_pictures(page: &str, text: &str, folder: &Folder) -> Vec<String> {
     let mut wrong = Vec::new();
     for link in text.split("](").skip(1) {
@@ -228,7 +228,7 @@ fn matches(pattern: &[String], lines: &[String]) -> bool {
     }
 }
 
-/// Runs the blocks of a page; the page as it should be, and what differs.
+/// Runs the blocks of a page; returns the expected page, and the differences.
 fn check(page: &str, text: &str) -> (String, Vec<String>) {
     let name = page.replace(['/', '.'], "-");
     let folder = Folder::new(&format!("pages-{name}"));
@@ -314,7 +314,7 @@ fn commands_print_what_the_pages_show() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// No command is shown without being run, unless the page says why.
+/// Every command shown is run, unless the page gives a reason.
 #[test]
 fn what_is_not_run_has_a_reason() {
     let mut wrong = Vec::new();

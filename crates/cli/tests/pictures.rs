@@ -1,4 +1,4 @@
-//! `nandscope report --png`: every plot as PNG beside its SVG file.
+//! `nandscope report --png`: every plot as PNG next to its SVG file.
 
 use crate::support::{Folder, tiny};
 use std::collections::BTreeSet;

@@ -109,7 +109,7 @@ fn the_registers_of_a_simulated_card_are_in_the_result() {
     assert_eq!(card["card: made"], "09/2016");
     let emmc = stated("sim:samsung-emmc51-64gb");
     assert_eq!(emmc["card: product"], "CJNB4R, revision 0.7");
-    // An NVMe link has none.
+    // A device on an NVMe link has no registers.
     let drive = stated("sim:reference-nvme-64gb");
     assert!(drive["card: product"].is_null(), "{drive}");
 }

@@ -37,7 +37,7 @@ fn a_new_file_is_made_written_and_used_again() {
         assert_eq!(operations(&json(&folder, "r.json"), 0), 4096, "{engine}");
     }
     folder.run(&["run", "w.fio", "./t.img"]).succeeds();
-    // The holes that a discard left are reported, and filled again with `--size`.
+    // Holes left by a discard are reported, and filled again with `--size`.
     folder.file("t.fio", "[t]\nrw=trim\nbs=1m\nsize=4m\n");
     let holes = "4 MiB of the file are holes";
     for (arguments, there) in [

@@ -21,7 +21,7 @@ fn is_current(page: &str, text: &str) {
     );
 }
 
-/// The help of one command, taken apart: sections with their entries. What follows the options is left to `--help`.
+/// The parsed help of one command: sections with their entries. Text after the options is only in `--help`.
 struct Help {
     words: Vec<String>,
     about: String,
@@ -29,9 +29,9 @@ struct Help {
     sections: Vec<(String, Vec<String>)>,
 }
 
-/// The section of a help whose entries are commands; the program itself has several groups of them.
+/// Heading of the help section with commands; the program itself has several groups of them.
 const COMMANDS: &str = "Commands:";
-/// The section of its options.
+/// Heading of the help section with options.
 const OPTIONS: &str = "Options:";
 
 impl Help {
@@ -77,7 +77,7 @@ impl Help {
         help
     }
 
-    /// Lines that only go on with the entry before them, such as a default, belong to it.
+    /// Joins lines that continue the previous entry, such as a default, to that entry.
     fn join_values(&mut self) {
         for (_, entries) in &mut self.sections {
             let mut joined: Vec<String> = Vec::new();
@@ -85,7 +85,7 @@ impl Help {
                 let goes_on = entry.starts_with("       ") && !entry.trim_start().starts_with('-');
                 match joined.last_mut() {
                     Some(last) if goes_on => {
-                        // A paragraph of its own, or a default or list that belongs to the text.
+                        // A separate paragraph, or a default or list that belongs to the text.
                         let own = entry.trim_start();
                         let is_list = own.starts_with('[') || own.starts_with("Possible values");
                         let end = if is_list { "" } else { "." };
@@ -143,7 +143,7 @@ fn entries(paragraph: &str) -> Vec<String> {
     found
 }
 
-/// The name of an option and its meaning in one line: `--seed <SEED>` and what the help says of it.
+/// Name of an option, such as `--seed <SEED>`, and its help text in one line.
 fn option(entry: &str) -> (String, String) {
     let text = entry.trim();
     let end = text.find("  ").or(text.find('\n')).unwrap_or(text.len());
@@ -169,7 +169,7 @@ fn collect(folder: &Folder, words: &[&str], all: &mut Vec<Help>) {
     }
 }
 
-/// Options that several commands have with the same words, by name.
+/// Options with the same text in several commands, by name.
 fn shared(all: &[Help]) -> BTreeMap<String, String> {
     let mut count: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (title, entries) in all.iter().flat_map(|help| &help.sections) {
@@ -211,7 +211,7 @@ fn describe(help: &Help, shared: &BTreeMap<String, String>) -> String {
         }
         for entry in entries {
             let (name, meaning) = option(entry);
-            // Fault commands have a page of their own.
+            // Fault commands have a separate page.
             if !name.starts_with(['-', '<', '[']) {
                 continue;
             }
@@ -355,7 +355,7 @@ fn fields(schema: &Value, types: &Value, out: &mut String) {
     out.push('\n');
 }
 
-/// Whether a description hardly says more than the name, which the schema has as well.
+/// Whether a description says hardly more than the name, which the schema has as well.
 fn says_its_name(description: &str) -> bool {
     description.split_whitespace().count() <= 4 && !description.contains('`')
 }
@@ -409,7 +409,7 @@ impl Family {
     }
 }
 
-/// Families that differ in one segment only become one, from the last segment to the first.
+/// Merges families that differ in one segment only, from the last segment to the first.
 fn families(mut all: Vec<Family>) -> Vec<Family> {
     let longest = all.iter().map(|f| f.segments.len()).max().unwrap_or(0);
     for place in (0..longest).rev() {

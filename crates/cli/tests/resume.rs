@@ -1,4 +1,4 @@
-//! The journal of finished steps beside the result: its contents after a measurement was killed, and how `--resume`
+//! The journal of finished steps next to the result: its contents after a measurement was killed, and how `--resume`
 //! continues from it.
 
 #![cfg(target_os = "linux")]
@@ -500,8 +500,8 @@ fn another_empty_device_of_the_same_size_is_not_taken_for_the_first() {
         journal
     );
     assert!(std::fs::read(&other).unwrap().iter().all(|byte| *byte == 0));
-    // A card with other data may be the same one, overwritten by the interrupted step: the result says that it cannot be
-    // seen.
+    // A card with other data may be the same one, overwritten by the interrupted step: the result says that this is
+    // unknown.
     let noise: Vec<u8> = (0..16u32 << 20)
         .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
         .collect();

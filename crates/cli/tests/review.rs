@@ -1,5 +1,4 @@
-//! `nandscope review` as a user meets it: what it leaves behind when it ends well, when it is
-//! interrupted, and when it cannot write.
+//! `nandscope review` from the outside: its files after success, after an interruption, and when it cannot write.
 
 use crate::support::{Folder, Ran, TINY, signals};
 use nandscope_result::{StopReason, json};
@@ -108,7 +107,7 @@ fn ctrl_c_in_the_middle_keeps_what_is_done_and_says_so() {
     assert!(!document.complete);
     let last = document.steps.last().unwrap();
     assert_eq!(last.incomplete, Some(StopReason::Interrupted));
-    // The message says how the page is made.
+    // The message names the command that makes the page.
     folder
         .run(&["report", "out/result.json", "-o", "out"])
         .succeeds();
@@ -144,7 +143,7 @@ fn a_target_that_is_refused_leaves_no_empty_folder() {
         &["run", "r.fio", "./no.img", "--log-dir", "new/logs"],
     ] {
         folder.run(arguments).fails(3, &["no.img"]);
-        // The folder that was there before stays, empty as it is.
+        // An existing empty folder is kept.
         assert_eq!(folder.names(), ["mine", "r.fio"], "{arguments:?}");
         assert!(!folder.0.join("mine/report").exists(), "{arguments:?}");
     }

@@ -1,4 +1,4 @@
-//! Runs of the binary that go well: what they print, what they keep, and that they repeat.
+//! Successful runs of the binary: printed text, saved files, and reproducibility.
 
 use crate::support::{Folder, TINY, tiny};
 use nandscope_result::{EventKind, json};
@@ -21,7 +21,7 @@ io_size=4m
 iodepth=4
 ";
 
-/// The document without what may differ between two runs.
+/// The document without fields that may differ between two runs.
 fn without_wall(text: &str) -> String {
     let mut document = json::from_json(text, "test".as_ref()).unwrap();
     document.wall = Default::default();
@@ -58,7 +58,7 @@ fn result_summary_and_logs() {
     let document = json::read(&folder.0.join("r.json")).unwrap();
     assert!(document.complete);
     assert_eq!(document.steps.len(), 2);
-    // Two clones of the first job are one in the report.
+    // Two clones of the first job are reported as one.
     assert_eq!(document.steps[0].jobs.len(), 1);
     assert_eq!(document.steps[0].jobs[0].directions[0].bytes, 2 << 20);
     assert_eq!(document.target.capacity_bytes, 2 << 20);
@@ -269,7 +269,7 @@ fn the_library_explains_itself() {
     let folder = Folder::new("library");
     let list = folder.run(&["devices"]);
     assert!(list.succeeds().out.contains("sm2708-250gb"));
-    // Piped or not, a name can be copied: none is broken over two lines.
+    // Piped or not, names can be copied: none is broken over two lines.
     let json = folder.run(&["devices", "--json"]);
     let all: serde_json::Value = serde_json::from_str(&json.succeeds().out).unwrap();
     for device in all["simulated"].as_array().unwrap() {

@@ -3,7 +3,7 @@
 use crate::support::{Folder, tiny};
 use nandscope_result::{ResultDocument, json};
 
-/// Writes 1 MiB, reads it back, and reads it once more in a group of its own.
+/// Writes 1 MiB, reads it back, and reads it once more in a separate group.
 const VERIFY: &str = "\
 [global]
 ioengine=libaio

@@ -1,5 +1,5 @@
-//! Jobs that depend on each other, end early, or read back their own writes, on the small simulated device and with the
-//! logs that they write.
+//! Jobs that depend on each other, end early, or read back their own writes, on the small simulated device, with their
+//! logs.
 
 use crate::support::{Folder, tiny};
 use serde_json::Value;

@@ -38,7 +38,7 @@ fn check(folder: &Folder, names: &[String]) {
     check_beside(folder, names, &[]);
 }
 
-/// The same of reports that compare with a shelf, which is in `options`.
+/// As `check`, for reports that `options` compare with a shelf.
 #[track_caller]
 fn check_beside(folder: &Folder, names: &[String], options: &[&str]) {
     let checked = Command::new("python3")
@@ -136,7 +136,7 @@ fn a_card_is_shown_with_its_mean_and_its_weaknesses() {
     }
 }
 
-/// A result with every figure multiplied, of another target.
+/// A result of another target with every figure multiplied.
 fn varied(text: &str, name: &str, factors: &dyn Fn(&str) -> f64) -> String {
     let mut document: Value = serde_json::from_str(text).unwrap();
     document["target"]["name"] = name.into();
@@ -352,7 +352,7 @@ fn a_sentence_that_is_false_is_found() {
     );
 }
 
-/// A card that claims 1 GiB and keeps 256 MiB, verified and reviewed as a block device of this machine; its reports.
+/// Reports of a served card that claims 1 GiB and has 256 MiB, verified and reviewed as a block device of this machine.
 #[cfg(target_os = "linux")]
 fn served_fake(folder: &Folder) -> [String; 2] {
     let profile = include_str!("../../../profiles/kingston-8gb.toml");
@@ -397,7 +397,7 @@ const PANEL: [&str; 6] = [
 
 /// Reviews of other devices, whole fills, a whole test of speed classes, and a file of this machine.
 const WHOLE: [Review; 5] = [
-    // Beside the same rivals, whatever the drive.
+    // Compared with the same drives, whichever drive is measured.
     &["sim:sm2262en-2tb", "--suite", "ssd", "--peers", "--quick"],
     &["sim:sm2708-250gb", "--suite", "fill"],
     &["sim:samsung-evo-16gb", "--suite", "fill"],

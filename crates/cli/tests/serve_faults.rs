@@ -1,6 +1,6 @@
-//! Served cards with faults, seen by the programs of others: f3, file systems, a database. The
-//! slow ones run with `--ignored`; `NANDSCOPE_CUTS` sets how often each cuts the power (200), and
-//! `NANDSCOPE_LYING_CUTS` how often of a card that lies about flush (a tenth of it).
+//! Served cards with faults, used by real programs: f3, file systems, a database. Slow ones run with `--ignored`;
+//! `NANDSCOPE_CUTS` sets the number of power cuts of each (200), and `NANDSCOPE_LYING_CUTS` that for a card that lies
+//! about flush (a tenth).
 
 #![cfg(target_os = "linux")]
 
@@ -133,7 +133,7 @@ fn write_and_read(folder: &Folder, fault: &[&str]) -> String {
     let card = resized(folder, "card", text, 256 << 20);
     let mounted = Mounted::start(folder, &card, &[&["--speed", "max"], fault].concat());
     let device = mounted.block();
-    // Metadata of the file system lies at the beginning, where fakes keep data.
+    // Metadata of the file system is at the beginning, where fakes keep data.
     let make = [
         "-q",
         "-O",
@@ -340,7 +340,7 @@ fn survives_with_an_honest_card_only(kind: &Kind) {
     let honest = campaign(kind, cuts(), &[]);
     assert_eq!((honest.files, honest.systems), (0, 0), "{honest:?}");
     assert!(honest.safe as u64 > cuts(), "{honest:?}");
-    // A few cuts are enough to lose files on a card that lies.
+    // A few cuts are enough to lose files on a lying card.
     let lying = campaign(kind, lying_cuts(), &["--fault", "lie on"]);
     eprintln!("{}: {honest:?}; with lies {lying:?}", kind.name);
     assert!(lying.files > 0, "{lying:?}");

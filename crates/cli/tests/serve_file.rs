@@ -1,5 +1,5 @@
-//! `nandscope serve --fuse`: the card as a file and, through a loop device, as a block device for
-//! programs that know nothing of it. The slow ones run with `--ignored`.
+//! `nandscope serve --fuse`: the card as a file and, through a loop device, as a block device for unmodified programs.
+//! Slow ones run with `--ignored`.
 
 #![cfg(target_os = "linux")]
 
@@ -108,7 +108,7 @@ fn read_only_files_are_not_written() {
     wrong.fails(3, &["cannot mount at no/such", "a folder that exists"]);
 }
 
-/// A file system on it, with discard, as any other.
+/// A file system on the served card, with discard.
 #[test]
 fn a_file_system_survives_a_restart() {
     if !can_mount() || !have(&["mkfs.ext4", "fsck.ext4", "losetup", "mount"]) {
@@ -169,8 +169,8 @@ fn differences(printed: &str) -> Vec<(u64, f64)> {
     printed.lines().filter_map(row).collect()
 }
 
-/// How much longer everything takes than on the card: at its own speed a row of flashbench, the mean of eight reads,
-/// is as far off as a busy machine wakes sleepers late, tens of µs.
+/// Largest factor by which operations take longer than on the card: at the card's own speed, a row of flashbench, the
+/// mean of eight reads, is off by the late wake-ups of a busy machine, tens of µs.
 const SLOWER: f64 = 5.0;
 
 /// Debian's flashbench on the card of the talk prints the talk's table: 858 µs more across 4 MiB

@@ -9,7 +9,7 @@ use crate::support::serving::{Serving, have, run};
 use serde_json::Value;
 
 const DRIVE: &str = "sim:sm2708-250gb";
-/// Both begin with a drive that holds what will be read.
+/// Both drives begin with the data that will be read.
 const STATE: [&str; 2] = ["--precondition", "sequential:2"];
 
 /// How the drive is attached, and how fast it is served: through the readers of its review. By SD Express
@@ -103,7 +103,7 @@ fn really(folder: &Folder, way: Way, job: &str) -> Seen {
     ];
     let text = run(folder, "fio", &arguments);
     serving.finish();
-    // The engine says that it is connected before the document begins.
+    // The engine prints that it is connected before the document.
     let document: Value = serde_json::from_str(&text[text.find("{\n").unwrap()..]).unwrap();
     let job = document.pointer("/jobs/0").unwrap();
     let direction = ["read", "write"]
@@ -155,7 +155,7 @@ fn slow_fio_on_a_served_drive_sees_what_virtual_time_says() {
                 "| {name} | {:.1} MB/s | {:.1} MB/s | {speed:.3} | {:.1} / {:.1} µs | {p50:.3} | {:.1} / {:.1} µs | {p99:.3} |",
                 expected.mb_per_s, seen.mb_per_s, expected.p50_us, seen.p50_us, expected.p99_us, seen.p99_us
             );
-            // Not faster than the drive: more bandwidth, or less latency.
+            // Not faster than the drive: neither more bandwidth nor less latency.
             assert!(speed <= 1.03 && p50 >= 0.97 && p99 >= 0.9, "{name}");
             let quiet = std::env::var_os("NANDSCOPE_QUIET_MACHINE").is_some();
             !quiet || (speed >= 0.97 && p50 <= 1.03 && p99 <= 1.1)

@@ -33,7 +33,7 @@ fn slow_a_guest_uses_the_card_as_its_disk() {
 
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guest/boot.sh");
     let script = script.display().to_string();
-    // The packages are kept for the next run.
+    // Packages are kept for the next run.
     let packages = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guest-packages");
     let socket = folder.0.join("vm.sock").display().to_string();
     let arguments = [&*script, &socket, packages.to_str().unwrap()];

@@ -77,7 +77,7 @@ impl Attacked {
         kib << 10
     }
 
-    /// A good client is served, the server ends in time, and the next one has what was written.
+    /// Checks that a well-behaved client is served, the server ends in time, and the next server has the written data.
     fn ends_in_time(self, target: &str) {
         self.ends(target, true);
     }

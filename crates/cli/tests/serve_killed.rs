@@ -14,7 +14,7 @@ use std::time::Duration;
 const BLOCK: u64 = 4096;
 /// Requests under way.
 const DEPTH: usize = 8;
-/// Kills; `NANDSCOPE_KILLS` sets another number.
+/// Number of kills; `NANDSCOPE_KILLS` sets another number.
 const KILLS: usize = 120;
 
 const READ: u16 = 0;
@@ -146,7 +146,7 @@ impl Host {
         client.ask(WRITE, cookie, block, &stamped(self.stamp))
     }
 
-    /// Checks that every block holds its last confirmed write or the one that was under way.
+    /// Checks that every block has its last confirmed write or the one under way.
     fn check(&mut self, client: &mut Client, blocks: u64) {
         let open: BTreeMap<u64, u64> = std::mem::take(&mut self.under_way)
             .into_values()
@@ -166,7 +166,7 @@ impl Host {
     }
 }
 
-/// The device that is kept beside the contents.
+/// The device saved next to the contents.
 fn kept_device(folder: &Folder) -> Device {
     let bytes = std::fs::read(folder.0.join("card.img.device")).unwrap();
     let mut lines = bytes.splitn(3, |b| *b == b'\n');
@@ -299,7 +299,7 @@ fn damage_of_what_was_kept_is_refused_and_changes_nothing() {
     ];
     refused.fails(2, &[&[journal], &parts[..]].concat());
     assert!(files(&folder) == before);
-    // With `--discard-journal` the readable commands are kept.
+    // With `--discard-journal` the readable commands are replayed.
     let more = [&more[..], &["--discard-journal"]].concat();
     let serving = Serving::start(&folder, &tiny(), &more);
     let mut client = Client::connect(&serving).unwrap();

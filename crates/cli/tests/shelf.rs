@@ -1,4 +1,4 @@
-//! The shelf: results are kept by drive, listed, and made into a site.
+//! The shelf: results are stored by drive, listed, and made into a site.
 
 use crate::support::{Folder, tiny};
 
@@ -82,7 +82,7 @@ fn a_report_names_the_ranks_on_a_shelf() {
     folder
         .run(&["shelf", "add", "b.json", "--name", "other"])
         .succeeds();
-    // A result of the same target is not a rival.
+    // A result of the same target is not compared.
     let alone = ["report", "a.json", "-o", "alone", "--shelf", "shelf"];
     folder.run(&alone).succeeds();
     assert!(!folder.read("alone/report.html").contains("id=\"ranks\""));

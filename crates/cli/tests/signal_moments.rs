@@ -22,7 +22,7 @@ const TICKS: u64 = 42;
 const WALL: Duration = Duration::from_secs(20);
 /// Earliest moment after the start, seconds.
 const FIRST_S: f64 = 0.002;
-/// Times that the latest moment (1 s) is the double of an earlier one.
+/// Number of doublings of the moment of the signal, up to 1 s.
 const OCTAVES: u64 = 9;
 
 /// A load that takes longer than any moment here.
@@ -138,7 +138,7 @@ fn files(folder: &Path) -> Vec<String> {
     below.collect()
 }
 
-/// A result for the commands that read one.
+/// A result for commands that read a result.
 fn result() -> String {
     let folder = Folder::new("signal-moments-result");
     folder.file("job.fio", "[a]\nrw=randrw\nbs=4k\nnumber_ios=20000\n");

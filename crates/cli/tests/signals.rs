@@ -70,7 +70,8 @@ fn under_nohup_a_run_goes_on() {
     end(child, "INT").fails(130, &["interrupted"]);
 }
 
-/// Every command that measures or serves, on a terminal that goes away in the middle: none panics, and the result is kept.
+/// Every command that measures or serves, on a terminal that is closed during the run: none panics, and the result is
+/// saved.
 #[test]
 fn a_lost_terminal_costs_nothing() {
     let folder = Folder::new("signals-terminal");
@@ -127,7 +128,7 @@ fn a_lost_terminal_ends_a_server_in_order() {
         folder.0.join("card.sock").exists().then_some(())
     });
     assert_eq!(running.hang_up(), "0");
-    // The socket and the journal were removed, the state was kept.
+    // The socket and the journal were removed, the state was saved.
     assert_eq!(folder.names(), ["card.img", "card.img.device"]);
 }
 

@@ -4,8 +4,7 @@
 use crate::support::Folder;
 use nandscope_result::json;
 
-/// The SM2262EN with a 256th of the word lines, everything else in proportion: as many superblocks,
-/// of 19 MB each.
+/// The SM2262EN with a 256th of the word lines, and all else in proportion: as many superblocks, of 19 MB each.
 fn small() -> String {
     let whole = include_str!("../../../profiles/sm2262en-2tb.toml");
     let mut text = String::new();

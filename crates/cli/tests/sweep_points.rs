@@ -1,5 +1,4 @@
-//! `nandscope sweep` over parameters as a user meets it: files, table, page, interruptions of any kind,
-//! and what is refused.
+//! `nandscope sweep` over parameters from the outside: files, table, page, interruptions, and refused inputs.
 
 use crate::support::{Folder, Ran, signals, tiny};
 use nandscope_result::json;
@@ -10,7 +9,7 @@ use std::time::SystemTime;
 
 const JOB: &str = "[mix]\nioengine=libaio\nrw=randrw\nbs=4k\nsize=1m\nio_size=1m\niodepth=2\n";
 
-/// Points that take long enough to be killed.
+/// Points long enough to be killed.
 const LONG: &str = "[mix]\nioengine=libaio\nrw=randrw\nbs=4k\nsize=1m\nio_size=256m\niodepth=2\n";
 
 fn sweep<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {

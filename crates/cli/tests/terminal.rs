@@ -1,5 +1,5 @@
-//! What commands show in a pipe, as snapshots (`INSTA_UPDATE=always cargo test -p nandscope --test it terminal::` writes
-//! them). Those of long commands are beside the other tests of their output.
+//! Output of commands in a pipe, as snapshots (`INSTA_UPDATE=always cargo test -p nandscope --test it terminal::`
+//! writes them). Snapshots of long commands are with the other tests of their output.
 
 use crate::support::Folder;
 

@@ -1,5 +1,5 @@
-//! `nandscope verify` from outside: on a simulated device, and on loop devices, where it is killed in
-//! the middle. Loop devices need root; without it those tests say that they are skipped.
+//! `nandscope verify` from the outside: on a simulated device, and on loop devices, where it is killed during the run.
+//! Loop devices need root; without it those tests report that they are skipped.
 
 use nandscope_units::random::SplitMix64;
 use std::io::Write;
@@ -215,7 +215,7 @@ fn data_is_put_back_in_another_reader_and_a_missing_journal_is_said() {
     let Some(second) = Loop::new("data_is_put_back_in_another_reader", &other, 16) else {
         return;
     };
-    // The card goes from one reader to the other.
+    // The card is moved from one reader to the other.
     let moved = |from: &Loop, to: &Loop| {
         let contents = std::fs::read(&from.file).unwrap();
         let mut file = std::fs::File::options().write(true).open(&to.file).unwrap();
@@ -256,7 +256,7 @@ fn a_full_disk_for_the_answer_does_not_hide_that_the_data_is_not_back() {
     let arguments = [device.device.as_str(), "--yes", device.name(), "--json"];
     let leave = [&arguments[..], &["--leave-tagged-blocks"]].concat();
     done(&verify(&folder, &leave).output().unwrap(), 0);
-    // Somebody writes to one of the blocks.
+    // Another program writes to one of the blocks.
     let last = std::fs::metadata(&device.file).unwrap().len() - 512;
     let file = std::fs::File::options().write(true).open(&device.file);
     std::os::unix::fs::FileExt::write_all_at(&file.unwrap(), &[7; 512], last).unwrap();

@@ -1,6 +1,6 @@
-//! The undo journal of `nandscope verify` from outside: files that are not journals, runs that are killed, journals
-//! with changed bits, another card in the same slot, and a card that has no power for a while. What needs loop devices
-//! says that it is skipped without root.
+//! The undo journal of `nandscope verify` from the outside: files that are not journals, killed runs, journals with
+//! changed bits, another card in the same slot, and a card without power for a while. Tests that need loop devices
+//! report that they are skipped without root.
 
 #![cfg(target_os = "linux")]
 
@@ -67,7 +67,7 @@ fn a_file_that_is_no_journal_is_refused_and_stays() {
     assert_eq!(folder.names().len(), before.len() + 2);
 }
 
-/// A loop device with noise in it, its journal, and what it held at the beginning.
+/// A loop device with random data, its journal, and its initial contents.
 struct Card<'a> {
     folder: &'a Folder,
     device: Loop,
@@ -113,8 +113,8 @@ impl<'a> Card<'a> {
         command.spawn().unwrap()
     }
 
-    /// Kills a run once its journal has `bytes` bytes; returns whether a journal is left, which it is not if the run ended
-    /// first.
+    /// Kills a run when its journal has `bytes` bytes; returns whether a journal is left, which is false if the run
+    /// ended first.
     fn killed_at(&self, bytes: u64, more: &[&str]) -> bool {
         let mut child = self.start(more);
         let begin = Instant::now();
@@ -197,7 +197,7 @@ fn killed_runs_lose_nothing_to_changed_bits_or_to_another_card() {
         match round % 4 {
             0 => {}
             1 => {
-                // Of the same size and name, blank or with other contents.
+                // A card of the same size and name, blank or with other contents.
                 let contents = match random.below(2) {
                     0 => vec![0; card.before.len()],
                     _ => noise(card.before.len(), 2),

@@ -8,7 +8,7 @@ use crate::support::block::{Mounted, can_mount};
 use crate::support::serving::{attempt, have};
 use std::time::Instant;
 
-/// A profile of the library with another capacity.
+/// A library profile with another capacity.
 fn cut(folder: &Folder, text: &str, mib: u64) -> String {
     let own = |line: &&str| line.starts_with("capacity_bytes");
     let line = text.lines().find(own).unwrap();
@@ -112,7 +112,7 @@ fn a_wrap_that_f3probe_calls_genuine_is_found() {
     assert_eq!(exit, Some(10), "{json}");
     assert_eq!(json["real_bytes"], 3000_u64 << 20);
     assert_eq!(json["behaviour"]["kind"], "wrap");
-    // Version 8 always does; later ones now and then.
+    // f3probe 8 always does; later versions sometimes.
     println!("f3probe: {theirs}");
     if theirs.contains("F3 Probe 8") || theirs.contains("F3 probe 8") {
         assert!(theirs.contains("the real thing"), "{theirs}");
@@ -126,9 +126,9 @@ fn tags_that_are_left_are_checked_after_a_power_cycle() {
     }
     let cases = [
         (&[][..], 0, "genuine"),
-        // A card that kept everything past 1 GiB in a cache only, and lost it.
+        // A card that kept everything past 1 GiB only in a cache, and lost it.
         (&["fake 1GiB drop"][..], 10, "fake"),
-        // Every read but the first gives other bytes: that the data is back cannot be proven.
+        // Every read but the first returns other bytes: the restore cannot be proven.
         (
             &["tamper 2134375936 512", "tamper 2140929536 512"][..],
             13,

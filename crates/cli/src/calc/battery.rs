@@ -1,6 +1,6 @@
-//! `calc battery`: battery life from shares of use, and what a faster drive gains: it does the
-//! same work in 1/(1 + x) of the time and idles for the rest (race to idle). The rest of the
-//! computer is taken to draw what it drew before, which understates the gain.
+//! `calc battery`: battery life from shares of use, and the gain of a faster drive: it does the same work in 1/(1 + x)
+//! of the time and idles for the rest (race to idle). The rest of the computer is assumed to draw unchanged power,
+//! which understates the gain.
 
 use super::number::{NumberError, not_negative, percent, positive, short};
 use super::{Row, row};

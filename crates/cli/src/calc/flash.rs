@@ -1,6 +1,5 @@
-//! `calc flash`: throughput of a die, of all dies, of the channels and of a drive on its link,
-//! from the times of the flash. It is the ideal of dies that are never idle: no firmware, no
-//! errors, no collection; for those there is the simulator.
+//! `calc flash`: throughput of a die, of all dies, of the channels and of a drive on its link, from the times of the
+//! flash. Assumes that dies are never idle: no firmware, no errors, no collection; the simulator has those.
 
 use super::link::find;
 use super::number::{positive, rate, short};

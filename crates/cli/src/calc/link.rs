@@ -1,5 +1,5 @@
-//! `calc link`: from the signals on the wire to user data, for any link mode. The modes and their
-//! overheads are the device crate's; an efficiency of one's own can take the place of the model's.
+//! `calc link`: from the signalling rate to user data, for any link mode. The device crate has the modes and their
+//! overheads; a given efficiency replaces that of the model.
 
 use super::number::{percent, rate, short};
 use crate::console::{Console, lines_of};

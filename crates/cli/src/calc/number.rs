@@ -1,4 +1,4 @@
-//! Numbers of `calc`: what may be given, and how results are written. Nothing else rounds.
+//! Numbers of `calc`: accepted inputs, and format of results. Nothing else rounds.
 
 use nandscope_units::number::in_decimal_unit;
 pub use nandscope_units::number::short4 as short;

@@ -66,7 +66,7 @@ enum Chroma {
 }
 
 impl Chroma {
-    /// Share of the samples of the two chroma components that is left.
+    /// Share of the chroma samples that remains after subsampling.
     const fn share(self) -> f64 {
         match self {
             Chroma::Full => 1.0,
@@ -202,7 +202,7 @@ mod tests {
             a.chroma = chroma;
             assert_eq!(bits_per_pixel(&a), bits);
         }
-        // One component has no chroma to thin out; four are luma, chroma twice, and alpha.
+        // One component has no chroma to subsample; four are luma, two chroma, and alpha.
         (a.components, a.chroma) = (1, Chroma::Quarter);
         assert_eq!(bits_per_pixel(&a), 12.0);
         (a.components, a.chroma) = (4, Chroma::Half);

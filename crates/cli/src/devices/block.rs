@@ -39,7 +39,7 @@ pub fn disks() -> Vec<Disk> {
 }
 
 impl Disk {
-    /// Whether it may be written, in one line.
+    /// One line on whether nandscope may write to the disk.
     fn writing(&self) -> String {
         match &self.refused[..] {
             [] => "allowed with --destroy-data".to_string(),

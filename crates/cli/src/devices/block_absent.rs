@@ -7,12 +7,12 @@ use serde::Serialize;
 #[derive(Debug, Serialize)]
 pub struct Disk {}
 
-/// No disks.
+/// Disks of this machine: none on this system.
 pub fn disks() -> Vec<Disk> {
     Vec::new()
 }
 
-/// Says that disks are not listed here.
+/// A line that disks are not listed on this system.
 pub fn list(_: &Console) -> String {
     "Disks of this machine are listed on Linux only.\n".to_string()
 }

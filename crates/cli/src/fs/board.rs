@@ -1,5 +1,5 @@
-//! The progress of the cells that are running, for the line on the terminal: how many are done, how far
-//! the others have come, how long it may still take.
+//! Progress of the running cells, for the terminal: number of finished cells, progress of the others, estimated time
+//! left.
 
 use super::Subject;
 use super::plan::Plan;
@@ -36,7 +36,7 @@ struct Running {
 }
 
 impl Running {
-    /// The part that is over, from 0 to 1. What a workload will write is not known before.
+    /// Finished share, 0 to 1. The amount that a workload will write is unknown.
     fn share(&self) -> f64 {
         let written = self.progress.map_or(0, |p| p.written.0);
         match self.to_fill {
@@ -123,7 +123,7 @@ impl<'a> Board<'a> {
     }
 }
 
-/// About how many bytes fill the file system of a cell before its work.
+/// Approximate number of bytes that fill the file system of a cell before its work.
 fn to_fill(plan: &Plan, capacity: Bytes) -> u64 {
     let settings = &plan.settings;
     let start = settings.partition_start.map_or(0, |at| at.0);
@@ -131,7 +131,7 @@ fn to_fill(plan: &Plan, capacity: Bytes) -> u64 {
         .partition_size
         .map_or(capacity.0 - start.min(capacity.0), |s| s.0);
     let once = size / 100 * u64::from(settings.fullness);
-    // Each round of aging deletes a third of it and fills up again.
+    // Each round of aging deletes a third of the data and fills up again.
     once + once / 3 * u64::from(settings.age_rounds)
 }
 

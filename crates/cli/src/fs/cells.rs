@@ -1,5 +1,5 @@
-//! Running cells on all processors. Each has a device and a kernel of its own; the order in which
-//! they are run has no influence on what comes out.
+//! Runs cells on all processors. Each has its own device and kernel; the order of running has no influence on the
+//! results.
 
 use super::Subject;
 use super::board::{Board, Watched};
@@ -61,7 +61,7 @@ impl Measured {
     }
 }
 
-/// Measures all cells; those that an interruption left out are missing.
+/// Measures all cells; cells skipped because of an interruption are missing.
 pub fn measure_all(
     kernel: &Path,
     subjects: &[Subject],
@@ -83,7 +83,7 @@ pub fn measure_all(
         &|| interrupt.asked(),
         |number| {
             let plan = &plans[number];
-            // Each is taken by one thread, once.
+            // Each cell is taken by one thread, once.
             if let Some(cell) = earlier[number].lock().ok().and_then(|mut cell| cell.take()) {
                 return Ok(cell);
             }
@@ -107,7 +107,7 @@ pub fn measure_all(
         let (plan, cell) = (plan.clone(), cell?);
         Some(Measured { plan, cell })
     });
-    // After an interruption, cells that failed are left out: the interruption may be the cause.
+    // After an interruption, failed cells are skipped: the interruption may be the cause.
     let stopped = interrupt.asked();
     measured.filter(|m| m.cell.is_ok() || !stopped).collect()
 }

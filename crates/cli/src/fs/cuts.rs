@@ -181,7 +181,7 @@ struct Record<'a> {
     said: &'a str,
 }
 
-/// Every cut by itself, as JSON, with what the programs said.
+/// Records of every power cut, as JSON, with the output of the programs.
 ///
 /// # Errors
 /// The serializer's error, which does not occur with these types.
@@ -217,7 +217,7 @@ pub fn table(subject: &Subject, rows: &[Row], console: &Console) -> String {
     format!("{}\n{}\n\n", subject.title(), lines_of(&table))
 }
 
-/// Columns of the page; the file beside it has all.
+/// Indices of the columns on the page; the file next to it has all.
 const SHOWN: [usize; 5] = [0, 1, 4, 6, 7];
 
 /// The page docs/power-cuts.md, with a link to the rows: the honest card in a sentence if it loses nothing, the others in a table.

@@ -1,5 +1,5 @@
-//! Cells that are kept as soon as they are measured, in the journal beside the result of their target, and
-//! those that an interrupted command has kept there.
+//! Measured cells, saved at once in the journal next to the result of their target, and the cells saved by an
+//! interrupted command.
 
 use super::options::Chosen;
 use super::plan::Plan;
@@ -31,7 +31,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// One for every target.
+    /// A store of cells for every target.
     ///
     /// # Errors
     /// `Exit::Usage` if there are cells of an interrupted run without `--resume`, or `--resume` finds none that fit.
@@ -101,11 +101,11 @@ impl Kept {
     pub fn cell(&self, plan: &Plan, subject: &Subject) -> Option<Cell> {
         let bytes = self.earlier.get(&name(plan))?;
         let settings = plan.settings(subject);
-        // One that cannot be read is measured again.
+        // A cell that cannot be read is measured again.
         Cell::from_bytes(bytes, plan.fs, &plan.workload.name, settings).ok()
     }
 
-    /// Keeps a cell that was measured.
+    /// Saves a measured cell.
     pub fn keep(&mut self, plan: &Plan, subject: &Subject, cell: &Cell) {
         let name = name(plan);
         if self.earlier.contains_key(&name) {

@@ -30,16 +30,16 @@ const COPY_ALIGNED: &str = "aligned, copy";
 const COPY_MISALIGNED: &str = "misaligned, copy";
 const STALLS: &str = "stalls";
 
-/// Open allocation units of the card that is compared with one that has its own number.
+/// Number of open allocation units of the card that is compared with the unchanged one.
 const MANY_OPEN: u32 = 8;
 /// Size of the partition of the cells about fullness: filling it takes seconds.
 const SMALL: Bytes = Bytes::mib(512);
-/// Size of the partition of the cells about alignment: from 512 MiB on mkfs.ext4 takes blocks of 4 KiB.
+/// Size of the partition for the cells on alignment: from 512 MiB on, mkfs.ext4 uses blocks of 4 KiB.
 const MEDIUM: Bytes = Bytes::mib(768);
 /// Offset of old tools' partitions from an allocation unit's start: 63 sectors, a track of a disk.
 const OFF_BY: Bytes = Bytes(63 * 512);
 
-/// The cells beyond the table, on the first card; those about stalls on the last one.
+/// Cells in addition to the table: on the first card, and those on stalls on the last one.
 pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
     let mut plans = Vec::new();
     let Some(first) = subjects.first() else {
@@ -193,7 +193,7 @@ fn ok<'a>(measured: &'a [Measured], group: &'a str) -> impl Iterator<Item = (&'a
         .filter_map(|m| Some((&m.plan, m.cell.as_ref().ok()?)))
 }
 
-/// The cell of a file system in a group that has one of each.
+/// Cell of a file system in a group with one cell per file system.
 fn of<'a>(measured: &'a [Measured], group: &'a str, fs: FileSystem) -> Option<&'a Cell> {
     ok(measured, group).find_map(|(plan, cell)| (plan.fs == fs).then_some(cell))
 }
@@ -274,7 +274,7 @@ fn tables(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
     }
 }
 
-/// On how many cards a file system is the first or the last, and what it wrote there.
+/// Number of cards on which a file system is the first or the last, and what it wrote there.
 fn at_the_end(fs: FileSystem, place: &str, cells: &[&Cell], cards: usize) -> String {
     if cells.is_empty() {
         return String::new();
@@ -399,7 +399,7 @@ fn longest(cell: &Cell) -> Nanos {
     cell.pattern.longest.map_or(Nanos::ZERO, |(_, time)| time)
 }
 
-/// Duration of a cell, divided by that of another.
+/// Duration of a cell divided by that of another cell.
 fn over(cell: &Cell, other: &Cell) -> f64 {
     cell.time.as_secs_f64() / other.time.as_secs_f64().max(1e-9)
 }

@@ -48,7 +48,7 @@ impl Plan {
     }
 }
 
-/// The smallest write that needs no read, and the optimal one, as a device may report them.
+/// Minimum write without a read, and optimal write, as a device may report them.
 pub fn topology(subject: &Subject) -> (Bytes, Bytes) {
     let card = subject.simulated.device_source.profile.card.as_ref();
     let page = card.and_then(|card| card.page_kib).unwrap_or(16);

@@ -1,4 +1,4 @@
-//! The rows behind the shorter tables of a page, as CSV beside it.
+//! Rows of the shorter tables of a page, as CSV next to it.
 
 use nandscope_units::csv_line;
 
@@ -31,7 +31,7 @@ impl Rows {
         self.0.push_str(&csv_line(&fields));
     }
 
-    /// The file.
+    /// Text of the CSV file.
     pub fn into_text(self) -> String {
         self.0
     }

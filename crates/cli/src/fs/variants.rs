@@ -201,7 +201,7 @@ fn card(page: &mut String, rows: &mut Rows, subject: &Subject, groups: &[&Group]
         page,
         "### {title}\n\n| file system | default, s | fastest variant | s | WA |\n|---|---|---|---|---|"
     );
-    // A reason that was given for another card is not repeated.
+    // The same reason is not repeated for another card.
     let known = page.clone();
     let mut remarks = String::new();
     for group in groups {
@@ -253,7 +253,7 @@ fn name(row: &Row) -> String {
     }
 }
 
-/// Adds the row of a variant; one that is as fast as the default has no numbers.
+/// Adds the row of a variant; a variant as fast as the default has no numbers.
 fn variant(rows: &mut Rows, comparison: &str, fs: &str, row: &Row) {
     if is_alike(row) && !row.variant.is_default() {
         let case = &row.variant.name;

@@ -39,7 +39,7 @@ fn write_command(command: &clap::Command, name: &str, folder: &Path) -> Result<(
     Ok(())
 }
 
-/// A page of the documentation as a man page: its text as it is shown on a terminal, unfilled.
+/// A page of the documentation as a man page: its text as on a terminal, unfilled.
 fn of_topic(name: &str, about: &str, markdown: &str) -> String {
     let console = Console {
         width: COLUMNS,

@@ -22,7 +22,7 @@ macro_rules! topics {
     };
 }
 
-/// The topics, in the order in which they are listed.
+/// All topics, in the listed order.
 pub const TOPICS: [Topic; 17] = topics! {
     "targets", "names of targets; what is measured on real ones", "targets.md";
     "jobs", "fio job files: every option", "jobs.md";

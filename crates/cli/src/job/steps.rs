@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use nandscope_result::{JobResult, ResultDocument, StepResult, procedure};
 use nandscope_workload::job::JobFile;
 
-/// The jobs of the step with that id, or of all steps, one file.
+/// The jobs of the step with that identifier, or of all steps, as one job file.
 ///
 /// # Errors
 /// `Exit::Usage` if there is no such step, or none of its parts is a job.
@@ -44,7 +44,7 @@ pub fn emit(document: &ResultDocument, id: Option<&str>) -> Result<String, Failu
     Ok(text)
 }
 
-/// The sections of a step, and how many. Jobs that began after the end of the one before wait for it.
+/// Sections of a step, and their number. Jobs that began after the end of the previous one wait for it.
 fn sections(step: &StepResult) -> Result<(String, u32), Failure> {
     let mut text = String::new();
     let mut count = 0;

@@ -25,7 +25,7 @@ pub fn finish<T: CommandTarget>(
     mut printer: Printer,
     console: &Console,
 ) -> Result<Exit, Failure> {
-    // The summary comes last: a reader that goes away early must not cost the result.
+    // The summary comes last: a closed pipe must not prevent the result.
     let is_apart = arguments
         .result
         .as_deref()

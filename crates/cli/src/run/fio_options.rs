@@ -29,12 +29,12 @@ const NAMES: [(&str, bool); 7] = [
     ("terse-version", true),
     ("section", true),
     ("status-interval", true),
-    // fio's display of the time left; nandscope shows its own on a terminal.
+    // fio's display of the time left; nandscope has its own on a terminal.
     ("eta", true),
 ];
 
 impl FioOptions {
-    /// Takes these options from the words of a command line; the others are those of jobs.
+    /// Takes these options from the words of a command line; the other words are options of jobs.
     ///
     /// # Errors
     /// `Exit::Usage` if an option lacks its value or has one that means nothing.
@@ -43,7 +43,7 @@ impl FioOptions {
         let mut rest = Vec::new();
         let mut words = words.iter().peekable();
         while let Some(word) = words.next() {
-            // As fio, with one hyphen or two.
+            // With one hyphen or two, as in fio.
             let bare = word.strip_prefix("--").or_else(|| word.strip_prefix('-'));
             let (name, value) = match bare.unwrap_or_default().split_once('=') {
                 Some((name, value)) => (name, Some(value.to_string())),

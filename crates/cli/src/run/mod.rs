@@ -202,7 +202,7 @@ impl Arguments {
         }
     }
 
-    /// Takes what fio's command line says about the command from the options after `--`.
+    /// Takes fio's options of the command, as opposed to its jobs, from the options after `--`.
     fn take_fio_options(&mut self) -> Result<(), Failure> {
         let (given, rest) = FioOptions::take(&self.options)?;
         let mut own = FioOptions {
@@ -356,7 +356,7 @@ fn execute<T: CommandTarget>(
 fn run_failure(error: &RunError, text: &str, console: &Console) -> Failure {
     match error {
         RunError::Jobs(error) => fault::of_job(console, text, error),
-        // The message speaks of the option as `fit=`; on the command line it is `--fit`.
+        // The library's message names the option `fit=`; on the command line it is `--fit`.
         RunError::Replay(ReplayError::Fit { .. }) => {
             Failure::usage(error.to_string().replace("fit=", "--fit "))
         }

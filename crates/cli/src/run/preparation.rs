@@ -1,5 +1,5 @@
-//! The progress of a device on its way to its state before a run: on a terminal a line; otherwise a note if it takes long,
-//! and one every half minute.
+//! Progress of preconditioning a device before a run: on a terminal a line; otherwise a note if it takes long, and one
+//! every half minute.
 
 use super::progress::Line;
 use crate::console::Console;
@@ -35,7 +35,7 @@ impl PreparationLine {
         }
     }
 
-    /// Shows how far it is.
+    /// Shows the present progress.
     pub fn show(&mut self, now: &Preparation) {
         if self.drawn.elapsed() < DRAW {
             return;

@@ -77,7 +77,7 @@ fn announced(jobs: &JobFile) -> Vec<Announced> {
 fn announce(job: &Job, group: u32) -> Announced {
     let blocks = |kind| (job.bs.get(kind).min(), job.bs.get(kind).max());
     let access = job.options().remove("rw").unwrap_or_default();
-    // After a colon come details that fio does not name.
+    // Details after a colon are not part of fio's name.
     let access = access.split(':').next().unwrap_or_default();
     let thread = job.without_effect.get("thread");
     Announced {

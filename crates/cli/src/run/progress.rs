@@ -31,7 +31,7 @@ impl Line {
             ProgressDrawTarget::hidden()
         };
         let bar = ProgressBar::with_draw_target(Some(STEPS), target);
-        // The message is cut where the line ends: a line that wraps would not be drawn over.
+        // The message is truncated to the line: a wrapped line would not be overwritten.
         let style = ProgressStyle::with_template("{prefix} {bar:12} {percent:>3} % {wide_msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.set_prefix(on_one_line(title));
@@ -78,20 +78,20 @@ impl Line {
         self.bar.set_message(on_one_line(&text));
     }
 
-    /// Begins a part of another speed: the time left is estimated from its start.
+    /// Begins a part with a different speed: the time left is estimated from its start.
     pub fn begin_part(&mut self) {
         self.began = Instant::now();
     }
 
-    /// Shows a share from 0 to 1, and a text that has the time left already. Without a terminal it prints the text as a note
-    /// every half minute, or at once where it is `due`.
+    /// Shows a share from 0 to 1, and a text that includes the time left. Without a terminal it prints the text as a
+    /// note every half minute, or at once if `due`.
     pub fn draw(&mut self, fraction: f64, text: String, due: bool, console: &Console) {
         self.note(due, &text, console);
         self.bar.set_position((fraction * STEPS as f64) as u64);
         self.bar.set_message(on_one_line(&text));
     }
 
-    /// Prints a note where there is no terminal, if it is `due` or the last one is long ago.
+    /// Prints a note if there is no terminal, and it is `due` or the last note was half a minute ago.
     fn note(&mut self, due: bool, text: &str, console: &Console) {
         if self.bar.is_hidden() && (due || self.told.elapsed() > TELL) {
             self.told = Instant::now();

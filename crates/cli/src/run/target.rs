@@ -34,7 +34,7 @@ pub trait CommandTarget: RunTarget {
         Ok(())
     }
 
-    /// Continues an interrupted run: from its beginning, unless the target keeps its state.
+    /// Continues an interrupted run: from its beginning, unless the target has persistent state.
     fn resume(&mut self, keeper: &mut Keeper) -> Option<EarlierRun> {
         let _ = keeper;
         None
@@ -181,7 +181,7 @@ mod real {
     }
 
     impl RealRunTarget {
-        /// One that is open, for jobs of up to this queue depth.
+        /// A run target of an open real target, for jobs of up to this queue depth.
         ///
         /// # Errors
         /// `Exit::Usage` if an option applies to simulated devices only.

@@ -1,10 +1,8 @@
-//! What is kept beside the contents of a served device: its state in `FILE.device`, and, while it is
-//! served, a journal of the commands since in `FILE.journal.N`. After a server was killed, the next
-//! one replays the journals.
+//! Files saved next to the contents of a served device: its state in `FILE.device`, and, while it is served, a journal
+//! of the commands since in `FILE.journal.N`. After a server was killed, the next one replays the journals.
 //!
-//! A journal that has become long is closed, and another thread brings `FILE.device` to its end, on a
-//! copy of the device, so that clients notice nothing. Which journal continues which state is known by
-//! the device's time.
+//! A long journal is closed, and another thread updates `FILE.device` with it, on a copy of the device, so that clients
+//! notice nothing. The device's time says which journal continues which state.
 
 use crate::console::Console;
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! Notices that the file of the contents was removed or replaced while it is served: writes would reach no name.
+//! Notices that the file of the contents was removed or replaced while it is served: further writes would be lost.
 
 use crate::failure::Failure;
 use nandscope_blockio::store::Store;

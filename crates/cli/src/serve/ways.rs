@@ -71,7 +71,7 @@ impl Ways {
         })
     }
 
-    /// A server that accepts clients on all of them.
+    /// A server that accepts clients on all configured ways.
     pub fn into_server(self, service: Service<Device>, export: Export) -> Server<Device> {
         let mut server = Server::new(service, export, self.listeners);
         if let Some(control) = self.control {

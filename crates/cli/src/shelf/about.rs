@@ -71,7 +71,7 @@ impl Options {
             .map_or(Ok(()), |folder| author::read(folder).map(drop))
     }
 
-    /// The bytes of the photo with the name under which it is kept.
+    /// Bytes of the photo, and the name under which it is stored.
     ///
     /// # Errors
     /// As [`input::bytes`]; `Exit::Usage` if it is too large, or not a photo that browsers show.
@@ -146,7 +146,7 @@ impl DriveFile {
     }
 }
 
-/// A basic string of TOML. It has the escapes of JSON, which leaves DEL as it is.
+/// A basic string of TOML. The escapes are those of JSON, and DEL.
 fn quoted(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json.replace('\u{7f}', "\\u007f")

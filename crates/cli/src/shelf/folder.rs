@@ -1,4 +1,4 @@
-//! A shelf on the disk: a folder for each drive, with its results and what `about` keeps.
+//! A shelf on the disk: a folder per drive, with its results and the files of `about`.
 
 use super::about;
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ pub fn read(shelf: &Path) -> Result<Vec<Drive>, Failure> {
     Ok(drives)
 }
 
-/// The drive in a folder; `None` where it holds no result.
+/// The drive in a folder; `None` if it has no result.
 fn drive(folder: &Path) -> Result<Option<Drive>, Failure> {
     let mut results: Vec<ResultDocument> = Vec::new();
     for path in entries(folder)? {
@@ -89,7 +89,7 @@ pub fn keeps_another(place: &Path, document: &ResultDocument) -> Result<bool, Fa
     Ok(!from_json(&text, place).is_ok_and(|kept| kept == *document))
 }
 
-/// Keeps a result in the folder of its drive.
+/// Stores a result in the folder of its drive.
 ///
 /// # Errors
 /// `Exit::File` if it cannot be written.

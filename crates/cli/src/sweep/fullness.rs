@@ -57,7 +57,7 @@ pub fn run(arguments: FullnessArguments, console: &Console) -> Result<Exit, Fail
     let mut result = sweep.document(&plan, &ran.outcomes);
     result.wall.started = Some(started);
     result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
-    // The result cannot be made again if the folder is gone: it is kept elsewhere then.
+    // The result cannot be reproduced if the folder is gone: it is saved elsewhere then.
     let form = Form::of(arguments.json);
     output::all([
         tables.map(drop),

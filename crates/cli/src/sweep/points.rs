@@ -134,7 +134,7 @@ fn parameters(arguments: &PointArguments) -> Result<Vec<Parameter>, Failure> {
     Ok(all)
 }
 
-/// The value of an option that is the same at all points.
+/// Value of an option that is equal at all points.
 fn only<T: Clone>(values: &[T]) -> Option<T> {
     match values {
         [value] => Some(value.clone()),
@@ -213,7 +213,7 @@ fn shown(table: &SweepTable, console: &Console) -> String {
     format!("{}\n{}", lines_of(&out), console.paragraph(&text, ""))
 }
 
-/// A sampled number with four digits; anything else as it is.
+/// A sampled number with four digits; other text unchanged.
 fn value(text: &str) -> String {
     match text.parse::<f64>() {
         Ok(number) if text.len() > 8 && number.is_finite() => {

@@ -1,4 +1,4 @@
-//! What all sweeps of the command share: the pool with its progress, the tables of the points, and how a sweep ended.
+//! Shared parts of the command's sweeps: the pool with its progress, the tables of the points, and the outcome.
 
 use crate::claims::FileClaims;
 use crate::console::Console;

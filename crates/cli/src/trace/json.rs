@@ -6,7 +6,7 @@ use nandscope_workload::OpKind;
 use nandscope_workload::trace::{ParseReport, Trace, library};
 use serde_json::{Value, json};
 
-/// The answer to one of the actions.
+/// Output of an action as JSON.
 ///
 /// # Errors
 /// `Exit::File` if the trace cannot be read; `Exit::Usage` if it has faults.

@@ -83,7 +83,7 @@ fn pieces(table: &Path, devices: &[String], console: &Console) -> Result<Vec<Pie
         .collect()
 }
 
-/// A profile file that a table names lies relative to the table.
+/// Path of a profile file named in a table, relative to the table.
 fn beside(table: &Path, place: &str) -> String {
     if !place.contains('/') && !place.ends_with(".toml") {
         return place.to_string();

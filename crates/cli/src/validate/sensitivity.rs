@@ -31,7 +31,7 @@ pub struct Sensitivity<'a> {
     feasible: bool,
 }
 
-/// Moves every assumed parameter of the devices, or those in `only`, and prints a table for each procedure.
+/// Varies every assumed parameter of the devices, or only those in `only`, and prints a table for each procedure.
 ///
 /// # Errors
 /// `Exit::Usage` if `only` names a parameter that is not assumed; `Exit::Interrupted`.

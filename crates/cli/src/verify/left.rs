@@ -1,4 +1,4 @@
-//! Checks the tags that were left on a device over a power cycle, and puts the data back.
+//! Checks the tags left on a device over a power cycle, and restores the data.
 
 use super::target::Target;
 use super::{Arguments, document, exit, store, undo_journal, written_down};

@@ -1,5 +1,5 @@
-//! Opens a target for verification: through the guard, with which a device may be written although it
-//! carries data, because the data is put back. Mounted devices and all others in use stay refused.
+//! Opens a target for verification: through the guard, which allows writing to a device with data, because the data is
+//! restored. Mounted devices and others in use are refused.
 
 use super::target::Target;
 use super::{Arguments, Restore};

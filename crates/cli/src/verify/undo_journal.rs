@@ -20,7 +20,7 @@ pub fn begin(target: &Target, place: &Path) -> Result<UndoJournal, Failure> {
         .map_err(|e| Failure::file(format!("the journal: {e}")))
 }
 
-/// Path of the journal of a device: `--journal`, or else the file in the state folder that is named after the device. In
+/// Path of the journal of a device: `--journal`, otherwise the file in the state folder named after the device. In
 /// another reader the device has another name, so a journal whose tags are on the device takes precedence.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! A served card as a file in a folder and as a block device, and what takes both away again.
+//! A served card as a file in a folder and as a block device; both are removed when dropped.
 
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
@@ -7,7 +7,7 @@ use super::serving::{Serving, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Whether cards can be mounted here. Where not, the test says that it was skipped.
+/// Whether cards can be mounted here. If not, reports that the test is skipped.
 pub fn can_mount() -> bool {
     let root = Command::new("id").arg("-u").output();
     let root = root.is_ok_and(|o| o.stdout == b"0\n");
@@ -40,7 +40,7 @@ impl<'a> Mounted<'a> {
         }
     }
 
-    /// Makes a block device of it.
+    /// Makes a block device of the file.
     pub fn block(&self) -> Loop {
         let file = self.file.display().to_string();
         let arguments = ["--find", "--show", "--direct-io=on", &file];
@@ -48,7 +48,7 @@ impl<'a> Mounted<'a> {
         Loop(device)
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the server has ended by itself.
     pub fn ended(mut self) -> super::Ran {
         self.serving.take().unwrap().ended()
     }

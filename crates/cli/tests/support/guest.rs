@@ -1,4 +1,4 @@
-//! What tests of `nandscope fs` need: the kernel, and the processes that run it.
+//! Support for tests of `nandscope fs`: the kernel, and the processes that run it.
 
 use super::Folder;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ pub fn wait_until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
-/// Processes whose executable is this file; those inside a kernel are among them.
+/// Processes with this executable, including those inside a kernel.
 pub fn processes(executable: &str) -> Vec<u32> {
     let executable = std::fs::canonicalize(executable).unwrap();
     let entries = std::fs::read_dir("/proc").unwrap().flatten();

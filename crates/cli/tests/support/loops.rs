@@ -20,9 +20,9 @@ pub fn tool(name: &str, arguments: &[&str]) -> Option<String> {
         .then(|| String::from_utf8_lossy(&done.stdout).trim().to_string())
 }
 
-/// A loop device over a file of random data in a tmpfs of its own.
+/// A loop device over a file of random data in a separate tmpfs.
 pub struct Loop {
-    /// The tmpfs.
+    /// Mount point of the tmpfs.
     pub mount: PathBuf,
     /// The device, such as `/dev/loop3`.
     pub device: String,
@@ -51,7 +51,7 @@ impl Loop {
         Some(Loop { mount, device })
     }
 
-    /// As the kernel calls it; such a device has no serial number.
+    /// Kernel name of the device; it has no serial number.
     pub fn name(&self) -> &str {
         self.device.trim_start_matches("/dev/")
     }

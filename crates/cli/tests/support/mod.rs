@@ -1,4 +1,4 @@
-//! The binary, run in a folder of its own.
+//! Runs the binary in a separate folder.
 
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
@@ -60,7 +60,7 @@ impl Folder {
         command
     }
 
-    /// The state folder of commands, beside this one.
+    /// State folder of the commands, next to this folder.
     pub fn state(&self) -> PathBuf {
         let mut path = self.0.as_os_str().to_os_string();
         path.push(".state");
@@ -87,7 +87,7 @@ impl Folder {
         format!("$ nandscope {}\n{}", arguments.join(" "), ran.shown())
     }
 
-    /// A copy of the small device. Its name is the same on every machine, so that lines break at the same places.
+    /// A copy of the small device. Its name is the same on every machine, so that line breaks are the same.
     pub fn tiny(&self) -> &'static str {
         std::fs::copy(TINY, self.0.join("tiny.toml")).unwrap();
         "sim:./tiny.toml"

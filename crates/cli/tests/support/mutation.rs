@@ -9,11 +9,11 @@ use nandscope_units::random::SplitMix64;
 use nandscope_workload::trace::{Trace, read_nstrace, write_nstrace};
 use std::path::{Path, PathBuf};
 
-/// Larger inputs find nothing that smaller ones do not.
+/// Maximum length of an input, bytes: longer ones find nothing that shorter ones do not.
 const MOST_BYTES: usize = 1 << 20;
 /// Records of a seed that is cut from a recorded trace.
 const TRACE_RECORDS: usize = 300;
-/// Numbers at the limits of their types, in the forms in which files hold them.
+/// Numbers at the limits of their types, in the forms used in files.
 const NUMBERS: [&str; 26] = [
     "0",
     "-0",
@@ -87,7 +87,7 @@ fn snapshot() -> Vec<u8> {
     device.save().unwrap()
 }
 
-/// The first records of every recorded trace: whole ones take milliseconds each.
+/// The first records of every recorded trace: a whole trace takes milliseconds.
 fn short_traces() -> Vec<Vec<u8>> {
     let shorten = |bytes: &Vec<u8>| {
         let (header, trace) = read_nstrace("seed", bytes).unwrap();
@@ -120,7 +120,7 @@ pub fn seeds(body: &str) -> Vec<Vec<u8>> {
 /// Input number `number` of a body.
 pub fn input(body: &str, seeds: &[Vec<u8>], number: u64) -> Vec<u8> {
     let name = Fnv1a::of_bytes(body.bytes());
-    // The first draw separates numbers that follow one another.
+    // The first draw decorrelates successive numbers.
     let mut random = Random::new(name ^ SplitMix64::new(number).bits());
     mutate(seeds, &mut random)
 }
@@ -140,7 +140,7 @@ pub fn mutate(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// A bit or byte changed, or a piece taken out, doubled, cut off or taken from another seed.
+/// Changes a bit or byte, or removes, doubles, truncates or replaces a piece by one of another seed.
 fn change_bytes(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
     let length = bytes.len();
     let at = random.below(length + 1);
@@ -157,7 +157,7 @@ fn change_bytes(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
             let to = random.below(length + 1);
             bytes.splice(to..to, piece);
         }
-        // Less often than the others: it leaves less to change.
+        // Truncation is rarer than other changes, since it leaves less to change.
         4 if random.below(4) == 0 => bytes.truncate(at),
         _ => {
             let other = &seeds[random.below(seeds.len())];
@@ -168,7 +168,7 @@ fn change_bytes(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
     }
 }
 
-/// A number in a text replaced by one at a limit, lengthened, or given another sign.
+/// Replaces a number in a text by one at a limit, lengthens it, or changes its sign.
 fn change_number(bytes: &mut Vec<u8>, random: &mut Random) {
     let start = random.below(bytes.len());
     let is_digit = |b: &u8| b.is_ascii_digit();
@@ -194,7 +194,7 @@ fn change_number(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// A binary field of 1 to 8 bytes set to a limit of its type or to a length near the file's own.
+/// Sets a binary field of 1 to 8 bytes to a limit of its type or to a length near that of the file.
 fn change_field(bytes: &mut [u8], random: &mut Random) {
     let width = [1, 2, 4, 8][random.below(4)].min(bytes.len());
     let length = bytes.len() as u64;
@@ -219,7 +219,7 @@ fn change_field(bytes: &mut [u8], random: &mut Random) {
     bytes[at..at + width].copy_from_slice(&field[..width]);
 }
 
-/// A line taken out, doubled, moved, or taken from another seed.
+/// Removes, doubles or moves a line, or takes one from another seed.
 fn change_line(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
     let (from, to) = line(bytes, random);
     match random.below(4) {

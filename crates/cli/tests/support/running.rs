@@ -22,7 +22,7 @@ pub fn operations(document: &serde_json::Value, step: usize) -> u64 {
     directions.map(|d| d["operations"].as_u64().unwrap()).sum()
 }
 
-/// Starts a run, waits until one of its jobs does I/O, does something to it, and waits for its end.
+/// Starts a run, waits until one of its jobs does I/O, calls a function with the process, and waits for its end.
 pub fn disturbed(
     folder: &Folder,
     arguments: &[&str],
@@ -54,7 +54,7 @@ pub fn disturbed_when(
     ended(child)
 }
 
-/// As [`disturbed`], `time` after the process has started to listen to signals: at any moment of a run.
+/// As [`disturbed`], `time` after the process has started to listen to signals.
 pub fn disturbed_after(
     time: Duration,
     folder: &Folder,

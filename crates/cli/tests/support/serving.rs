@@ -1,5 +1,4 @@
-//! A server of the binary on a socket in a folder, ended with the test; and the programs of others
-//! that use it.
+//! A server of the binary on a socket in a folder, ended with the test; and external programs that use it.
 
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
@@ -20,8 +19,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Serves `target` at `card.sock` in the folder, with further arguments, and waits until
-    /// clients may come.
+    /// Serves `target` at `card.sock` in the folder, with further arguments, and waits until clients can connect.
     pub fn start(folder: &Folder, target: &str, more: &[&str]) -> Self {
         let arguments = [&["serve", target, "--nbd", "unix:card.sock"], more].concat();
         let mut serving = Self::with(folder, &arguments);
@@ -77,7 +75,7 @@ impl Serving {
         Ran::from(child.wait_with_output().unwrap())
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the server has ended by itself.
     pub fn ended(mut self) -> Ran {
         Ran::from(self.child.take().unwrap().wait_with_output().unwrap())
     }
@@ -99,8 +97,8 @@ impl Drop for Serving {
     }
 }
 
-/// Whether a program is here. Where it is not, the test says that it was skipped; in CI
-/// (`NANDSCOPE_DEMAND_TOOLS`), where scripts/install-tools.sh has run, it fails.
+/// Whether the programs are installed. If not, reports that the test is skipped; in CI (`NANDSCOPE_DEMAND_TOOLS`),
+/// after scripts/install-tools.sh has run, the test fails.
 pub fn have(programs: &[&str]) -> bool {
     for program in programs {
         let found = Command::new("sh")
@@ -120,7 +118,7 @@ pub fn have(programs: &[&str]) -> bool {
     true
 }
 
-/// Runs a program of others in the folder and gives what it wrote, where it went well.
+/// Runs an external program in the folder and returns its output if it succeeds.
 #[track_caller]
 pub fn run(folder: &Folder, program: &str, arguments: &[&str]) -> String {
     let output = attempt(folder, program, arguments);
@@ -135,7 +133,7 @@ pub fn run(folder: &Folder, program: &str, arguments: &[&str]) -> String {
     text(&output.stdout)
 }
 
-/// Runs a program of others in the folder, however it ends.
+/// Runs an external program in the folder; returns its outcome.
 pub fn attempt(folder: &Folder, program: &str, arguments: &[&str]) -> Output {
     Command::new(program)
         .args(arguments)

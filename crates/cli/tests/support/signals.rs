@@ -39,8 +39,8 @@ pub fn has_signal(process: u32, mask: &str, signal: u32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// Whether a process is nandscope already, and catches these signals. The child of a shell catches what the shell
-/// catches until it executes its program, and ends by a signal that comes then.
+/// Whether a process is nandscope already, and catches these signals. The child of a shell catches the shell's signals
+/// until it executes its program, and a signal in that time ends it.
 fn listens(process: u32, signals: &[u32]) -> bool {
     let program = std::fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
     program.ends_with("nandscope") && signals.iter().all(|s| has_signal(process, "SigCgt", *s))
@@ -75,7 +75,7 @@ pub fn wait_until_under_way(child: &Child) {
     });
 }
 
-/// Sends a signal to each of these; a negative number is a process group.
+/// Sends a signal to each of these processes; a negative number is a process group.
 pub fn send(signal: &str, to: &[i64]) {
     let to: Vec<String> = to.iter().map(i64::to_string).collect();
     let mut kill = Command::new("kill");
@@ -94,11 +94,11 @@ pub fn end(child: Child, signal: &str) -> Ran {
     Ran::from(child.wait_with_output().unwrap())
 }
 
-/// A command on a terminal of its own.
+/// A command on a separate terminal.
 pub struct OnTerminal<'a> {
     folder: &'a Folder,
     script: Child,
-    /// The command.
+    /// Process of the command.
     pub process: u32,
 }
 

@@ -1,5 +1,5 @@
-//! What single file systems write, compared with the talk: the places of a file, FAT32's two, ext4's late ones. Each
-//! is derived from the trace of one cell.
+//! Writes of single file systems, compared with the talk: the places of a file, FAT32's two, ext4's late ones. Each is
+//! derived from the trace of one cell.
 
 use super::{CREATE, CREATE_FSYNC, of, ok};
 use crate::fs::cells::Measured;
