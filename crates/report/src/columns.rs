@@ -1,5 +1,5 @@
-//! All series and curves of a document as one table of columns, for programs that read Parquet: a line for each
-//! value, with all that tells what it is.
+//! All series and curves of a document as one table of columns, for programs that read Parquet: a line for each value,
+//! with everything that identifies it.
 
 use nandscope_files::parquet::{Column, Table};
 use nandscope_result::{ResultDocument, StepResult};
@@ -47,8 +47,8 @@ impl Columns {
     }
 }
 
-/// The table: series over time on the target's clock, then curves over what was varied, step by step. `None` where there
-/// is nothing of either.
+/// The table: series over time on the target's clock, then curves over a varied quantity, step by step. `None` if there
+/// are neither series nor curves.
 pub fn of_document(document: &ResultDocument) -> Option<Table> {
     let mut columns = Columns::default();
     for step in &document.steps {

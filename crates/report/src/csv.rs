@@ -1,11 +1,11 @@
 //! All series and curves of a document as one table for other programs, every value at full precision, and an index
-//! that says what each is. It reduces nothing.
+//! that describes each. Nothing is reduced.
 
 use nandscope_result::{ResultDocument, StepResult};
 use nandscope_units::csv_field;
 use std::fmt::Write as _;
 
-/// The two tables, CSV (RFC 4180); empty where the document holds no series.
+/// The two tables as CSV (RFC 4180); empty if the document has no series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tables {
     /// `series,x,y`: the number of the series in the index, the place and the value. Values that are not numbers are
@@ -21,7 +21,7 @@ const VALUES: &str = "series,x,y\r\n";
 /// Header of the index.
 const INDEX: &str = "series,first line,lines,step,step title,mode,name,x,y\r\n";
 
-/// Which series of the table each step has, first and last; `None` for a step without one.
+/// Numbers of the first and last series of each step in the table; `None` for a step without series.
 pub fn numbers(document: &ResultDocument) -> Vec<Option<(usize, usize)>> {
     let mut last = 0;
     let of_step = |step: &StepResult| {
@@ -32,7 +32,7 @@ pub fn numbers(document: &ResultDocument) -> Vec<Option<(usize, usize)>> {
     document.steps.iter().map(of_step).collect()
 }
 
-/// Series over time on the target's clock, then curves over what was varied, step by step.
+/// Series over time on the target's clock, then curves over a varied quantity, step by step.
 pub fn of_document(document: &ResultDocument) -> Tables {
     let mut tables = Tables::default();
     let (mut number, mut line) = (0, 1);

@@ -9,7 +9,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 const WIDTH: i32 = 960;
-/// Left end of the bars, and the greatest length.
+/// Left end of the bars, then their maximum length, pixels.
 const LEFT: i32 = 30;
 const LENGTH: i32 = 560;
 const TOP: i32 = 52;

@@ -13,7 +13,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// Width and height of a plot, pixels.
 const SIZE: (u32, u32) = (960, 420);
-/// Height of one line of the legend and width of all, pixels.
+/// Height of one line of the legend, then width of the legend, pixels.
 const LEGEND_LINE: i32 = 20;
 const LEGEND_WIDTH: i32 = 870;
 /// Colours of the page's light theme.
@@ -217,7 +217,7 @@ fn text_of(scale: &Scale, place: impl Fn(f64) -> f64, at: f64) -> String {
     tick.map_or_else(String::new, |t| t.text.clone())
 }
 
-/// Number of names in a row beneath a plot, by the length of the longest one.
+/// Number of names per row beneath a plot, by the length of the longest one.
 fn legend_columns(plot: &Plot) -> usize {
     let named = plot.lines.iter().filter(|l| !l.edge);
     let lengths = named.map(|l| l.name.chars().count());
@@ -228,7 +228,7 @@ fn legend_columns(plot: &Plot) -> usize {
     }
 }
 
-/// The names beneath the plot, each after a piece of its line.
+/// Draws the names beneath the plot, each after a sample of its line.
 fn draw_legend<DB: DrawingBackend>(
     plot: &Plot,
     columns: usize,

@@ -15,7 +15,7 @@ pub struct Drawing {
     pub name: String,
     /// Heading, with the step or chapter.
     pub title: String,
-    /// Id of the step; `None` if it is about several.
+    /// Identifier of the step; `None` for a plot over several steps.
     pub step: Option<String>,
     /// The SVG document.
     pub svg: String,
@@ -27,7 +27,7 @@ enum Content {
     Bars(BarChart),
 }
 
-/// A plot that is drawn when it is needed, in the form that is needed.
+/// A plot that is drawn on demand, as SVG or PNG.
 pub(crate) struct Drawn {
     pub(crate) name: String,
     title: String,
@@ -77,7 +77,7 @@ pub fn drawings(document: &ResultDocument) -> Result<Vec<Drawing>> {
         .collect()
 }
 
-/// The same, not yet drawn.
+/// All plots of a document, not yet drawn.
 pub(crate) fn all(document: &ResultDocument) -> Vec<Drawn> {
     let mut names = Unique::default();
     let mut all = of_steps(document, &mut names);

@@ -18,7 +18,7 @@ pub fn plot(plot: &Plot) -> Result<String> {
     data(value(plot), &plot.id)
 }
 
-/// Encodes data for a page's script; `name` says what it is if the encoder refuses it.
+/// Encodes data for a page's script; `name` identifies it in an error of the encoder.
 ///
 /// # Errors
 /// `ReportError::Encode` if the encoder refuses the data.
@@ -100,7 +100,7 @@ fn scale(scale: &Scale) -> Value {
     })
 }
 
-/// Escapes in all texts what a page cannot show as itself.
+/// Escapes in all texts the characters that a page cannot show.
 fn show_escaped(value: &mut Value) {
     match value {
         Value::String(text) => *text = printable(text).into_owned(),
@@ -110,8 +110,8 @@ fn show_escaped(value: &mut Value) {
     }
 }
 
-/// A page or drawing whose texts hold no control characters: they are no XML 1.0, and in a browser they
-/// can turn the writing direction of what follows.
+/// A page or drawing whose texts have no control characters: XML 1.0 does not allow them, and in a browser they can
+/// change the writing direction of later text.
 pub fn for_markup(text: String) -> String {
     match printable(&text) {
         Cow::Borrowed(_) => text,
@@ -119,8 +119,8 @@ pub fn for_markup(text: String) -> String {
     }
 }
 
-/// Replaces what could end a `script` element or begin a comment in it. In JSON these characters
-/// occur in strings only, where their escapes mean the same.
+/// Replaces characters that could end a `script` element or begin a comment in it. In JSON they occur in strings only,
+/// where their escapes have the same meaning.
 pub fn for_script(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
@@ -136,8 +136,8 @@ pub fn for_script(json: &str) -> String {
     out
 }
 
-/// A gap is `null` and breaks the line. A text such as `"3"` is that many places where only other lines have a sample:
-/// most places of a line where several are drawn.
+/// A gap is `null` and breaks the line. A text such as `"3"` stands for that many places at which only other lines have
+/// a sample, which is most places if there are several lines.
 fn cells(column: &[Cell]) -> Vec<Value> {
     let mut out = Vec::new();
     for run in column.chunk_by(|a, b| matches!((a, b), (Cell::Absent, Cell::Absent))) {
@@ -150,7 +150,7 @@ fn cells(column: &[Cell]) -> Vec<Value> {
     out
 }
 
-/// Evenly spaced places as start, step and count; others one by one.
+/// Evenly spaced places as start, step and count; otherwise a list.
 fn places(xs: &[f64]) -> Value {
     match even_places(xs) {
         Some((first, step)) => json!({ "from": number(first), "step": step, "n": xs.len() }),

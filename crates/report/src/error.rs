@@ -1,5 +1,4 @@
-//! What can go wrong while results are written for people. It holds no recovery: the caller shows
-//! the message.
+//! Errors of writing results for readers. Nothing is recovered here: the caller shows the message.
 
 use nandscope_files::WriteError;
 use thiserror::Error;
@@ -29,7 +28,7 @@ pub enum ReportError {
     /// A file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// A comparison was asked for with fewer than two documents.
+    /// A comparison of fewer than two documents.
     #[error("a comparison needs at least two result documents, {0} given")]
     TooFewDocuments(usize),
     /// The documents of a comparison were measured on different hosts, which are named.
@@ -40,7 +39,7 @@ pub enum ReportError {
     /// The baseline of a comparison is not one of its documents.
     #[error("baseline {number} of {documents} result documents; number them from 1")]
     NoSuchBaseline {
-        /// Its number, from 1.
+        /// Number of the baseline, from 1.
         number: usize,
         /// Documents that were given.
         documents: usize,

@@ -1,5 +1,5 @@
-//! A report as files in a folder: the page, every plot as SVG or PNG, all series in one table with an index, and in Parquet. Each file
-//! appears whole or not at all. The result document itself is written by whoever measured.
+//! A report as files in a folder: the page, every plot as SVG or PNG, all series in one table with an index, and in
+//! Parquet. Each file appears complete or not at all. The measuring command writes the result document itself.
 
 use crate::drawings;
 use crate::error::Result;
@@ -10,9 +10,9 @@ use nandscope_files::{Access, create_folder, create_folder_in, write_in};
 use nandscope_result::ResultDocument;
 use std::path::{Path, PathBuf};
 
-/// Writes `report.html`, `plots/<step>-<name>.svg`, `series.csv`, `series-index.csv` and `series.parquet` into
-/// `dir`, which is made where it is missing, and gives the paths written, in order. The page ranks the drive among the
-/// simulated devices of the library.
+/// Writes `report.html`, `plots/<step>-<name>.svg`, `series.csv`, `series-index.csv` and `series.parquet` into `dir`,
+/// which is created if missing; returns the paths written, in order. The page ranks the drive among the simulated
+/// devices of the library.
 ///
 /// # Errors
 /// `ReportError::Template`, `Encode` or `Draw` if something cannot be rendered; `Write` or `Folder` if it cannot be
@@ -21,7 +21,7 @@ pub fn write_all(document: &ResultDocument, dir: &Path) -> Result<Vec<PathBuf>> 
     write_among(document, &among(document, &[]), dir)
 }
 
-/// The same, with the ranks of the drive among others on the page ([`crate::shelf::among`]).
+/// As [`write_all`], with the given ranks of the drive among others on the page ([`crate::shelf::among`]).
 ///
 /// # Errors
 /// As [`write_all`].
@@ -52,7 +52,7 @@ pub fn write_among(
 /// Folder of the plots in that of a report.
 const PLOTS: &str = "plots";
 
-/// Writes every plot of the report into `dir` as PNG as well, beside its SVG file, and gives the paths written.
+/// Writes every plot of the report into `dir` as PNG, next to its SVG file; returns the paths written.
 ///
 /// # Errors
 /// As [`write_all`].

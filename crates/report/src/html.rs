@@ -84,7 +84,7 @@ pub fn render(document: &ResultDocument) -> Result<String> {
     render_among(document, &PageContext::default())
 }
 
-/// The page of a drive among others.
+/// The page of a drive with its ranks among others.
 ///
 /// # Errors
 /// As [`render`].
@@ -182,7 +182,7 @@ fn key_figures(document: &ResultDocument) -> Option<Matrix> {
     matrix::of_figures("Key figures", &own)
 }
 
-/// Heading of the list of the other drives.
+/// Heading of the list of compared drives.
 fn rivals_in_words(count: usize) -> String {
     match count {
         1 => "The other drive".to_string(),
@@ -190,7 +190,7 @@ fn rivals_in_words(count: usize) -> String {
     }
 }
 
-/// How many published figures are met, in words.
+/// Sentence on the number of published figures that are met.
 fn met(rows: &[PublishedRow]) -> String {
     let met = rows.iter().filter(|r| r.met).count();
     format!(
@@ -224,7 +224,7 @@ fn groups(parameters: &[Parameter]) -> Vec<(String, Vec<&Parameter>)> {
     groups
 }
 
-/// Element id that does not clash with those of chapters and steps.
+/// Element identifier that does not clash with those of chapters and steps.
 fn group_anchor(name: &str) -> String {
     valid_name(&format!("parameters {name}"))
 }

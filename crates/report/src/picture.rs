@@ -1,4 +1,4 @@
-//! Drawings as files of one style: SVG, and PNG with the same strokes and texts. It knows neither plots nor charts, which
+//! Drawings as files of one style: SVG, and PNG with the same strokes and texts. Independent of plots and charts, which
 //! draw themselves.
 
 use crate::encode::for_markup;
@@ -12,7 +12,7 @@ use std::sync::Once;
 /// Outcome of drawing.
 pub(crate) type DrawResult = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Draws itself into an area of its own size.
+/// Something that draws itself into an area of its size.
 pub(crate) trait Drawable {
     /// Width and height, in pixels of the SVG file.
     fn size(&self) -> (u32, u32);
@@ -63,7 +63,7 @@ where
     })
 }
 
-/// Texts are measured and set in one font on every machine; an SVG file names the reader's own.
+/// Sets one font for measuring and drawing text on every machine; an SVG file names the reader's own font.
 fn prepare_font() {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {

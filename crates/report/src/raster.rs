@@ -14,7 +14,7 @@ const PIXELS: usize = 2;
 const SAMPLES: usize = 2;
 /// Samples for each unit.
 const FINE: i32 = (PIXELS * SAMPLES) as i32;
-/// Part of its line height that is the em of a text in SVG files of the drawing library, and what line height the font has.
+/// Em of a text as a share of its line height in SVG files of the drawing library, then the line height of the font.
 const EM: f64 = 1.0 / 1.24;
 const LINE: f64 = 1.164;
 /// Compression of the file, 0 to 10.
@@ -24,7 +24,7 @@ type Drawn = Result<(), DrawingErrorKind<Infallible>>;
 
 /// A white area that is drawn on.
 pub(crate) struct Raster {
-    /// Units.
+    /// Size of the drawing, in its units.
     size: (u32, u32),
     samples: Samples,
 }

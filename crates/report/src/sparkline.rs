@@ -4,9 +4,8 @@
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const ASCII: [char; 8] = ['_', '.', '-', '=', '+', '*', '%', '#'];
 
-/// One sign for each of `width` equal stretches of time: the mean of its values, between zero and
-/// the greatest of these means. A value holds since the one before it; where several are missing between them, the
-/// stretch is a blank.
+/// One character for each of `width` equal time intervals: the mean of its values, between zero and the greatest of
+/// these means. A value applies since the previous one; an interval without values is a blank.
 pub fn draw(times: &[f64], values: &[f64], width: usize, ascii: bool) -> String {
     let signs = if ascii { ASCII } else { BLOCKS };
     let means = means(times, values, width);
@@ -23,7 +22,7 @@ pub fn draw(times: &[f64], values: &[f64], width: usize, ascii: bool) -> String 
 
 /// Usual distances of two values from which on values are missing between them.
 const MISSING: f64 = 3.5;
-/// Fewer distances than this show none that is usual.
+/// Smallest number of distances from which a usual one is derived.
 const FEWEST_DISTANCES: usize = 3;
 
 fn means(times: &[f64], values: &[f64], width: usize) -> Vec<Option<f64>> {

@@ -1,12 +1,12 @@
-//! What a job did, as text for a terminal of 80 columns: fio's own layout, so that who reads fio
-//! reads this. No colour; the report crate makes better tables.
+//! Summary of jobs as text for a terminal of 80 columns, in fio's own layout, for readers of fio. No colour; the report
+//! crate makes better tables.
 
 use crate::fio::{Base, DIGITS, short};
 use crate::terminal::wrapped;
 use nandscope_result::{DirectionResult, JobResult, Latency, Operation, StepResult};
 use std::fmt::Write as _;
 
-/// Widest line.
+/// Maximum line length, columns.
 const COLUMNS: usize = 80;
 
 /// Every job of a step under its title, and why the step is incomplete, where it is.
@@ -122,7 +122,7 @@ fn percentile_lines(text: &mut String, name: &str, l: &Latency) {
     }
 }
 
-/// fio's unit of a latency: the largest in which the mean has more than four digits left of the point.
+/// fio's unit of a latency: the largest in which the mean has more than four digits before the point.
 fn unit_of(mean_ns: f64) -> (&'static str, u64) {
     if mean_ns >= 1e7 {
         ("msec", 1_000_000)

@@ -1,5 +1,5 @@
-//! The summary of a result for programs: what the terminal's summary says, as JSON. It holds no series, histograms or jobs;
-//! those are in the result document.
+//! The summary of a result for programs: the terminal's summary as JSON. Series, histograms and jobs are only in the
+//! result document.
 
 use crate::view::page_context::Rank;
 use crate::view::statements::Paragraph;
@@ -7,7 +7,7 @@ use crate::view::{notice, overview, published, ranking};
 use nandscope_result::{Conclusion, ResultDocument};
 use serde_json::{Value, json};
 
-/// Verdict, answers and figures of a document, whose device has these ranks among others.
+/// Verdict, answers and figures of a document, with the ranks of its device among others.
 pub fn of(document: &ResultDocument, ranks: &[Rank]) -> Value {
     let target = &document.target;
     let notices = notice::all(document).into_iter().map(|n| {

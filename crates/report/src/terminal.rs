@@ -1,6 +1,6 @@
-//! A summary for a terminal: the device, what must be known of the run, key figures with their
-//! published counterparts, the time line of the longest series. Plain text without colour or control
-//! characters, so that it can be piped; at most 80 columns wide unless told otherwise.
+//! A summary for a terminal: the device, notices on the run, key figures with their published values, the time line of
+//! the longest series. Plain text without colour or control characters, so that it can be piped; at most 80 columns
+//! wide by default.
 
 use crate::names::capital;
 use crate::number::{bytes, duration, with_unit};
@@ -22,11 +22,11 @@ use std::fmt::Write as _;
 
 /// Lines of a screen that the summary should fit, where the text allows.
 const SCREEN: usize = 40;
-/// Rows of key figures, however many lines are left.
+/// Maximum number of rows of key figures.
 const MOST_FIGURES: usize = 12;
-/// Rows of key figures, however few lines are left.
+/// Minimum number of rows of key figures.
 const FEWEST_FIGURES: usize = 3;
-/// Columns of the table of figures, and those of figures without a published value.
+/// Columns of the table of figures; then the columns if no figure has a published value.
 const COLUMNS: [&str; 5] = ["Figure", "Value", "Published", "Error", ""];
 const UNPUBLISHED_COLUMNS: usize = 2;
 /// Courses that are drawn.
@@ -37,7 +37,7 @@ const MOST_COURSES: usize = 2;
 pub struct Options {
     /// Columns, at least 40.
     pub width: usize,
-    /// Signs of ASCII only, for terminals and logs that know no others.
+    /// Whether only ASCII characters are used, for terminals and logs without others.
     pub ascii: bool,
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn clean(text: &str, options: &Options) -> String {
     }
 }
 
-/// Conditions that the summary lists if they are known; the report has them all.
+/// Conditions that the summary lists if known; the report has all of them.
 const CONDITIONS: [&str; 12] = [
     "engine",
     "direct I/O",
@@ -135,7 +135,8 @@ fn conditions(out: &mut String, document: &ResultDocument, width: usize) {
     }
 }
 
-/// Answers of all steps but those that were passed or failed, which are in the verdict; the evidence is in the report.
+/// Appends the answers of all steps except passed and failed tests, which are in the verdict; the evidence is in the
+/// report.
 fn answers(out: &mut String, document: &ResultDocument, width: usize) {
     let several = document.target.modes.len() > 1;
     let conclusions = document.steps.iter().flat_map(|s| &s.conclusions);
@@ -295,7 +296,7 @@ pub(crate) fn table(width: usize, ascii: bool) -> Table {
     table
 }
 
-/// Curves that are drawn: as many as a sweep has cases.
+/// Maximum number of curves: the number of cases of a sweep.
 const MOST_CURVES: usize = 4;
 
 /// The first curves of the document over something else than time: where they begin and end, where
@@ -331,8 +332,8 @@ fn curves(out: &mut String, document: &ResultDocument, options: &Options, width:
     }
 }
 
-/// The longest write of each mode whose speed changes most, one line each; where nothing was
-/// written for long, the longest series of bandwidth.
+/// The longest write of each mode whose speed changes most, one line each; without a long write, the longest series of
+/// bandwidth.
 fn time_lines(out: &mut String, document: &ResultDocument, options: &Options, width: usize) {
     let length = |step: &StepResult| step.end_s - step.start_s;
     let fall = |step: &StepResult| {

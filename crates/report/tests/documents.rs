@@ -1,5 +1,5 @@
-//! Results that version 0.1 wrote are read, written back unchanged, reported and compared; what the terminal
-//! shows of them is compared with snapshots (`INSTA_UPDATE=always cargo test -p nandscope-report` writes them).
+//! Results written by version 0.1 are read, written back unchanged, reported and compared; their terminal output is
+//! compared with snapshots (`INSTA_UPDATE=always cargo test -p nandscope-report` writes them).
 
 use nandscope_report::compare::Basis;
 use nandscope_report::terminal::{Options, summary};
@@ -29,7 +29,7 @@ fn documents() -> impl Iterator<Item = (&'static str, ResultDocument)> {
     })
 }
 
-/// Whether a value holds all of an older one; objects may have fields that are new.
+/// Whether a value contains all of an older one; objects may have new fields.
 fn holds(newer: &Value, older: &Value) -> bool {
     match (newer, older) {
         (Value::Object(newer), Value::Object(older)) => {
@@ -127,7 +127,7 @@ fn no_verdict_has_more_than_three_sentences() {
         let count: usize = texts("verdict").iter().map(|t| sentences(t)).sum();
         assert!(count <= 3, "{kind}: {count} sentences");
         whole += usize::from(count == 3);
-        // The page says the same, the findings folded.
+        // The page has the same statements, with the findings folded.
         let page = html::render(&document).unwrap();
         let verdict = page.split("<div class=\"verdict\">").nth(1).unwrap();
         let verdict = verdict.split("</div>").next().unwrap();

@@ -5,7 +5,7 @@ use nandscope_report::write_all;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// A folder of its own for one test, removed when the test ends.
+/// A separate folder for one test, removed when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {

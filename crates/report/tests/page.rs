@@ -1,4 +1,4 @@
-//! The page as a whole: complete, the same each time, safe against hostile names, light.
+//! The whole page: complete, reproducible, safe against hostile names, small.
 
 use crate::fixture;
 use nandscope_report::html;

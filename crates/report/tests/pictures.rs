@@ -1,4 +1,4 @@
-//! Plots as PNG: each beside its SVG file, at twice its size, with the same colours and texts in it.
+//! Plots as PNG: each next to its SVG file, at twice its size, with the same colours and texts.
 
 use crate::fixture;
 use miniz_oxide::inflate::decompress_to_vec_zlib;

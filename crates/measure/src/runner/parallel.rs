@@ -241,7 +241,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Waits for the end of all, with an eye on instruments and signals.
+    /// Waits for the end of all threads; meanwhile reads the instruments and passes a stop on.
     fn follow<T: Target + ?Sized>(
         mut self,
         target: &mut T,

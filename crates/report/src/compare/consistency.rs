@@ -1,5 +1,5 @@
-//! The consistency of rates: the rate of every interval of the same test as a point for each document. A drive whose points
-//! lie on a line is consistent; one whose points scatter stalls.
+//! Consistency of rates: the rate of every interval of the same test as a point for each document. The points of a
+//! consistent drive lie on a line; scattered points show stalls.
 
 use super::hosts::Alignment;
 use crate::names::{Unique, capital};
@@ -13,7 +13,7 @@ const MOST_PLOTS: usize = 3;
 const FEWEST: usize = 20;
 /// Points of a document; of more, the least and the greatest of each stretch of time are drawn.
 const MOST_POINTS: usize = 600;
-/// Rates of which points are drawn, by operation and quantity, and the name of their axis; the first that a step has.
+/// Rates drawn as points, by operation and quantity, and the name of their axis; the first one that a step has is used.
 static RATES: [(Operation, &str, &str); 4] = [
     (Operation::Write, series::IOPS, "Operations"),
     (Operation::Write, series::BANDWIDTH, "Speed"),
@@ -70,7 +70,7 @@ fn run(step: &StepResult) -> Option<Run<'_>> {
     let options = &step.jobs.first()?.options;
     let rw = options.get("rw").or(options.get("readwrite"))?;
     let random = rw.starts_with("rand");
-    // Of sequential access a reader knows the rate, of random access the operations.
+    // Sequential tests show the rate, random tests the operations.
     let wanted = |axis: &str| (axis == "Operations") == random;
     let found = RATES.iter().filter(|(_, _, axis)| wanted(axis));
     let (series, axis) = found
@@ -87,7 +87,7 @@ fn run(step: &StepResult) -> Option<Run<'_>> {
     })
 }
 
-/// `None` if fewer than two documents have the test.
+/// Plot of a test; `None` if fewer than two documents have the test.
 fn plot(test: &Run, of_each: &[Vec<Run>], names: &[String], ids: &mut Unique) -> Option<Plot> {
     let found: Vec<(usize, Samples)> = of_each
         .iter()

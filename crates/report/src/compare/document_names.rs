@@ -1,10 +1,10 @@
-//! Names of the documents of a comparison: the title, and what distinguishes it from the others.
+//! Names of the documents of a comparison: the title, and whatever distinguishes it from the others.
 
 use nandscope_result::ResultDocument;
 use std::collections::BTreeMap;
 
-/// A name for each document; two documents have the same one only where they differ in nothing that a name can say. Beside
-/// whole runs a quick one is called so, because its figures are not theirs.
+/// A name for each document; two have the same name only if no property in a name distinguishes them. A quick run among
+/// whole runs is marked, because its figures are not comparable.
 pub fn names(documents: &[&ResultDocument], modes: &[Option<String>]) -> Vec<String> {
     let quick = documents.iter().filter(|d| d.quick).count();
     let title = |document: &&ResultDocument| match document.quick {

@@ -1,4 +1,4 @@
-//! How much is written per energy: the rate of the first long sequential write of a document divided by its power.
+//! Bytes written per energy: the rate of the first long sequential write of a document divided by its power.
 
 use nandscope_result::throughput_profile::{sequential_write, weighted};
 use nandscope_result::{ResultDocument, StepResult, series};
@@ -7,7 +7,7 @@ use nandscope_result::{ResultDocument, StepResult, series};
 pub const ID: &str = "efficiency.sequential-write";
 /// Heading of the row and the chart.
 pub const TITLE: &str = "Sequential write, power efficiency";
-/// Its unit; 1 MB/s/W is 1 MB/J.
+/// Unit of efficiency; 1 MB/s/W is 1 MB/J.
 pub const UNIT: &str = "MB/s/W";
 /// Fewest samples of rate and of power.
 const FEWEST: usize = 3;

@@ -1,4 +1,4 @@
-//! The hosts on which results are compared: a rate says something of two devices only if both were attached to the same
+//! Hosts on which results are compared: rates of two devices are comparable only if both were attached to the same
 //! host.
 
 use crate::error::{ReportError, Result};
@@ -8,7 +8,7 @@ use nandscope_result::{Figure, ResultDocument};
 /// A host that a document does not name.
 const REAL: &str = "a real machine";
 
-/// Which mode of each document is compared with which of the others.
+/// Mode of each document that is compared with the modes of the others.
 #[derive(Clone, Debug)]
 pub struct Alignment {
     shared: Vec<SharedHost>,
@@ -23,7 +23,7 @@ pub struct Alignment {
 /// A host of all documents.
 #[derive(Clone, Debug)]
 struct SharedHost {
-    /// Its name in the first document.
+    /// Name of the host in the first document.
     label: Option<String>,
     /// The mode in which each document was measured on it.
     modes: Vec<Option<String>>,
@@ -94,8 +94,8 @@ fn hosts(document: &ResultDocument) -> Vec<Host> {
 }
 
 impl Alignment {
-    /// The hosts that all documents share. With `across`, documents that share none are compared all the same, each on its
-    /// first host.
+    /// The hosts that all documents share. With `across`, documents that share none are compared nevertheless, each on
+    /// its first host.
     ///
     /// # Errors
     /// `ReportError::NoSharedHost` if the documents share no host and must.
@@ -113,7 +113,7 @@ impl Alignment {
         Alignment::shared(&all).unwrap_or_else(|| Alignment::across(&all))
     }
 
-    /// `None` if the documents share no host.
+    /// Alignment on the shared hosts; `None` if the documents share none.
     fn shared(all: &[Vec<Host>]) -> Option<Alignment> {
         let on_all = |host: &Host| {
             let own = |of_one: &Vec<Host>| {
@@ -160,7 +160,7 @@ impl Alignment {
         }
     }
 
-    /// The host by which a document is named: none where all share theirs.
+    /// Host in the name of each document; `None` if all share theirs.
     pub fn named(&self) -> Vec<Option<String>> {
         match self.across {
             true => self.labels.clone(),
@@ -224,7 +224,8 @@ impl Alignment {
         self.shared.first()?.modes.get(i)?.as_deref()
     }
 
-    /// The host under which a figure of document `i` is compared: empty for the first, `None` where the figure is not.
+    /// Host under which a figure of document `i` is compared: empty for the first; `None` if the figure is not
+    /// compared.
     pub(super) fn of_figure(&self, i: usize, figure: &Figure) -> Option<String> {
         if figure.mode.is_none() {
             return Some(String::new());
@@ -239,7 +240,7 @@ impl Alignment {
         })
     }
 
-    /// The host of a figure of document `i`, where the documents share several: a title must name it.
+    /// Host of a figure of document `i`, if the documents share several, so that titles must name it.
     pub(super) fn label_of(&self, i: usize, figure: &Figure) -> Option<&str> {
         let mut shared = self.shared.iter();
         let host = shared.find(|s| s.modes.get(i) == Some(&figure.mode))?;
@@ -248,7 +249,7 @@ impl Alignment {
             .filter(|_| self.shared.len() > 1 && figure.mode.is_some())
     }
 
-    /// Whether the documents share so many hosts that a title must name its own.
+    /// Whether the documents share several hosts, so that titles must name them.
     pub(super) fn several(&self) -> bool {
         self.shared.len() > 1
     }

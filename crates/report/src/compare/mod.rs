@@ -28,7 +28,7 @@ pub struct Basis<'a> {
     pub prices: &'a [Option<Price>],
     /// Document to which ratios and differences refer.
     pub baseline: usize,
-    /// Documents that share no host are compared all the same, each on its first host.
+    /// Whether documents that share no host are compared nevertheless, each on its first host.
     pub across_hosts: bool,
 }
 

@@ -17,7 +17,7 @@ use askama::Template;
 use nandscope_result::ResultDocument;
 use std::collections::BTreeMap;
 
-/// Figures of one kind with a chart of their own; all are in the table.
+/// Maximum number of charts per kind of figure; the table has all figures.
 const MOST_OF_A_KIND: usize = 8;
 
 #[derive(Template)]
@@ -30,7 +30,7 @@ struct Page<'a> {
     baseline: String,
     /// Sentences on the hosts.
     hosts: String,
-    /// The shared host, in headings; empty where there are several or none.
+    /// The shared host, for headings; empty if there are several or none.
     host: String,
     c: Data,
     style: &'static str,
@@ -143,7 +143,7 @@ pub fn html(documents: &[&ResultDocument], basis: &Basis) -> Result<String> {
     Ok(encode::for_markup(page.render()?))
 }
 
-/// Charts of the first figures of each kind; all of power efficiency and price apart.
+/// Charts of the first figures of each kind; all figures of power efficiency and price have one.
 fn charts(rows: &[Row], names: &[String], host: &str) -> Vec<BarSection> {
     let per_watt = |row: &&Row| row.unit == efficiency::UNIT || row.unit == "J/GB";
     let priced = |row: &&Row| row.id == PRICE;
@@ -166,7 +166,7 @@ fn charts(rows: &[Row], names: &[String], host: &str) -> Vec<BarSection> {
     drawn.filter(|(_, _, charts)| !charts.is_empty()).collect()
 }
 
-/// Each chart can be saved on its own, so that its title names the host.
+/// Charts can be saved separately, so their titles name the host.
 fn bar_charts(rows: &[&Row], names: &[String], host: &str) -> Vec<BarChart> {
     rows.iter()
         .map(|row| {

@@ -9,10 +9,11 @@ use crate::view::table::{Samples, Table};
 use crate::view::{long_writes, percentile};
 use nandscope_result::ResultDocument;
 
-/// Plots of latencies; each is one test.
+/// Maximum number of latency plots, one per test.
 const MOST_LATENCIES: usize = 8;
 
-/// The first long write of each document on the compared host over the data written; `None` where fewer than two were filled.
+/// Plot of the first long write of each document on the compared host over the data written; `None` if fewer than two
+/// were filled.
 pub fn fills(
     documents: &[&ResultDocument],
     alignment: &Alignment,
@@ -41,7 +42,7 @@ pub fn queue_depths(rows: &[Row], names: &[String], ids: &mut Unique) -> Vec<Plo
             continue;
         };
         match groups.iter_mut().find(|g| g.0 == test) {
-            // The same figure on a further host.
+            // The same figure on another host.
             Some((_, points)) if points.iter().any(|p| p.0 == depth) => {}
             Some(group) => group.1.push((depth, row)),
             None => groups.push((test, vec![(depth, row)])),

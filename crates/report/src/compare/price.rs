@@ -1,4 +1,4 @@
-//! What a gigabyte of each drive costs: a price is not a measurement and comes from the shelf of the user.
+//! Price per gigabyte of each drive: a price is not measured; the user's shelf has it.
 
 use super::row::{PRICE, Row};
 use nandscope_result::ResultDocument;
@@ -20,7 +20,7 @@ impl Price {
     }
 }
 
-/// A row for each currency of the prices, which are those of the documents.
+/// One row per currency; `prices` are those of the documents.
 pub fn rows(documents: &[&ResultDocument], prices: &[Option<Price>]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for (i, (document, price)) in documents.iter().zip(prices).enumerate() {

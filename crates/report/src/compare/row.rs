@@ -1,4 +1,4 @@
-//! One figure of several documents, and how its values compare with the baseline's.
+//! One figure of several documents, compared with the baseline's value.
 
 use crate::number::{self, short, with_unit};
 use crate::view::bars::{Better, better};
@@ -9,14 +9,14 @@ use std::cmp::Ordering;
 /// Identifier of the row of prices.
 pub(super) const PRICE: &str = "price.per-gb";
 
-/// One figure over all documents.
+/// One figure in all documents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Title, with the mode where the documents share several.
+    /// Title, with the mode if the documents share several.
     pub title: String,
-    /// That of all values; empty for counts.
+    /// Unit of all values; empty for counts.
     pub unit: String,
-    /// Value in each document, where it has the figure in this unit.
+    /// Value in each document; `None` if it does not have the figure in this unit.
     pub values: Vec<Option<f64>>,
     /// Identifier without the mode.
     pub id: String,
@@ -27,8 +27,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// Value of document `i` as a multiple of the baseline's; `None` for the baseline itself, where one is missing or
-    /// not positive, and for quantities whose ratio says nothing: shares, temperatures, a yes or a no.
+    /// Value of document `i` as a multiple of the baseline's; `None` for the baseline itself, if a value is missing or
+    /// not positive, and for quantities without a meaningful ratio: shares, temperatures, yes or no.
     pub fn ratio(&self, i: usize) -> Option<f64> {
         let (base, value) = self.pair(i)?;
         let ratio = value / base;
@@ -78,8 +78,8 @@ impl Row {
         }
     }
 
-    /// Which values are the better ones; `None` where that cannot be said: of a yes or a no, of most units, and of the
-    /// energy of a whole procedure, which does more work on a larger drive.
+    /// Which values are better; `None` if neither is: for yes or no, for most units, and for the energy of a whole
+    /// procedure, which does more work on a larger drive.
     pub(crate) fn better(&self) -> Option<Better> {
         let comparable = !self.answer && self.id != figure_id::ENERGY;
         match self.id.as_str() {

@@ -16,9 +16,9 @@ pub(crate) fn test_id(figure: &Figure) -> &str {
         .unwrap_or(&figure.id)
 }
 
-/// The figures that at least two documents share, by test, host and unit; what a reader looks for first comes first.
-/// The figures that at least two documents share, by test, host and unit, the most important first. Last are prices
-/// per GB.
+/// The figures that at least two documents share, by test, host and unit, the most important first. Prices per GB are
+/// last.
+///
 /// # Errors
 /// `ReportError` if there are fewer than two documents, they share no host, or `basis.baseline` is not an index of
 /// `documents`.
@@ -43,7 +43,7 @@ pub fn rows(documents: &[&ResultDocument], basis: &Basis) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// All figures of documents, those that only one has included, in the order of [`rows`].
+/// All figures of all documents, including those that only one document has, in the order of [`rows`].
 pub(crate) fn all_rows(documents: &[&ResultDocument], alignment: &Alignment) -> Vec<Row> {
     let mut places: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     let mut rows: Vec<Row> = Vec::new();
@@ -73,7 +73,7 @@ pub(crate) fn all_rows(documents: &[&ResultDocument], alignment: &Alignment) -> 
     rows
 }
 
-/// The power efficiency of the documents, each in the mode in which it is compared first.
+/// Power efficiency of the documents, each in the first compared mode.
 fn efficiency(documents: &[&ResultDocument], alignment: &Alignment) -> Row {
     let all = documents.iter().enumerate();
     let names = alignment.names();

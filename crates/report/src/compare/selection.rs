@@ -1,11 +1,11 @@
-//! Which figures are charted: of each kind some, so that power and long writes are not crowded out by the many figures
-//! of one benchmark.
+//! Selection of charted figures: some of each kind, so that the many figures of one benchmark do not crowd out power
+//! and long writes.
 
 use super::row::Row;
 use crate::view::ranking;
 
-/// Figures of which more or less is better and that at least two documents have, at most `most` of a kind, in their
-/// order. Where the rate of a test is charted, its latency, operations per second and parts are not.
+/// Figures with a better direction that at least two documents have, at most `most` of a kind, in their order. If the
+/// rate of a test is charted, its latency, operations per second and parts are not.
 pub(crate) fn charted(rows: &[Row], most: usize) -> Vec<&Row> {
     let mut kinds: Vec<(usize, usize)> = Vec::new();
     let comparable = |row: &&Row| {
@@ -27,7 +27,7 @@ pub(crate) fn charted(rows: &[Row], most: usize) -> Vec<&Row> {
     chosen.collect()
 }
 
-/// Whether a figure belongs to the rate of a test that has a figure of its own.
+/// Whether a figure is derived from a test whose rate has its own figure.
 fn is_part(row: &Row, rows: &[Row]) -> bool {
     rows.iter().any(|whole| {
         let rest = row.id.strip_prefix(&whole.id);

@@ -1,5 +1,5 @@
-//! The comparison for a terminal: a table where the documents fit side by side, or else a chart of bars for each
-//! figure, sorted with the best first.
+//! The comparison for a terminal: a table if the documents fit in its width, otherwise a bar chart for each figure, the
+//! best first.
 
 use super::document_names;
 use super::hosts::Alignment;
@@ -14,13 +14,13 @@ use comfy_table::{Cell, CellAlignment};
 use nandscope_result::ResultDocument;
 use std::fmt::Write as _;
 
-/// Columns that the titles of figures need to be read.
+/// Minimum width for the titles of figures, columns.
 const TITLE: usize = 28;
 /// Figures that are charted on a terminal; the page has all.
 const MOST_CHARTS: usize = 12;
-/// Figures of one kind that are charted: CrystalDiskMark has eight rates.
+/// Maximum number of charted figures of one kind: CrystalDiskMark has eight rates.
 const MOST_OF_A_KIND: usize = 8;
-/// Longest bar.
+/// Maximum length of a bar, characters.
 const MOST_SIGNS: usize = 40;
 
 /// The comparison as text for a terminal.

@@ -1,4 +1,4 @@
-//! What fio prints before the jobs run.
+//! Lines that fio prints before the jobs run.
 
 use super::VERSION;
 use super::number::{DIGITS, bytes};
@@ -7,7 +7,7 @@ use nandscope_units::printable;
 /// A job as fio announces it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Announced {
-    /// Name of its section.
+    /// Name of the job's section.
     pub name: String,
     /// Reporting group, from 0.
     pub group: u32,
@@ -15,7 +15,7 @@ pub struct Announced {
     pub access: String,
     /// Smallest and largest block of reads, writes and trims, bytes.
     pub block_bytes: [(u32, u32); 3],
-    /// The blocks are those of sequential and of random operations (`bs_is_seq_rand`).
+    /// Whether the block sizes are those of sequential and of random operations (`bs_is_seq_rand`).
     pub blocks_by_order: bool,
     /// `ioengine`.
     pub engine: String,

@@ -4,7 +4,7 @@ use nandscope_result::Latency;
 use nandscope_result::histogram::decode;
 use std::collections::BTreeMap;
 
-/// Bits of a value that are kept.
+/// Number of significant bits per value.
 const BITS: u32 = 6;
 const PER_GROUP: u64 = 1 << BITS;
 /// fio has 29 groups; longer latencies are in the last bin.

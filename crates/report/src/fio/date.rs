@@ -13,7 +13,7 @@ const MONTHS: [&str; 12] = [
 pub struct Date(pub u64);
 
 impl Date {
-    /// When the run ended, or the present of one that goes on; 0 if nobody knows when it began.
+    /// End of the run, or the present while it continues; 0 if its start is unknown.
     pub fn of(wall: &WallClock) -> Date {
         let started = wall.started.as_deref().and_then(seconds).unwrap_or(0);
         let elapsed = wall.elapsed_s.filter(|s| s.is_finite()).unwrap_or(0.0);
@@ -29,7 +29,7 @@ impl Date {
         self.0 / 1000
     }
 
-    /// As `ctime` of the C library writes it: `Fri Nov 27 14:04:03 2026`.
+    /// Date in the format of the C library's `ctime`: `Fri Nov 27 14:04:03 2026`.
     pub fn text(self) -> String {
         let (days, second) = (self.seconds() / DAY_S, self.seconds() % DAY_S);
         let (year, month, day) = civil(days);

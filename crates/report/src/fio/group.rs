@@ -16,7 +16,7 @@ pub struct Sum {
     pub together: u64,
 }
 
-/// The sum of an operation over the entries of a group; nothing where none was done.
+/// Sum of an operation over the entries of a group; `None` if there were no such operations.
 pub fn sum(entries: &[Reported], group: u32, kind: &Operation) -> Sum {
     let members = entries.iter().filter(|entry| entry.group == group);
     let parts: Vec<_> = members.filter_map(|entry| entry.part(kind)).collect();

@@ -45,7 +45,7 @@ struct Job<'a> {
     elapsed: u64,
     #[serde(rename = "job options")]
     options: BTreeMap<&'a str, &'a str>,
-    /// By name; `mixed` takes the place of the others if directions are reported together.
+    /// Results by direction; only `mixed` if directions are reported together.
     #[serde(flatten)]
     directions: Object<Kind>,
     job_runtime: u64,
@@ -174,7 +174,7 @@ fn plain<'a>(name: &str, value: &'a str) -> &'a str {
     number.filter(is_whole).unwrap_or(value)
 }
 
-/// The options of a job, with the number of its clones, by which fio-plot finds results.
+/// Options of a job, with its number of clones, by which fio-plot finds results.
 fn options<'a>(entry: &'a Reported) -> BTreeMap<&'a str, &'a str> {
     let own = entry.job.options.iter();
     let own = own.filter(|(name, _)| !is_global(entry, name));

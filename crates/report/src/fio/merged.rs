@@ -3,7 +3,7 @@
 use nandscope_result::histogram::{decode, encode};
 use nandscope_result::{DirectionResult, Latency, LatencyStages};
 
-/// Both measurements, which took `runtime_ms` one after the other.
+/// Joins two successive measurements, which took `runtime_ms` in total.
 pub fn merged(a: &DirectionResult, b: &DirectionResult, runtime_ms: u64) -> DirectionResult {
     let counts = (a.operations, b.operations);
     let seconds = runtime_ms.max(1) as f64 / 1e3;

@@ -31,7 +31,7 @@ const VERSION: &str = "fio-3.33";
 /// An output format of fio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// For people.
+    /// fio's format for human readers.
     Normal,
     /// Fields separated by semicolons, a line per job; terse version 3.
     Terse,
@@ -42,7 +42,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// All of them with the names that fio has for them.
+    /// All formats with fio's names.
     pub const ALL: [(&'static str, Format); 5] = [
         ("normal", Format::Normal),
         ("terse", Format::Terse),

@@ -9,7 +9,7 @@ use nandscope_result::{Latency, Operation};
 use nandscope_units::printable;
 use std::fmt::Write as _;
 
-/// Columns of a line of percentiles, its beginning left out.
+/// Width of a line of percentiles without its indentation, columns.
 const COLUMNS: usize = 80 - 7;
 /// Digits of the times in a line of latencies.
 const TIME_DIGITS: usize = 6;
@@ -102,8 +102,8 @@ fn direction(text: &mut String, entry: &Reported, part: &Part, together: u64) {
     rates(text, part, together);
 }
 
-/// Unit of a latency and what it is divided by: fio goes to the next unit when the smallest has four digits in it and the
-/// largest six.
+/// Unit of a latency and its divisor: as in fio, the next unit if the smallest latency has at least four digits and the
+/// largest at least six.
 fn unit(min_ns: u64, max_ns: u64, deviation_ns: f64) -> (&'static str, u64) {
     if min_ns > 2_000_000 && max_ns > 99_999_999 && deviation_ns > 1e6 {
         ("msec", 1_000_000)

@@ -18,7 +18,7 @@ const PREFIXES: [(&str, &str); 6] = [
     ("Pi", "P"),
 ];
 
-/// Digits of a number where the job names none (`significant_figures`).
+/// Default number of significant digits (`significant_figures`).
 pub const DIGITS: usize = 4;
 
 /// A number with at most `digits` digits and its prefix: `9999`, `12.3k`, `1500k`. It is divided until its whole

@@ -10,11 +10,11 @@ use std::borrow::Cow;
 
 /// One kind of operation of a job.
 pub struct Part<'a> {
-    /// Its numbers.
+    /// Results of the operation.
     pub result: Cow<'a, DirectionResult>,
     /// Length of the measured part, ms: at least 1 where something was done.
     pub runtime_ms: u64,
-    /// Its rates over time.
+    /// Rates of the operation over time.
     pub rates: RateSamples,
 }
 
@@ -29,17 +29,17 @@ impl Part<'_> {
 pub struct Reported<'a> {
     /// The job, or the jobs that are reported together.
     pub job: &'a JobResult,
-    /// Name of the first of them.
+    /// Name of the first job of the entry.
     pub name: &'a str,
-    /// Reporting group.
+    /// Number of the reporting group.
     pub group: u32,
     /// Number of threads.
     pub threads: u32,
     /// Number of the first error; 0 without one.
     pub error: u32,
-    /// Its kinds of operation, those that occurred.
+    /// Results by kind of operation, for those that occurred.
     pub parts: Vec<Part<'a>>,
-    /// Queue depths.
+    /// Counts of queue depths.
     pub depths: DepthCounts,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Reported<'a> {
         matches!(self.option("unified_rw_reporting"), "mixed" | "1")
     }
 
-    /// Failed operations where the job goes on after errors.
+    /// Number of failed operations, if the job continues after errors.
     pub fn errors_passed(&self) -> Option<u64> {
         let goes_on = !matches!(self.option("continue_on_error"), "" | "none" | "0");
         goes_on.then(|| self.job.errors.values().sum())
@@ -94,7 +94,7 @@ impl<'a> Reported<'a> {
         digits.unwrap_or(super::number::DIGITS)
     }
 
-    /// Adds what was read back to verify the writes of the job: fio counts it among the reads of the job.
+    /// Adds the reads that verified the job's writes: fio counts them among the reads of the job.
     fn read_back(&mut self, back: Reported<'a>) {
         if self.error == 0 {
             self.error = back.error;
@@ -133,7 +133,7 @@ pub fn all(document: &ResultDocument) -> Vec<Reported<'_>> {
         for job in &step.jobs {
             let entry = Reported::of(job, number);
             match entries.last_mut() {
-                // With several jobs in the group nobody knows whose writes these are.
+                // With several jobs in the group, it is unknown whose writes were read back.
                 Some(last) if single && step_id::is_read_back(&step.id) => last.read_back(entry),
                 _ => entries.push(entry),
             }

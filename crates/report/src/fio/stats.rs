@@ -6,13 +6,13 @@ use nandscope_result::{
     DEPTH_CLASSES, DirectionResult, JobResult, Latency, Operation, RateSamples,
 };
 
-/// fio's `clat`: from the hand-over of an operation to its completion.
+/// fio's `clat`: from the submission of an operation to its completion.
 pub fn completion(direction: &DirectionResult) -> &Latency {
     let stages = direction.stages.as_ref();
     stages.map_or_else(|| direction.since_issue(), |stages| &stages.completion)
 }
 
-/// fio's `slat`: what is before the hand-over; none where submission takes no time.
+/// fio's `slat`: time before the submission; `None` if submission takes no time.
 pub fn submission(direction: &DirectionResult) -> Option<&Latency> {
     direction.stages.as_ref().map(|stages| &stages.submission)
 }
@@ -22,7 +22,7 @@ pub fn runtime_ms(job: &JobResult) -> u64 {
     (job.runtime_s * 1e3 + 0.5) as u64
 }
 
-/// Number of an error of a result that keeps none: an I/O error, or none.
+/// Error number of a result without one: that of an I/O error, or 0.
 pub fn error(job: &JobResult) -> u32 {
     const EIO: u32 = 5;
     if job.errors.is_empty() { 0 } else { EIO }

@@ -1,4 +1,4 @@
-//! What a job found out by itself, as fio writes it: the queue depth of `latency_target`, the block `steadystate`.
+//! Results determined by a job, in fio's format: the queue depth of `latency_target`, the block `steadystate`.
 
 use super::number::{Base, bytes, short};
 use nandscope_result::JobResult;
@@ -29,7 +29,7 @@ fn option<'a>(job: &'a JobResult, name: &str) -> &'a str {
     job.options.get(name).map_or("", String::as_str)
 }
 
-/// The search for a queue depth that keeps a latency; without one the depth that the job asked for.
+/// The search for a queue depth that keeps a latency; without a search, the requested depth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search {
     /// Queue depth at the end.
@@ -56,7 +56,7 @@ pub fn search(job: &JobResult) -> Search {
     }
 }
 
-/// The line of the output for people, where the job waited for a steady state.
+/// Line of the text output, if the job waited for a steady state.
 pub fn line(job: &JobResult, digits: usize) -> Option<String> {
     let steady = of_job(job)?;
     let what = if steady.ss.starts_with("bw") {
@@ -81,7 +81,7 @@ pub fn line(job: &JobResult, digits: usize) -> Option<String> {
     ))
 }
 
-/// The block, where the job waited for a steady state.
+/// Block of the JSON output, if the job waited for a steady state.
 pub fn of_job(job: &JobResult) -> Option<Steady> {
     let found = job.steady_state.as_ref()?;
     // The default of fio.

@@ -88,7 +88,7 @@ fn line(entries: &[Reported], entry: &Reported, version: TerseVersion) -> String
     fields.join(";")
 }
 
-/// Text of a field: a semicolon would begin another one.
+/// Text of a field; a semicolon in it would begin another field.
 fn field(text: &str) -> String {
     printable(text).replace(';', ",")
 }

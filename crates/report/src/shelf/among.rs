@@ -1,4 +1,4 @@
-//! Among which drives a single result is ranked: those of a shelf, or without one the simulated devices of the library.
+//! Drives among which a single result is ranked: those of a shelf, or without one the simulated devices of the library.
 
 use super::{Drive, library, ranks, titles, unusual};
 use crate::compare::Alignment;
@@ -10,15 +10,15 @@ use nandscope_result::ResultDocument;
 /// How ranks are meant.
 const RANKS: &str = "Rank 1 is the highest rate, or the lowest time, power or energy; values within 1\u{202f}% share a rank.";
 
-/// The ranks of a result among the drives of a shelf that went through the same procedure, and what is unusual among
-/// them. If the shelf has none, the simulated devices of the library take their place in the tests that are kept of them.
-/// A result of the same target does not count: a drive is not its own rival.
+/// Ranks of a result among the drives of a shelf that went through the same procedure, and unusual figures among them.
+/// If the shelf has none, the simulated devices of the library are used, in the tests that the library has. A result of
+/// the same target does not count: a drive is not compared with itself.
 pub fn among(document: &ResultDocument, shelf: &[Drive]) -> PageContext {
     let on_shelf = among_shelf(document, shelf);
     on_shelf.unwrap_or_else(|| among_library(document))
 }
 
-/// `None` if the shelf has no other drive with the same test.
+/// Ranks on the shelf; `None` if the shelf has no other drive with the same test.
 fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<PageContext> {
     let quick = document.quick;
     let is_rival = |r: &&ResultDocument| {
@@ -68,7 +68,7 @@ fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<PageContext
     })
 }
 
-/// Nothing for a procedure that the library has not gone through.
+/// Ranks among the devices of the library; `None` for a procedure that the library does not have.
 fn among_library(document: &ResultDocument) -> PageContext {
     let field = match library::field(document) {
         None => return PageContext::default(),
@@ -105,7 +105,7 @@ fn among_library(document: &ResultDocument) -> PageContext {
     }
 }
 
-/// A page that says why it has no ranks.
+/// A page that gives a reason for the lack of ranks.
 fn unranked(reason: String) -> PageContext {
     PageContext {
         rivals: Some(Rivals {

@@ -5,7 +5,7 @@ use super::tests_of::TestSet;
 use crate::compare::selection::charted;
 use crate::view::bars::{self, DriveValue};
 
-/// Charts of one kind of figure of a procedure; the comparison of two drives has all figures.
+/// Maximum number of charts per kind of figure of a procedure; the comparison of two drives has all figures.
 const MOST_OF_A_KIND: usize = 16;
 
 /// A chart: a bar for each drive.
@@ -36,7 +36,7 @@ pub(super) struct DriveBar {
     pub text: String,
 }
 
-/// Number of a drive, its value, and what is to be known of the value.
+/// Number of a drive, its value, and a remark on the value.
 type Value = (usize, f64, String);
 
 /// Names of the drives in a chart.
@@ -81,7 +81,7 @@ impl Names<'_> {
     }
 }
 
-/// The charts under the name of their procedure.
+/// Charts of one procedure, under its name.
 pub(super) struct Group {
     /// Name of the procedure.
     pub procedure: String,
@@ -125,7 +125,7 @@ fn of_set(set: &TestSet, names: &Names, next: &mut impl FnMut() -> String) -> Ve
         .collect()
 }
 
-/// Remark on a value: its host if the drives share none, simulated, of a quick run.
+/// Remark on a value: its host if the drives share none; whether it is simulated, or of a quick run.
 fn note(set: &TestSet, i: usize, drives: &[Drive]) -> String {
     let drive = set.drives.get(i).and_then(|d| drives.get(*d));
     let simulated = drive.is_some_and(Drive::is_simulated);

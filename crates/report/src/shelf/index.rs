@@ -17,8 +17,8 @@ pub(super) const SHELF_SCRIPT: &str = include_str!("../../assets/shelf.js");
 
 /// Figures that are columns of the table.
 const COLUMNS: usize = 4;
-/// Figures that a reader looks for first, by the end of their identifier: sequential and random access in the two
-/// directions. Where a shelf has none of them, its first figures are the columns.
+/// Ends of the identifiers of the most important figures: sequential and random access in both directions. A shelf
+/// without any of them has its first figures as columns.
 const FIRST_ASKED: [&str; COLUMNS] = [
     "cdm.fresh.seq1m-q8t1.read",
     "cdm.fresh.seq1m-q8t1.write",

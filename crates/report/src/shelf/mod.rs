@@ -30,7 +30,7 @@ pub struct Drive {
     pub name: String,
     /// Description by the owner of the shelf.
     pub about: About,
-    /// Its results, the one that is linked first first.
+    /// Results of the drive, in the order of their links.
     pub results: Vec<ResultDocument>,
 }
 
@@ -50,13 +50,13 @@ pub struct About {
 }
 
 impl Drive {
-    /// Its title: the owner's, or else that of its first result.
+    /// Title of the drive: the owner's, otherwise that of its first result.
     pub fn title(&self) -> &str {
         let of_result = self.results.first().map_or(&self.name, |r| &r.title);
         self.about.title.as_ref().unwrap_or(of_result)
     }
 
-    /// Whether it is simulated, by its first result.
+    /// Whether the drive is simulated, by its first result.
     pub fn is_simulated(&self) -> bool {
         self.results
             .first()
@@ -74,7 +74,7 @@ impl Drive {
     }
 }
 
-/// The name under which a result is kept where the user gives none: that of the simulated device, or the model.
+/// Default name of a drive, from a result: that of the simulated device, or the model.
 pub fn drive_name(document: &ResultDocument) -> String {
     let target = &document.target;
     let text = match target.name.strip_prefix("sim:") {
@@ -103,7 +103,7 @@ pub fn name_of(text: &str) -> String {
     valid_name(text)
 }
 
-/// The file name, without its ending, under which a drive keeps its result of a procedure.
+/// File name, without its ending, of a drive's result of a procedure.
 pub fn procedure_name(document: &ResultDocument) -> String {
     valid_name(&document.procedure)
 }

@@ -1,5 +1,5 @@
-//! The page that compares any two drives. It holds the figures and curves of all of them; its script shows those of
-//! the two that are picked.
+//! The page that compares any two drives. It contains the figures and curves of all drives; its script shows those of
+//! the two selected ones.
 
 use super::Drive;
 use super::index::{SHELF_SCRIPT, SHELF_STYLE};
@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 
 /// Rows of the plot of a long write.
 const FILL_ROWS: usize = 400;
-/// Figures of one kind with bars; all are in the table.
+/// Maximum number of bars per kind of figure; the table has all figures.
 const MOST_OF_A_KIND: usize = 8;
-/// Tests of a procedure whose latencies are kept.
+/// Maximum number of tests per procedure with latency curves.
 const MOST_LATENCIES: usize = 8;
 
 #[derive(Template)]

@@ -1,4 +1,4 @@
-//! Which place a drive takes among others in each figure.
+//! Rank of a drive among others in each figure.
 
 use crate::compare::Row;
 use crate::compare::selection::charted;
@@ -7,9 +7,9 @@ use crate::view::page_context::Rank;
 
 /// Ranks that are shown; the rest is in the charts of the site.
 const MOST: usize = 14;
-/// Ranks of one kind of figure.
+/// Maximum number of ranks per kind of figure.
 const MOST_OF_A_KIND: usize = 8;
-/// Values share a rank if they differ by less: drives at the limit of the same link differ by a few parts in ten thousand.
+/// Ratio below which values share a rank: drives at the limit of the same link differ by a few parts in ten thousand.
 const EQUAL: f64 = 1.01;
 
 /// The ranks of document `i` of some rows, whose documents have these names.
@@ -21,7 +21,8 @@ pub(super) fn of_rows(rows: &[Row], i: usize, names: &[String]) -> Vec<Rank> {
         .collect()
 }
 
-/// `None` where the document does not have the figure, or no other has, or none is better than another.
+/// Rank in one figure; `None` if the document does not have the figure, no other has it, or no value is better than
+/// another.
 fn of_row(row: &Row, i: usize, names: &[String]) -> Option<Rank> {
     let direction = row.better()?;
     let value = row.values.get(i).copied().flatten()?;

@@ -24,7 +24,7 @@ fn drive(name: &str, read: f64, power: f64) -> Drive {
     }
 }
 
-/// A folder of its own for one test, removed when the test ends.
+/// A separate folder for one test, removed when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {

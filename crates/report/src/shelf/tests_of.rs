@@ -1,5 +1,5 @@
-//! The figures of a shelf, procedure by procedure: results of different procedures are not compared, even where their
-//! figures have the same name.
+//! Figures of a shelf by procedure: results of different procedures are not compared, even if their figures have the
+//! same name.
 
 use super::Drive;
 use crate::compare::Alignment;
@@ -13,9 +13,9 @@ pub(super) struct TestSet<'a> {
     pub procedure: &'a str,
     /// Numbers of the drives of the results.
     pub drives: Vec<usize>,
-    /// Results with these tests, one for each drive.
+    /// Results of the procedure, one per drive.
     pub documents: Vec<&'a ResultDocument>,
-    /// The hosts on which they are compared.
+    /// Hosts on which the results are compared.
     pub alignment: Alignment,
     /// Figures; the values are those of `documents`, in the same order.
     pub rows: Vec<Row>,

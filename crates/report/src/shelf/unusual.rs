@@ -1,6 +1,5 @@
-//! What is unusual in a drive: its figures that are far from those of similar drives. A drive is similar if its first rate,
-//! as a reader asks for them, is between half and twice as high: a memory card is slower than an SSD in everything,
-//! which is not unusual.
+//! Unusual figures of a drive: those far from the figures of similar drives. Drives are similar if their most important
+//! rates differ by less than a factor of two: a memory card is slower than an SSD in everything, which is not unusual.
 
 use crate::compare::Row;
 use crate::compare::selection::charted;
@@ -17,7 +16,7 @@ const FEWEST: usize = 4;
 const SIMILAR: f64 = 2.0;
 /// Phrase for the other drives of a shelf in sentences.
 pub(super) const OF_SHELF: &str = "drives of the shelf";
-/// Least ratio to the median of the others.
+/// Least ratio to the median of the other drives.
 const FAR: f64 = 2.0;
 
 /// Sentences on the figures of document `i` that lie outside the range of all similar drives and differ from their median

@@ -11,7 +11,7 @@ const TOP: f64 = 46.0;
 const BOTTOM: f64 = 24.0;
 /// Distance of two axes.
 const STEP: f64 = 150.0;
-/// Room beside the first and the last axis.
+/// Margin beside the first and the last axis.
 const SIDE: f64 = 75.0;
 /// Width and height of the panel of an effect, and the room around it.
 const PANEL: (f64, f64) = (300.0, 190.0);
@@ -22,9 +22,9 @@ const CHARACTER: f64 = 6.6;
 const MOST_MEANS: usize = 12;
 /// Ticks of an axis of numbers.
 const TICKS: usize = 3;
-/// Longest number that is a tick as it is; a longer one was drawn from a range.
+/// Maximum length of a number as a tick; longer ones come from a sampled range.
 const LONGEST_NUMBER: usize = 7;
-/// Least distance of two ticks that are one above the other.
+/// Minimum vertical distance of two ticks.
 const LINE: f64 = 13.0;
 
 /// An axis of the parallel coordinates.
@@ -42,7 +42,7 @@ pub struct LineDrawing {
     /// Points of the polyline.
     pub points: String,
     pub is_pareto: bool,
-    /// All values, in words.
+    /// All values of the line, in words.
     pub title: String,
 }
 
@@ -53,7 +53,7 @@ pub struct Coordinates {
     pub top: f64,
     pub bottom: f64,
     pub axes: Vec<AxisDrawing>,
-    /// Those of the front last, so that they are on top.
+    /// Lines of all configurations, those of the Pareto front last, so that they are on top.
     pub lines: Vec<LineDrawing>,
 }
 
@@ -68,7 +68,7 @@ pub struct Effect {
     pub metric: String,
     pub x_ticks: Vec<(f64, String)>,
     pub y_ticks: Vec<(f64, String)>,
-    /// Place of each configuration, and whether it is of the front.
+    /// Position of each configuration, and whether it is on the Pareto front.
     pub dots: Vec<(f64, f64, bool)>,
     /// Points of the polyline of means; empty if there are too many values.
     pub means: String,
@@ -169,7 +169,7 @@ fn clear(
     let last = ticks.last().cloned();
     let mut kept: Vec<(f64, String)> = Vec::new();
     for tick in ticks {
-        // The ends of the axis are worth more than what is between them.
+        // Labels at the ends of the axis take precedence over those in between.
         let ends = last
             .iter()
             .all(|last| *last == tick || is_clear(&tick, last));

@@ -1,6 +1,5 @@
-//! The page of a sweep: its configurations as parallel coordinates, the effect of each parameter on each
-//! metric, and the table, with the Pareto front marked. What was measured and which configurations are
-//! the front, the caller says.
+//! The page of a sweep: its configurations as parallel coordinates, the effect of each parameter on each metric, and
+//! the table, with the Pareto front marked. The caller provides measurements and front.
 
 mod drawing;
 
@@ -103,7 +102,7 @@ impl Page<'_> {
     }
 }
 
-/// Values that differ by less are as good as the best one.
+/// Relative difference from the best value below which a value counts as equally good.
 const AS_GOOD: f64 = 0.01;
 
 /// `iops 555 033 IOPS with controller.cores = 2, job.iodepth = 64`; `None` if neither direction is better or one value is all.
@@ -191,7 +190,7 @@ mod tests {
         assert!(!page.contains("<device>") && !page.contains("<b>"));
         assert_eq!(page.matches("class=\"line front\"").count(), 1);
         assert!(page.contains("Lowest p99: 50.0\u{202f}µs with controller.cores = 1, job.rw ="));
-        // All configurations have the same.
+        // All configurations have equal values.
         assert!(!page.contains("Lowest waf"));
         // The third row lacks a metric: no line.
         assert_eq!(page.matches("class=\"line").count(), 2);

@@ -1,4 +1,4 @@
-//! Answers of a document, and which of them readers ask for first.
+//! Answers of a document, and their order of importance.
 
 use nandscope_result::Conclusion;
 
@@ -11,12 +11,12 @@ pub struct Answer {
     pub answer: String,
     /// `pass` or `fail` for a test, empty for other questions.
     pub class: &'static str,
-    /// On what it rests.
+    /// Evidence of the answer.
     pub evidence: String,
 }
 
 impl Answer {
-    /// Of a conclusion; `several` if modes must be distinguished.
+    /// Answer from a conclusion; `several` if modes must be distinguished.
     pub fn of(conclusion: &Conclusion, several: bool) -> Answer {
         let question = match &conclusion.mode {
             Some(mode) if several => format!("{}, {mode}", conclusion.question),
@@ -38,7 +38,7 @@ impl Answer {
     }
 }
 
-/// Answers of a probe and of flashbench that say what a device is, and how they are called in a sentence.
+/// Answers of a probe and of flashbench about the internals of a device, with their names in a sentence.
 pub(super) const INSIDE: [(&str, &str); 10] = [
     ("probe.unit", "allocation unit"),
     ("probe.page", "page"),
@@ -58,7 +58,7 @@ pub(super) fn is_answer_to(id: &str, inside: &str) -> bool {
     rest.is_some_and(|mode| mode.is_empty() || mode.ends_with('.'))
 }
 
-/// Place of an answer among those that readers ask for first; the same for all others.
+/// Rank of an answer among important ones; the same for all others.
 pub fn place_of_answer(id: &str) -> usize {
     let place = INSIDE
         .iter()

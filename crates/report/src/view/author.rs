@@ -1,4 +1,4 @@
-//! What the author of a report says: introduction, photos and conclusion. The texts are Markdown; HTML in them is shown
+//! Texts of the author of a report: introduction, photos and conclusion. The texts are Markdown; HTML in them is shown
 //! as text, images are only the photos, and links lead to the web or into the page.
 
 use base64::Engine as _;
@@ -60,7 +60,7 @@ fn html_of(markdown: &str) -> String {
     out
 }
 
-/// An event of the text without what could run, fetch or break the order of headings.
+/// An event of the text; `None` if it could run code, fetch data or break the order of headings.
 fn harmless(event: Event<'_>) -> Option<Event<'_>> {
     match event {
         Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(text)),

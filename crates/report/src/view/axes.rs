@@ -1,12 +1,11 @@
-//! The axes of a plot: their ranges, their ticks with texts, and the names at marks. They are decided here once; the
-//! page and the SVG files draw them. It knows no pixels but the least room that a plot has, so that no text lies on
-//! another.
+//! Axes of a plot: ranges, ticks with texts, and names at marks, decided once for the page and the SVG files.
+//! Independent of pixels except the minimum width of a plot, so that texts do not overlap.
 
 use super::plot::{Kind, Mark, Plot};
 use crate::number::tick_step;
 use nandscope_units::number::round_significant;
 
-/// Room that texts have beside each other in a wide and in a narrow plot, pixels.
+/// Width available for texts in a wide and in a narrow plot, pixels.
 const WIDE: f64 = 410.0;
 const NARROW: f64 = 260.0;
 /// Width of a character, and least distance of two texts.
@@ -19,7 +18,7 @@ const UP: usize = 5;
 const MOST_DECADES: i32 = 7;
 /// Exponent of the greatest power of ten that is written with all of its zeros.
 const LONGEST_PLAIN: i32 = 4;
-/// Number of ticks from which on a narrow plot names every second one.
+/// Number of ticks from which on a narrow plot labels only every second one.
 const MANY: usize = 4;
 /// Least room around temperatures, kelvins.
 const AROUND_TEMPERATURES: f64 = 1.0;
@@ -40,7 +39,7 @@ const NINES: [(f64, &str); 8] = [
 pub struct Tick {
     /// Place, in the unit of the axis.
     pub at: f64,
-    /// Its text; empty where only the line is drawn.
+    /// Text of the tick; empty for a line without text.
     pub text: String,
     /// Whether a narrow plot names it, too.
     pub in_narrow: bool,
@@ -62,11 +61,11 @@ pub struct Scale {
 /// Label of a mark, as short as the width of the plot requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkName {
-    /// In a wide plot; empty where it would lie on another.
+    /// Text in a wide plot; empty if it would overlap another.
     pub wide: String,
     /// In a plot of less than full width.
     pub narrow: String,
-    /// It ends at the mark; it begins there otherwise.
+    /// Whether the text ends at the mark; otherwise it begins there.
     pub is_before: bool,
 }
 
@@ -77,7 +76,7 @@ pub struct Axes {
     pub x: Scale,
     /// Vertical.
     pub y: Scale,
-    /// One for each mark of a curve; other plots name what is under the pointer.
+    /// Name of each mark of a curve; empty for other plots, whose marks are named under the pointer.
     pub marks: Vec<MarkName>,
 }
 
@@ -107,7 +106,7 @@ fn widened(from: f64, to: f64) -> (f64, f64) {
     if to > from {
         (from, to)
     } else {
-        // Large numbers do not change by one.
+        // Adding one does not change large numbers.
         (from, from + from.abs().max(1.0))
     }
 }
@@ -158,7 +157,7 @@ fn scale(from: f64, to: f64, step: f64) -> Scale {
     }
 }
 
-/// Multiples of a step without the digits that none should see.
+/// A multiple of a step without rounding errors in its digits.
 fn rounded(multiple: f64) -> f64 {
     round_significant(multiple, 12)
 }
@@ -183,7 +182,7 @@ fn texts(places: &[f64]) -> Vec<String> {
 
 fn percentiles(last: f64) -> Scale {
     let (from, to) = widened(0.0, last);
-    // Of few operations only low percentiles are known: then there is room for the median, and need of it.
+    // With few operations, only low percentiles are known: the median is labelled too then.
     let to = to.max(std::f64::consts::LOG10_2);
     let is_short = to < 1.0 - 1e-6;
     let shown = NINES.iter().filter(|n| n.0 <= to + 1e-6);
@@ -239,7 +238,7 @@ fn decade(exponent: i32, last: i32) -> String {
     format!("{}{suffix}", ten_to(exponent - less))
 }
 
-/// The start of a name up to its colon where there is room, or else the place alone, or else nothing.
+/// Names of marks: up to the colon if there is room, otherwise only the place, otherwise nothing.
 fn mark_names(marks: &[Mark], x: &Scale) -> Vec<MarkName> {
     let share = |mark: &Mark| (mark.x - x.from) / (x.to - x.from);
     let named = |field: f64| -> Vec<String> {
@@ -391,7 +390,7 @@ mod tests {
         let names = of(&[20.0, 85.0]);
         assert_eq!(names[0].wide, "Threshold at 20\u{202f}%");
         assert!(!names[0].is_before && names[1].is_before);
-        // Three close to each other: the last has its place alone, or nothing.
+        // Three close marks: the last one has only its place, or nothing.
         let names = of(&[80.0, 85.0, 90.0]);
         assert_eq!(names[0].wide, "Threshold at 80\u{202f}%");
         assert_eq!(

@@ -14,8 +14,8 @@ use crate::names::Unique;
 use crate::number;
 use nandscope_result::{Conclusion, Operation, ResultDocument, StepResult, procedure};
 
-/// Steps with plots that a mode's part of a chapter shows unfolded; more are folded, and their
-/// time line is drawn in one piece above them.
+/// Maximum number of steps with plots that a mode's part of a chapter shows unfolded; more are folded, with their joint
+/// time line above.
 const UNFOLDED: usize = 3;
 /// Plots of the only chapter of a document that are shown unfolded, and therefore printed: two to three fill a page of paper,
 /// and a report should have at most twelve.
@@ -23,9 +23,9 @@ const UNFOLDED_PLOTS: usize = 12;
 /// Values over all plots of a page, at about eight bytes each: a page must stay light enough for
 /// a phone, below 3 MB.
 pub const VALUES_OF_A_PAGE: usize = 250_000;
-/// The same of a page of a site, which has many.
+/// Maximum number of plotted values on a page of a site, which has many pages.
 pub const VALUES_ON_A_SITE: usize = 60_000;
-/// Rows that a plot keeps however many there are.
+/// Minimum number of rows of a plot.
 const FEWEST_ROWS: usize = 100;
 
 /// A chapter of the report.
@@ -35,11 +35,11 @@ pub struct Chapter {
     pub title: String,
     /// Element id.
     pub anchor: String,
-    /// Shown unfolded: the only chapter of a document is what it is about.
+    /// Whether the chapter is unfolded: the only chapter of a document is.
     pub open: bool,
     /// Summary of the chapter, in a line.
     pub verdict: String,
-    /// The chart for the first page; the others are in the chapter.
+    /// Chart for the first page; other charts are in the chapter.
     pub glance: Option<BarChart>,
     /// Answers of all its steps.
     pub answers: Vec<Answer>,
@@ -49,7 +49,7 @@ pub struct Chapter {
     pub tables: Vec<Matrix>,
     /// Further tables, folded.
     pub details: Vec<Matrix>,
-    /// Its steps, mode by mode.
+    /// Steps of the chapter, by mode.
     pub parts: Vec<Part>,
 }
 
@@ -60,7 +60,7 @@ pub struct Part {
     pub mode: String,
     /// Element id.
     pub anchor: String,
-    /// Plots over all steps together, where there are many.
+    /// Plots over all steps together, if there are many steps.
     pub time_lines: Vec<Plot>,
     /// Steps of this mode, in order.
     pub steps: Vec<Step>,
@@ -71,7 +71,7 @@ pub fn all(document: &ResultDocument) -> Vec<Chapter> {
     within(document, VALUES_OF_A_PAGE)
 }
 
-/// The same with plots of about `most_values` values in all.
+/// Chapters whose plots have about `most_values` values in total.
 pub fn within(document: &ResultDocument, most_values: usize) -> Vec<Chapter> {
     let modes = modes(document);
     let mode_names: Vec<String> = modes.iter().flatten().cloned().collect();
@@ -141,7 +141,7 @@ fn number_series(chapters: &mut [Chapter], document: &ResultDocument, modes: &[O
     }
 }
 
-/// Charts of the first page; more would not be one.
+/// Maximum number of charts on the first page.
 const MOST_GLANCES: usize = 6;
 
 /// The answers of some steps: the most requested first, unanswered questions last.
@@ -151,7 +151,7 @@ fn answers<'a>(steps: &[&'a StepResult]) -> Vec<&'a Conclusion> {
     all
 }
 
-/// Summary of a chapter in a line: answers of its steps, or else their rates.
+/// Summary of a chapter in a line: answers of its steps, otherwise their rates.
 fn verdict(steps: &[&StepResult]) -> String {
     let conclusions = answers(steps);
     let tests: Vec<&Conclusion> = conclusions
@@ -197,7 +197,7 @@ fn verdict(steps: &[&StepResult]) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Most answers in one line.
+/// Maximum number of answers in one line.
 const MOST_TOLD: usize = 3;
 
 fn chapter(
@@ -232,7 +232,7 @@ fn chapter(
     };
     let (mut charts, singles) = bars::without_singles(charts);
     if mode_names.len() < 2 {
-        // A mode that all bars have says nothing beside each of them.
+        // A mode common to all bars is not repeated at each bar.
         let rows = charts.iter_mut().flat_map(|c| &mut c.rows);
         rows.flat_map(|r| &mut r.bars).for_each(|b| b.mode = None);
     }

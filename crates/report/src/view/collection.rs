@@ -1,5 +1,5 @@
-//! What garbage collection did during a step, and how long it kept writes waiting: a controller that paces its host
-//! moves as much as the writes need, and their tail stays short.
+//! Garbage collection during a step, and how long it delayed writes: a controller with pacing moves as much as the
+//! writes need, and the tail of their latency stays short.
 
 use crate::number;
 use nandscope_result::{DirectionResult, JobResult, Operation, StepResult, counter};
@@ -7,7 +7,7 @@ use nandscope_result::{DirectionResult, JobResult, Operation, StepResult, counte
 /// The percentile of latency that stalls of collection show in; it takes 10,000 writes.
 const TAIL: f64 = 99.99;
 
-/// Share of what the host wrote below which collection explains nothing.
+/// Share of the host's writes below which moved data explains nothing.
 const LEAST: f64 = 0.01;
 
 /// One sentence on a step in which data was moved, and one on its writes; `None` without writes, or if hardly any was moved.

@@ -1,5 +1,5 @@
-//! Plots of what was measured over a quantity other than time. Curves over the same quantity, with
-//! the same name and unit of what was measured, share a plot; thresholds are marked in it.
+//! Plots of measurements over a quantity other than time. Curves over the same quantity, with the same name and unit,
+//! share a plot; thresholds are marked in it.
 
 use super::plot::{Axis, Kind, Line, Mark, Plot};
 use super::statements::Paragraph;
@@ -8,7 +8,7 @@ use crate::names::{Unique, capital, valid_name};
 use crate::number::{short, with_unit};
 use nandscope_result::{Curve, ResultDocument, StepResult};
 
-/// Most lines in one plot; more cannot be distinguished.
+/// Maximum number of lines in one plot; more cannot be distinguished.
 const MOST_LINES: usize = 8;
 
 /// The plots of one step, in the order of their first curves.

@@ -8,12 +8,12 @@ use std::fmt::Write as _;
 const MOST_CHANNELS: u32 = 16;
 const MOST_DIES: u32 = 16;
 
-/// The drawing and what it says.
+/// The drawing and its description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagram {
-    /// An `svg` element; it holds numbers and fixed words only, nothing of the document's text.
+    /// An `svg` element of numbers and fixed words only, without text of the document.
     pub svg: String,
-    /// The same in words.
+    /// Description of the drawing in words.
     pub caption: String,
 }
 

@@ -1,4 +1,4 @@
-//! What each suite is for: the tests whose rates its verdict names. A preparing run is no test, whatever its rate.
+//! Purpose of each suite: the tests whose rates its verdict names. A preparing run is no test, whatever its rate.
 
 use nandscope_result::{JobResult, StepResult, procedure};
 
@@ -7,7 +7,8 @@ use nandscope_result::{JobResult, StepResult, procedure};
 pub struct Purpose {
     /// Its tests in the order of the verdict.
     pub tests: &'static [Headline],
-    /// It writes for long on purpose: its verdict says what lasts, or that this cannot be told.
+    /// Whether the suite has long writes on purpose: its verdict then names the sustained rate, or says that it is
+    /// unknown.
     pub long_writes: bool,
 }
 
@@ -16,13 +17,13 @@ pub struct Purpose {
 pub struct Headline {
     /// Name of the test, with what distinguishes its value.
     pub name: &'static str,
-    /// The same for a key figure, without `read` or `write`.
+    /// Name for a key figure, without `read` or `write`.
     pub short: &'static str,
     /// Figures of reading and writing, without the mode.
     pub read: Option<&'static str>,
-    /// See `read`.
+    /// Figure of the write test, like `read`.
     pub write: Option<&'static str>,
-    /// Their unit.
+    /// Unit of both figures.
     pub unit: &'static str,
 }
 
@@ -149,7 +150,7 @@ pub fn purpose(name: &str) -> Option<Purpose> {
         procedure::PLAIN => (&PLAIN, false),
         procedure::DRIVE | procedure::DRIVES => (&SSD, false),
         procedure::SPEED_CLASS => (&SPEED_CLASS, false),
-        // They say what is inside.
+        // Suites about the internals of a device.
         procedure::FLASHBENCH | procedure::FLASHBENCH_WHOLE | procedure::PROBE => (&[], false),
         _ => return None,
     };

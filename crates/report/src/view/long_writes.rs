@@ -1,6 +1,6 @@
-//! The plot that a report on storage is opened for: the speed of the long writes, over what was
-//! written and over time, all modes and states together. It draws what the steps recorded and
-//! decides only which steps are long enough: those across the device, or else the longest of each mode.
+//! The main plot of a storage report: the speed of the long writes, over the data written and over time, for all modes
+//! and states. It draws recorded steps and decides only which are long enough: those across the device, otherwise the
+//! longest of each mode.
 
 use super::matrix::Matrix;
 use super::modes::modes;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 /// Share of the capacity from which on a write counts as one across the device.
 const MOST_OF_DEVICE: f64 = 0.5;
-/// Rows that each line keeps: a short cache must not become a slope.
+/// Number of rows per line: a short cache must not become a slope.
 const ROWS: usize = 2_000;
 /// Lines that a reader can distinguish.
 const MOST_LINES: usize = 6;
@@ -28,7 +28,7 @@ pub struct LongWrites {
     pub over_data: Plot,
     /// Speed over time.
     pub over_time: Plot,
-    /// Regions of about equal speed, where the procedure found such.
+    /// Regions of about equal speed, if the procedure found any.
     pub regions: Option<Matrix>,
 }
 
@@ -50,8 +50,8 @@ fn runs(document: &ResultDocument) -> Vec<Run<'_>> {
         .collect()
 }
 
-/// The speed of the first long write of a document in a mode over what was written, 10^9 bytes. A quick fill writes a part
-/// of the device: then it is the first that a fill has.
+/// Speed of the first long write of a document in a mode over the data written, 10^9 bytes. A quick fill writes only a
+/// part of the device: its first write counts.
 pub fn first(document: &ResultDocument, mode: Option<&str>) -> Option<Samples> {
     let in_mode = |step: &StepResult| step.mode.as_deref() == mode;
     let whole = runs(document).into_iter().find(|(step, _)| in_mode(step));
@@ -198,7 +198,7 @@ fn plot(
     styles: &[(usize, bool)],
     samples: &[Samples],
 ) -> Plot {
-    // Lines are reduced one by one: together, places that only one has would fill the table.
+    // Lines are reduced separately: in a joint table, places with a single value would take most rows.
     let small: Vec<Samples> = samples.iter().map(|s| reduced(s, ROWS)).collect();
     let table = Table::align(&small);
     let lines = names

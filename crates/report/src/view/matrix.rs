@@ -11,7 +11,7 @@ pub struct Matrix {
     pub title: String,
     /// Heading of the column of labels.
     pub corner: String,
-    /// Headings over several columns each, with their number; empty for none.
+    /// Headings over several columns, each with their number; an empty text for none.
     pub heads: Vec<(String, usize)>,
     /// Headings of the columns.
     pub columns: Vec<String>,
@@ -55,7 +55,7 @@ impl Matrix {
     }
 }
 
-/// Whether a column has numbers of things: whole ones without a unit, which are shown without decimals.
+/// Whether a column has counts: whole numbers without a unit, shown without decimals.
 fn is_count(table: &DataTable, column: usize) -> bool {
     let unit = table.columns.get(column).map_or("", |c| c.unit.as_str());
     let cells = table.rows.iter().filter_map(|r| r.cells.get(column));
@@ -68,7 +68,7 @@ fn count(value: f64) -> String {
     number::count(value as u64)
 }
 
-/// Rows under a heading of their own.
+/// Rows under one heading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
     /// The heading; empty for none.
@@ -86,7 +86,7 @@ pub struct Row {
     pub cells: Vec<Cell>,
 }
 
-/// One value; empty where nothing was measured.
+/// One value; empty if nothing was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
     /// Formatted value.
@@ -96,7 +96,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A figure with its unit, and what was published for it.
+    /// Cell of a figure with its unit and its published value.
     pub fn of(figure: &Figure) -> Cell {
         let unit = &figure.unit;
         Cell {
@@ -194,7 +194,7 @@ pub fn of_figures(title: &str, figures: &[&Figure]) -> Option<Matrix> {
     })
 }
 
-/// Puts a cell into the row of its label, or into a new row where its place is taken.
+/// Puts a cell into the row of its label, or into a new row if its column is used already.
 pub fn place(rows: &mut Vec<Row>, label: String, at: usize, columns: usize, cell: Cell) {
     let free = |r: &&mut Row| r.label == label && r.cells.get(at) == Some(&Cell::default());
     if let Some(row) = rows.iter_mut().find(free) {

@@ -1,5 +1,5 @@
-//! What a report shows, apart from the medium: chapters, plots, bars, tables, the verdict. Page,
-//! files and terminal draw from here. Nothing in here writes HTML, SVG of plots, or files.
+//! Contents of a report, independent of the medium: chapters, plots, bars, tables, the verdict. Page, files and
+//! terminal draw from here. Nothing in here writes HTML, SVG of plots, or files.
 
 pub mod answer;
 pub mod author;

@@ -1,5 +1,5 @@
-//! What must be known of a run before its numbers are read: errors, warnings, remarks. The same
-//! words about several steps become one notice that lists the steps; numbers that differ become ranges.
+//! Notices on a run that readers must know before its numbers: errors, warnings, remarks. Equal texts about several
+//! steps become one notice that lists the steps; differing numbers become ranges.
 
 use super::step;
 use crate::names::capital;
@@ -15,7 +15,7 @@ pub struct Notice {
     pub word: &'static str,
     /// Text of the notice.
     pub text: String,
-    /// Steps that it is about: element id and title.
+    /// Steps concerned: element identifier and title.
     pub steps: Vec<(String, String)>,
 }
 
@@ -118,7 +118,7 @@ fn ranges(first: &str, second: &str) -> Option<String> {
     }
 }
 
-/// The number that is less, or greater; the first one if they are equal.
+/// The lesser, or greater, of two numbers as texts; the first one if they are equal.
 fn by<'a>(first: &'a str, second: &'a str, wanted: Ordering) -> &'a str {
     let value = |text: &str| text.parse().unwrap_or(0.0_f64);
     match value(second).total_cmp(&value(first)) == wanted {

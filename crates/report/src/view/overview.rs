@@ -1,6 +1,5 @@
-//! The summary and verdict: what the numbers say in plain words, and the handful of them that a
-//! reader looks for first. Every sentence follows from values that the document holds; where they
-//! are missing the sentence is left out.
+//! The summary and verdict: conclusions from the numbers in plain words, and the most important figures. Every sentence
+//! follows from values in the document; if they are missing, the sentence is left out.
 
 use super::answer::{Answer, INSIDE, is_answer_to};
 use super::curves;
@@ -212,7 +211,7 @@ fn published_score(document: &ResultDocument) -> Option<Paragraph> {
     })
 }
 
-/// Missed figures that are named in a sentence; more would hide the rest of it.
+/// Maximum number of missed figures named in a sentence.
 const MOST_MISSED: usize = 3;
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! What surrounds the report of a drive that is one of several: the way back to the others, its photo, price and
-//! notes, and its ranks among them.
+//! Context of the report of one of several drives: link to the others, photo, price and notes, and ranks.
 
 use super::author::Author;
 
@@ -18,7 +17,7 @@ pub struct PageContext {
     pub notes: Vec<String>,
     /// Other results of the drive: procedure, and the link to its report.
     pub others: Vec<(String, String)>,
-    /// Whom the ranks are among; `None` on a site, whose index says it.
+    /// Drives among which it is ranked; `None` on a site, whose index lists them.
     pub rivals: Option<Rivals>,
     /// Ranks, in the order in which a reader asks for figures.
     pub ranks: Vec<Rank>,
@@ -44,21 +43,21 @@ pub struct Rank {
     pub title: String,
     /// The drive's value, with its unit.
     pub value: String,
-    /// One more than the number of drives that are better by more than 1 %.
+    /// Rank: one more than the number of drives that are better by more than 1 %.
     pub place: usize,
-    /// Drives that have the figure, this one included.
+    /// Number of drives with the figure, including this one.
     pub of: usize,
-    /// The best of the others: name, and value with unit.
+    /// Best of the other drives: name, and value with unit.
     pub best: (String, String),
 }
 
 impl PageContext {
-    /// True where something is said of ranks.
+    /// Whether there are ranks, or a reason for their lack.
     pub fn has_ranks(&self) -> bool {
         self.rivals.is_some() || !self.ranks.is_empty()
     }
 
-    /// True where the author said something of the drive.
+    /// Whether there are notes of the author on the drive.
     pub fn has_notes(&self) -> bool {
         self.photo.is_some() || self.price.is_some() || !self.notes.is_empty()
     }

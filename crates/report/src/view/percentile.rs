@@ -6,10 +6,10 @@ use super::table::{Samples, Table};
 use crate::names::{Unique, valid_name};
 use nandscope_result::{DirectionResult, ResultDocument, StepResult};
 
-/// Most lines in one plot; more cannot be distinguished.
+/// Maximum number of lines in one plot; more cannot be distinguished.
 const MOST_LINES: usize = 8;
 
-/// One test: the distributions of its repetitions, one where it ran once.
+/// One test: distributions of its repetitions, or of its single run.
 struct Test<'a> {
     name: &'a str,
     kind: &'a str,
@@ -66,7 +66,7 @@ pub fn medians(document: &ResultDocument, mode: Option<&str>) -> Vec<(String, Sa
 }
 
 impl Test<'_> {
-    /// Its name with the kind of operation.
+    /// Name of the test with the kind of operation.
     fn title(&self) -> String {
         let due = if self.is_due { ", due latency" } else { "" };
         if self.name.split(' ').any(|w| w == self.kind) {
@@ -77,7 +77,7 @@ impl Test<'_> {
     }
 }
 
-/// The tests of a step. Where some were repeated, the others prepare them (a test file, a run to warm up).
+/// Tests of a step. If some were repeated, the others are preparations (a test file, a warm-up run).
 fn tests(step: &StepResult) -> Vec<Test<'_>> {
     let mut tests: Vec<Test> = Vec::new();
     let directions = step
@@ -208,7 +208,7 @@ fn samples(direction: &DirectionResult) -> Samples {
 pub fn nines_of(percentile: f64) -> f64 {
     let left = (100.0 - percentile) / 100.0;
     let nines = -libm::log10(left);
-    // Rounded, so that the same percentile of two jobs falls on the same place.
+    // Rounded, so that the same percentile of two jobs has the same place.
     libm::round(nines * 1e6) / 1e6
 }
 

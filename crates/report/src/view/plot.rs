@@ -1,10 +1,10 @@
-//! What a plot shows: axes with units, lines, marks, the sentence beneath. With [`super::axes`] it decides all that the
-//! page's script and the SVG files draw; neither of them reads a result document.
+//! Contents of a plot: axes with units, lines, marks, the sentence beneath. Together with [`super::axes`] it determines
+//! everything that the page's script and the SVG files draw; neither of these reads a result document.
 
 use super::table::{Samples, Table};
 use crate::number::{count, latency, short, with_unit};
 
-/// Rows of one plot: about two for each pixel of a wide screen.
+/// Maximum number of rows of one plot: about two per pixel of a wide screen.
 pub(super) const ROWS_OF_A_PLOT: usize = 2_400;
 
 /// Kind of a plot's axes.
@@ -15,14 +15,14 @@ pub enum Kind {
     /// Latency over percentile: the horizontal axis counts nines (`-log10(1 - p)`), the vertical
     /// one is logarithmic.
     Percentile,
-    /// A quantity over another one that was varied; both axes linear, few places, each measured.
+    /// A quantity over a varied one; both axes linear, few places, each measured.
     Curve,
     /// Places at which something happened, over time: points without lines between them.
     Points,
 }
 
 impl Kind {
-    /// Its name for the page's script and style sheet.
+    /// Name of the kind for the page's script and style sheet.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Time => "time",
@@ -52,7 +52,7 @@ impl Axis {
     }
 }
 
-/// One line, and what a reader may know of it without seeing it.
+/// One line, and its description for readers who do not see it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// As in the legend.
@@ -61,7 +61,7 @@ pub struct Line {
     pub colour: usize,
     /// Dashed, so that two lines differ without colour.
     pub dashed: bool,
-    /// The edge of a [`Band`]: it has no name of its own and is not drawn as a line.
+    /// Whether it is the edge of a [`Band`], which has no name and is not drawn as a line.
     pub edge: bool,
     /// Least of all values measured, before any reduction.
     pub least: f64,
@@ -80,7 +80,7 @@ pub struct Mark {
     pub name: String,
 }
 
-/// The range of repetitions around the line of their median: numbers of lines.
+/// Range of repetitions around the line of their median, as indices of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Band {
     /// Line of the least values.
@@ -89,14 +89,14 @@ pub struct Band {
     pub high: usize,
 }
 
-/// A whole plot.
+/// A plot with everything needed to draw it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
     /// Unique within a document, fit for a file name and an element id.
     pub id: String,
     /// Heading.
     pub title: String,
-    /// See [`Kind`].
+    /// Kind of the plot.
     pub kind: Kind,
     /// Plots with the same group share cursor and zoom.
     pub group: String,
@@ -132,9 +132,9 @@ impl Plot {
         )
     }
 
-    /// The same plot with at most about `rows` rows; see [`Table::reduce`].
+    /// The plot with at most about `rows` rows; see [`Table::reduce`].
     pub fn reduce(mut self, rows: usize) -> Plot {
-        // Plots over anything but time have a handful of rows, each of them wanted.
+        // Plots over other quantities than time have few rows, all of which are kept.
         if self.kind == Kind::Time {
             self.table = self.table.reduce(rows);
         }

@@ -1,6 +1,5 @@
-//! Behaviour of the device apart from its speed: heat, throttling, power, and what formatting
-//! restores. Figures of the document come first, as they say over what they were taken; without
-//! them the series of the instruments are used.
+//! Behaviour of the device except its speed: heat, throttling, power, and the effect of formatting. Figures of the
+//! document take precedence, as they state their interval; without them the series of the instruments are used.
 
 use super::modes::modes;
 use super::statements::{Overview, Paragraph, tile};
@@ -33,7 +32,7 @@ fn greatest(document: &ResultDocument, id: &str, series: &str, mode: Option<&str
         .or_else(|| peak(document, series, mode))
 }
 
-/// Tiles of a mode: power, and heat where there is but one mode.
+/// Tiles of a mode: power, and heat if there is only one mode.
 pub fn tiles(
     overview: &mut Overview,
     document: &ResultDocument,
@@ -184,7 +183,7 @@ fn formatting(document: &ResultDocument) -> Option<String> {
             _ => format!("changes nothing{place}"),
         })
     })?;
-    // The same in every mode is said once.
+    // A clause that is the same in every mode is stated once.
     let text = match is_restored {
         true => text,
         false => "changes nothing".to_string(),

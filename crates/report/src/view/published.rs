@@ -45,7 +45,7 @@ impl PublishedRow {
     }
 }
 
-/// Sources in the order in which rows name them; a row shows the number of its own.
+/// Sources in the order in which rows name them; a row shows the number of its source.
 pub fn sources(rows: &[PublishedRow]) -> Vec<&str> {
     let mut out: Vec<&str> = Vec::new();
     for row in rows {
@@ -56,14 +56,15 @@ pub fn sources(rows: &[PublishedRow]) -> Vec<&str> {
     out
 }
 
-/// A figure and the title of the step it belongs to, where it belongs to one.
+/// A figure and the title of its step, if it belongs to one.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed<'a> {
     /// Title of the step.
     pub step: Option<&'a str>,
     /// Figure of the document.
     pub figure: &'a Figure,
-    /// The title begins as that of the step does, and no other figure of the mode has it: it needs no step before it.
+    /// Whether the title is clear without that of the step: it begins like the step's title, and no other figure of the
+    /// mode has it.
     pub speaks_alone: bool,
 }
 
@@ -80,7 +81,7 @@ impl Placed<'_> {
         }
     }
 
-    /// The same, followed by the mode.
+    /// Title with the step and the mode.
     pub fn title_with_mode(&self) -> String {
         match &self.figure.mode {
             Some(mode) => format!("{}, {mode}", self.title()),
@@ -102,7 +103,7 @@ fn begin_alike(title: &str, step: &str) -> bool {
     words.len() == 2 && words == start(step)
 }
 
-/// True if a title already contains what the step's title would add: the state after its comma.
+/// Whether a title already contains the part of the step's title after its comma, the state.
 fn says(title: &str, step: &str) -> bool {
     let state = step.rsplit(", ").next().unwrap_or(step);
     // `Application trace: Copying photos` adds to `Copying photos, time` only what kind of step it was.
@@ -160,7 +161,7 @@ pub fn score(document: &ResultDocument) -> (usize, usize) {
     (published().filter(|p| p.met).count(), published().count())
 }
 
-/// The same of the figures that no parameter was chosen by.
+/// Number of published figures to which no parameter was fitted, and of those that are met.
 pub fn predicted(document: &ResultDocument) -> (usize, usize) {
     let all = all_figures(document);
     let published = || all.iter().filter_map(|f| f.figure.published.as_ref());
@@ -241,8 +242,8 @@ pub fn with_symbol(published: &Published, ascii: bool) -> String {
     }
 }
 
-/// Signed difference in percent, or a dash where the published value is zero. Empty where a bound or a range is met:
-/// the distance to it is no error.
+/// Signed difference in percent, or a dash if the published value is zero. Empty for a bound or range that is met: the
+/// distance to it is no error.
 pub fn error(value: f64, published: &Published) -> String {
     let is_value = matches!(published.op, Relation::Equal | Relation::About);
     if published.met && !is_value {
@@ -262,7 +263,7 @@ pub fn error(value: f64, published: &Published) -> String {
     format!("{sign}{:.1}\u{202f}%", share.abs())
 }
 
-/// The word for what the document holds: a simulation is not a measurement.
+/// Verb for the values of the document: simulated or measured.
 pub fn verb(document: &ResultDocument) -> &'static str {
     if document.target.is_simulated() {
         "simulated"
@@ -349,7 +350,7 @@ mod tests {
                 "Sustained random read, queue depth 32",
                 vec![figure("s", "Sustained random read, mean of three")],
             ),
-            // One title in two steps needs the name of each.
+            // Equal titles in two steps need the names of the steps.
             step("First pass", vec![figure("a", "First pass, mean")]),
             step("First pass again", vec![figure("b", "First pass, mean")]),
         ];

@@ -1,5 +1,5 @@
-//! The order in which a reader asks for figures: how fast a device is in well-known tests before what a single
-//! interval did, and speed before power, temperature and the rest.
+//! Order of importance of figures: rates of well-known tests before those of single intervals, and speed before power,
+//! temperature and the rest.
 
 use nandscope_result::Figure;
 
@@ -19,8 +19,8 @@ const ORDER: [&[&str]; 9] = [
 /// Place of the extremes: after the tests, before power.
 const EXTREMES: usize = 6;
 
-/// Last parts of figures that follow the rates of their test: the same in other words, its latency, or its comparison with
-/// another mode.
+/// Last parts of the identifiers of secondary figures: other units of the rate of a test, its latency, or its
+/// comparison with another mode.
 const SECONDARY: [&str; 4] = ["iops", "latency", "difference", "loss"];
 
 /// Place of a figure; the lower, the earlier.
@@ -33,7 +33,7 @@ pub fn rank(id: &str) -> usize {
     match found {
         Some(0) => EXTREMES * 2 - 1,
         Some(group) => group * 2 + usize::from(is_secondary),
-        // A figure of a run of jobs, which has no others of these.
+        // A figure of a run of jobs, whose identifier has none of these parts.
         None => 9,
     }
 }
@@ -49,7 +49,7 @@ const HEADLINES: [&str; 7] = [
     "speed-class",
 ];
 
-/// True if a figure of a step is also listed with those of the whole: the rates of a well-known test.
+/// Whether a figure of a step is also listed with those of the whole document: rates of well-known tests.
 pub fn is_headline(figure: &Figure) -> bool {
     let rate = matches!(figure.unit.as_str(), "MB/s" | "IOPS");
     let mut parts = figure.id.split('.');

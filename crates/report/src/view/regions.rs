@@ -1,6 +1,5 @@
-//! The regions of a write across the whole device: stretches of about equal rate, as the
-//! procedure found them and left them in figures (`….plateau-N` for the median rate,
-//! `….plateau-N.end` for where it ends). It finds no regions of its own.
+//! Regions of a write across the whole device: stretches of about equal rate, as found by the procedure and stored in
+//! figures (`….plateau-N` for the median rate, `….plateau-N.end` for their end). No regions are found here.
 
 use super::matrix::{Body, Cell, Matrix, Row};
 use crate::number::with_unit;
@@ -18,7 +17,7 @@ pub struct Region {
     pub end_gb: Option<f64>,
 }
 
-/// The regions of a step, in their order; empty where the step has no such figures.
+/// Regions of a step in order; empty if the step has no such figures.
 pub fn of_step(step: &StepResult) -> Vec<Region> {
     let value = |wanted: &str| {
         step.figures

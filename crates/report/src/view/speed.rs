@@ -27,9 +27,9 @@ pub struct Rates {
     pub unit: &'static str,
     /// Name of the test.
     pub name: String,
-    /// The same for a key figure.
+    /// Name for a key figure.
     pub label: String,
-    /// They are the greatest of several jobs.
+    /// Whether the rates are the greatest of several jobs.
     pub greatest: bool,
 }
 
@@ -93,8 +93,7 @@ fn of_run(document: &ResultDocument, mode: Option<&str>) -> Vec<Rates> {
     found.into_iter().flatten().collect()
 }
 
-/// The greatest rate of the jobs, MB/s, which job it is, and whether there are others; of several that are shown alike the
-/// first.
+/// Greatest rate of the jobs, MB/s, its job, and whether there are others; of several that are shown alike, the first.
 fn fastest(steps: &[&StepResult], kind: &Operation) -> Option<(f64, String, bool)> {
     let jobs = steps
         .iter()
@@ -113,7 +112,7 @@ fn fastest(steps: &[&StepResult], kind: &Operation) -> Option<(f64, String, bool
         .map(|(mb_s, name)| (mb_s, name, others))
 }
 
-/// The greatest rate of the tests of some steps, without their pauses, MB/s; of the preparing jobs where there are no others.
+/// Greatest rate of the tests of some steps, without their pauses, MB/s; of the preparing jobs if there are no tests.
 pub fn greatest(steps: &[&StepResult], kind: &Operation) -> Option<f64> {
     let of_jobs = |wanted: &dyn Fn(&StepResult, &JobResult) -> bool| {
         let jobs = steps

@@ -1,4 +1,4 @@
-//! What a verdict is made of: sentences, paragraphs and key figures. What they say is up to [`super::overview`].
+//! Parts of a verdict: sentences, paragraphs and key figures. [`super::overview`] makes their contents.
 
 use crate::number::short;
 
@@ -18,7 +18,7 @@ pub struct Tile {
 /// A sentence of the verdict, or a paragraph of the findings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paragraph {
-    /// In bold before the text: what the paragraph is about, or the answer.
+    /// Bold text at the beginning: the subject of the paragraph, or the answer.
     pub lead: String,
     /// `pass` or `fail` for the answer of a test, empty otherwise.
     pub class: &'static str,
@@ -66,7 +66,7 @@ pub struct Overview {
     pub tiles: Vec<Tile>,
 }
 
-/// A key figure of a value.
+/// Makes the tile of a key figure from a value.
 pub(super) fn tile(label: String, value: f64, unit: &str, note: String) -> Tile {
     Tile {
         label,

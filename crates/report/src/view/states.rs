@@ -49,8 +49,8 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     out
 }
 
-/// CrystalDiskMark: a table of speeds for each mode, beside it the same of operations and
-/// latencies, and the first test of all states as bars.
+/// CrystalDiskMark: a table of speeds for each mode, tables of operations and latencies, and the first test of all
+/// states as bars.
 #[derive(Clone, Debug, Default)]
 pub struct Crystal {
     /// Speeds, one table for each mode.
@@ -61,7 +61,7 @@ pub struct Crystal {
     pub charts: Vec<BarChart>,
 }
 
-/// Reads CrystalDiskMark's figures out of steps; `None` where they have none.
+/// Extracts CrystalDiskMark's figures from steps; `None` if they have none.
 pub fn crystal(steps: &[&StepResult], modes: &[String]) -> Option<Crystal> {
     let all = entries(steps, "cdm");
     if all.is_empty() {
@@ -96,7 +96,7 @@ pub fn crystal(steps: &[&StepResult], modes: &[String]) -> Option<Crystal> {
     Some(crystal)
 }
 
-/// The speeds of all tests in one state, a chart.
+/// Chart of the speeds of all tests in one state.
 fn all_tests(
     all: &[Entry],
     kinds: &[&str],
@@ -199,8 +199,8 @@ fn details(mode: &str, of_mode: &[&Entry], kinds: &[&str], states: &[&str]) -> O
     (!rows.is_empty()).then(|| crystal_table(mode.to_string(), kinds, states, rows))
 }
 
-/// Reading and writing across the device, a column for each mode and state; `None` where there
-/// are no such figures. Regions have a table of their own.
+/// Reading and writing across the device, a column for each mode and state; `None` without such figures. Regions have a
+/// separate table.
 pub fn across(steps: &[&StepResult]) -> Option<Matrix> {
     let all: Vec<Entry> = entries(steps, "fio")
         .into_iter()

@@ -1,4 +1,4 @@
-//! One step of a document as a reader sees it: its tables, plots, jobs, errors, counters and events.
+//! One step of a document for readers: its tables, plots, jobs, errors, counters and events.
 
 use super::matrix::Matrix;
 use super::plot::{Plot, ROWS_OF_A_PLOT};
@@ -20,9 +20,9 @@ pub struct Step {
     pub duration: String,
     /// The most telling numbers in a line.
     pub brief: String,
-    /// Shown unfolded.
+    /// Whether the step is unfolded.
     pub open: bool,
-    /// First and last number of its series in the table of all series.
+    /// Numbers of its first and last series in the table of all series.
     pub series: Option<(usize, usize)>,
     /// Tables of measured numbers.
     pub tables: Vec<Matrix>,
@@ -55,17 +55,17 @@ pub struct JobRow {
     pub iops: String,
     /// Mean, then p50, p99, p99.9 and the greatest latency.
     pub latencies: [String; 5],
-    /// Mean time from submission to completion, if it was recorded apart from latency.
+    /// Mean time from submission to completion, if it was recorded separately from latency.
     pub service: Option<String>,
 }
 
 impl Step {
-    /// True where a job has service times apart from its latencies.
+    /// Whether a job has service times separate from its latencies.
     pub fn has_service(&self) -> bool {
         self.jobs.iter().any(|j| j.service.is_some())
     }
 
-    /// Lays a step out, whose plots keep all of their values.
+    /// Lays out a step, whose plots keep all of their values.
     pub(super) fn of(step: &StepResult, open: bool, names: &mut Unique) -> Step {
         let plots = plots(step, names);
         let counters = step
@@ -77,7 +77,7 @@ impl Step {
             title: step.title.clone(),
             anchor: names.unique(&format!("step {}", step.id)),
             description: step.description.clone(),
-            // A step of many measurements, each on a clock of its own, has no time of its own.
+            // A step of many measurements with separate clocks has no duration.
             duration: if step.end_s > step.start_s {
                 number::duration(step.end_s - step.start_s)
             } else {
@@ -157,7 +157,7 @@ fn job_rows(job: &JobResult) -> Vec<JobRow> {
             JobRow {
                 job: job.name.clone(),
                 kind: d.kind.to_string(),
-                // A discard moves no data, a flush names none.
+                // A discard moves no data, a flush has no length.
                 bandwidth: match d.kind {
                     Operation::Trim | Operation::Flush => "–".to_string(),
                     _ => number::short(d.bandwidth_bytes_per_s / 1e6),
@@ -206,7 +206,7 @@ pub fn plots_for_files(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
         .collect()
 }
 
-/// Element id of the step with this identifier, as far as it is not taken twice.
+/// Element identifier of the step with this identifier, unless it is used twice.
 pub fn step_anchor(id: &str) -> String {
     valid_name(&format!("step {id}"))
 }

@@ -1,6 +1,6 @@
-//! The long sequential write of each mode: how fast on average and in the slowest tenth of the time, and its stretches of
-//! about equal rate. Every rate is what was written divided by the time. A write cache is named only where one run of
-//! sequential writing slows down by more than its noise, and the device does not report that it has none.
+//! The long sequential write of each mode: its mean rate, the rate in the slowest tenth of the time, and its stretches
+//! of about equal rate. Every rate is data divided by time. A write cache is named only if one run of sequential
+//! writing slows down by more than its noise, and the device does not report that it has none.
 
 use super::regions::{self, Region};
 use super::statements::{Overview, Paragraph, tile};
@@ -26,11 +26,11 @@ pub struct Sustained {
     pub mode: Option<String>,
     /// Title of the step.
     pub title: String,
-    /// All that was written, 10^9 bytes.
+    /// Total data written, 10^9 bytes.
     pub written_gb: f64,
     /// Time that it took, seconds.
     pub time_s: f64,
-    /// Course of the rate; `None` if the write was too short to tell.
+    /// Course of the rate; `None` if the write was too short.
     pub course: Option<Course>,
 }
 
@@ -45,7 +45,7 @@ pub struct Course {
     pub cache_gb: Option<f64>,
 }
 
-/// The first of the longest sequential writes of a mode, also one that is too short to tell anything.
+/// The first of the longest sequential writes of a mode, even if too short for a course.
 pub fn of(mode: Option<&str>, steps: &[&StepResult]) -> Option<Sustained> {
     let told = longest_write(mode, steps).map(|(_, write)| write);
     let untold = || {
@@ -88,7 +88,7 @@ pub fn stretches(step: &StepResult) -> Vec<Region> {
         .map_or(Vec::new(), |course| course.stretches)
 }
 
-/// `None` if the write was too short.
+/// Course of the rate; `None` if the write was too short.
 fn course(step: &StepResult, samples: &[(f64, f64)]) -> Option<Course> {
     let profile = throughput_profile::of_step(step)?;
     // The procedure looks for regions; elsewhere the write is fast until it slows down for good.
@@ -142,7 +142,7 @@ fn until(samples: &[(f64, f64)], gb: f64) -> (f64, f64) {
     (written, time_s)
 }
 
-/// Size of the first stretch, where it looks like a cache: much faster than the second, beyond their noise.
+/// Size of the first stretch if it looks like a cache: much faster than the second, beyond their noise.
 fn cache_gb(stretches: &[Region], samples: &[(f64, f64)]) -> Option<f64> {
     let (first, second) = (stretches.first()?, stretches.get(1)?);
     let end = first
@@ -223,7 +223,7 @@ fn is_even(profile: &ThroughputProfile) -> bool {
     near(profile.slowest_mb_s) && near(profile.fastest_mb_s)
 }
 
-/// The tile of a long write: its rate in the stretch that holds most of the data.
+/// Adds the tile of a long write: its rate in the stretch with most of the data.
 pub fn tiles(overview: &mut Overview, write: &Sustained, label: &dyn Fn(&str) -> String) {
     let Some(course) = &write.course else {
         return;
@@ -304,7 +304,7 @@ mod tests {
             steady,
             "60.0 MB/s throughout, 60.0 MB/s in the slowest tenth of the time, over 6.00 GB in 1 min 40 s."
         );
-        // A rate that swings is a mean, and its fastest intervals are not what lasts.
+        // A fluctuating rate is stated as a mean; its fastest intervals are not sustained.
         let swings = (0..100).map(|i| if i % 3 == 0 { 10.7 } else { 17.6 });
         assert_eq!(
             text(&step(&["write"], swings.collect())),

@@ -1,6 +1,5 @@
-//! Rows over a shared axis: the form in which several series with clocks of their own come
-//! together for one plot, and the reduction of many rows to as many as a screen shows. It knows
-//! nothing of units, colours or files.
+//! Rows over a shared axis: joins several series with separate clocks in one plot, and reduces many rows to the number
+//! that a screen shows. Independent of units, colours and files.
 
 /// Value of a line at one place of the axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,12 +8,12 @@ pub enum Cell {
     Value(f64),
     /// Nothing was measured here: the line is broken.
     Gap,
-    /// This line has no sample here, only another one has: the line passes.
+    /// Only other lines have a sample here: the line continues.
     Absent,
 }
 
 impl Cell {
-    /// The value, where there is one.
+    /// The value, if there is one.
     pub fn value(self) -> Option<f64> {
         match self {
             Cell::Value(v) => Some(v),
@@ -23,8 +22,8 @@ impl Cell {
     }
 }
 
-/// A line before it is aligned: places and values, with the usual distance between places
-/// (zero where irregular: then no gap is seen).
+/// A line before alignment: places and values, with the usual distance between places (zero if irregular: gaps are then
+/// unknown).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples {
     /// Place (finite, ascending) and value.
@@ -34,7 +33,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Takes what can be drawn of two lists: pairs with a finite place, in ascending order.
+    /// Samples from two lists: pairs with a finite place and value, in ascending order.
     pub fn new(places: &[f64], values: &[f64], interval: f64) -> Self {
         let mut points: Vec<(f64, f64)> = places
             .iter()
@@ -51,8 +50,8 @@ impl Samples {
         Samples { points, interval }
     }
 
-    /// Adds samples that were taken later. The line is broken between the two where a stretch is missing, and where
-    /// a habit of one of them is unknown.
+    /// Appends later samples. The line is broken between the two if there is a gap, or if the usual distance of one of
+    /// them is unknown.
     pub fn append(&mut self, later: Samples) {
         if let (Some(last), Some(first)) = (self.points.last(), later.points.first()) {
             let gap = first.0 - last.0;
@@ -86,8 +85,8 @@ const MISSING: f64 = 3.5;
 /// Smallest number of distances that have a usual one.
 const FEWEST_DISTANCES: usize = 3;
 
-/// The distance that at least half of the neighbours keep; 0 if they keep no common one. A series with pauses may
-/// have no interval, but its pauses must not be drawn as slopes.
+/// The distance of at least half of the neighbours; 0 if they have no common one. A series with pauses may have no
+/// interval, but its pauses must not be drawn as slopes.
 fn usual_distance(points: &[(f64, f64)]) -> f64 {
     let mut distances: Vec<f64> = points.windows(2).map(|w| w[1].0 - w[0].0).collect();
     if distances.len() < FEWEST_DISTANCES {
@@ -113,7 +112,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Brings lines together over the union of their places.
+    /// Aligns lines over the union of their places.
     pub fn align(lines: &[Samples]) -> Self {
         let mut xs: Vec<f64> = lines
             .iter()
@@ -183,8 +182,8 @@ impl Table {
         out
     }
 
-    /// Bounds of the buckets. A row that breaks a line is a bucket of its own, or the break would
-    /// be lost beside values; not where breaks are so many that the bound would not hold.
+    /// Bounds of the buckets. A row that breaks a line is a separate bucket, or the break would be lost among values,
+    /// unless there are too many breaks for the limit.
     fn buckets(&self, rows: usize, most: usize) -> Vec<(usize, usize)> {
         let breaks: Vec<usize> = (0..self.xs.len())
             .filter(|&i| {
@@ -214,7 +213,7 @@ impl Table {
     }
 }
 
-/// Each point with its number among those at its place.
+/// Each point with its index among the points at its place.
 fn ranked(samples: &Samples) -> impl Iterator<Item = ((f64, usize), f64)> {
     let mut last = (f64::NAN, 0);
     samples.points.iter().map(move |&(x, value)| {

@@ -6,7 +6,7 @@ use super::table::{Samples, Table};
 use crate::names::{Unique, capital, valid_name};
 use nandscope_result::{ADDRESS_UNIT, Operation, Series, StepResult, series};
 
-/// Units in the order of their plots; others follow.
+/// Units in the order of their plots; other units follow.
 const ORDER: [&str; 8] = ["MB/s", "IOPS", "µs", "ms", "W", "°C", "%", "GB"];
 
 /// A series on its way into a plot: its name, unit and samples, times already relative to the origin.
@@ -16,7 +16,7 @@ struct Track {
     samples: Samples,
 }
 
-/// Plots of everything the instruments saw during one step.
+/// Plots of all series of one step.
 pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
     let tracks: Vec<Track> = step
         .series
@@ -89,7 +89,7 @@ pub fn of_steps(id: &str, steps: &[&StepResult], names: &mut Unique) -> Vec<Plot
     )
 }
 
-/// Steps of one run of the clock: none begins before the one before it has ended.
+/// Whether the steps are on one clock: none begins before the previous one has ended.
 fn follow_one_another(steps: &[&StepResult]) -> bool {
     // Times of a document are rounded.
     const ROUNDING_S: f64 = 1e-3;
@@ -100,8 +100,8 @@ fn follow_one_another(steps: &[&StepResult]) -> bool {
 /// Share of full speed below which a throttle acts; values above are rounding.
 const FULL: f64 = 0.999;
 
-/// Whether a plot of the series tells a reader something: operations and latencies say what the bandwidth says, a
-/// discard moves no data, and a throttle that never acts is a line along the top. All are in the CSV file.
+/// Whether a plot of the series is informative: operations and latencies repeat the bandwidth, a discard moves no data,
+/// and a throttle that never acts is a straight line. All are in the CSV file.
 fn is_shown(series: &Series, step: &StepResult) -> bool {
     let quantity = |name: &str| series.name.ends_with(name);
     let bandwidth = |s: &Series| s.unit == "MB/s" && s.name.ends_with(series::BANDWIDTH);
@@ -200,7 +200,7 @@ fn plots(
         .collect()
 }
 
-/// Whether points are at several places: at one or two they lie on each other.
+/// Whether points are at several places: at one or two they would overlap.
 fn has_places(xs: &[f64]) -> bool {
     let mut xs = xs.to_vec();
     xs.sort_by(f64::total_cmp);
@@ -208,7 +208,7 @@ fn has_places(xs: &[f64]) -> bool {
     xs.len() >= POINTS_MIN
 }
 
-/// Fewer points than this are not a curve: they are in the tables and the CSV files only.
+/// Number of points from which on a curve is drawn: fewer are in the tables and the CSV files only.
 const POINTS_MIN: usize = 3;
 
 fn is_curve(track: &Track) -> bool {
@@ -241,7 +241,7 @@ fn lines(members: &[&Track]) -> Vec<Line> {
     lines
 }
 
-/// A quantity keeps its colour throughout a report.
+/// Colour of a quantity, the same throughout a report.
 fn colour(name: &str, index: usize) -> usize {
     match name {
         n if n.starts_with("read") => 0,
@@ -454,9 +454,9 @@ mod tests {
         assert_eq!(plot.kind, Kind::Points);
         assert_eq!(plot.y.label(), "Address (MiB)");
         assert_eq!([plot.lines[0].colour, plot.lines[1].colour], [2, 7]);
-        // Both writes of the first instant are there.
+        // Both writes of the first instant are in the table.
         assert_eq!(plot.table.columns[0][1].value(), Some(2.0));
-        // Points at two instants lie on each other.
+        // Points at two instants would overlap.
         for series in &mut step.series {
             series.t_s = vec![1.0, 1.0, 2.0, 2.0];
         }

@@ -1,5 +1,5 @@
-//! Weaknesses: small random access that is slower than that of a hard disk, last places among other drives, throttling.
-//! They belong beside the rates by which a device is advertised.
+//! Weaknesses: small random access slower than that of a hard disk, last places among other drives, throttling. They
+//! are reported next to the advertised rates.
 
 use super::headline;
 use super::page_context::Rank;
@@ -11,7 +11,7 @@ use nandscope_result::{JobResult, Operation, ResultDocument, StepResult, procedu
 
 /// Random operations per second of a hard disk.
 const HARD_DISK_IOPS: f64 = 100.0;
-/// Fewest drives, this one included, among which the last place says something.
+/// Number of drives, including this one, from which on the last place is meaningful.
 const FEWEST_RANKED: usize = 5;
 /// Last places that are named; the table of ranks has all.
 const MOST_LAST: usize = 3;
@@ -70,7 +70,7 @@ fn slow_operations(document: &ResultDocument, mode: Option<&str>) -> Vec<String>
     found.into_iter().flatten().collect()
 }
 
-/// Operations per second of a job of 4 KiB at random, one at a time, while it did not pause; `None` of any other job.
+/// Operations per second of a job of 4 KiB at random, one at a time, without its pauses; `None` for any other job.
 fn small_random(job: &JobResult, kind: &Operation) -> Option<f64> {
     let option = |name: &str| job.options.get(name).map(String::as_str);
     let is_random = option("rw") == Some(&format!("rand{kind}"));
@@ -82,7 +82,7 @@ fn small_random(job: &JobResult, kind: &Operation) -> Option<f64> {
         .then(|| direction.operations as f64 / busy_s)
 }
 
-/// Figures in which every other drive is better.
+/// Sentence on figures in which every other drive is better.
 fn last_places(ranks: &[Rank]) -> Option<String> {
     let is_last = |r: &&Rank| r.place == r.of && r.of >= FEWEST_RANKED;
     let last: Vec<String> = ranks
@@ -151,7 +151,7 @@ mod tests {
             text(&document, &ranks).unwrap(),
             "5.00 to 10.0 IOPS in 4 KiB random writes at queue depth 1 (a hard disk: about 100); last place in Energy per GB (36.1 J/GB, 27 of 27)."
         );
-        // A job file may ask for few operations.
+        // The slow operations of a run may be intended by its job file.
         document.procedure = "run".into();
         assert_eq!(text(&document, &[]), None);
     }

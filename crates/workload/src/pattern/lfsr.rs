@@ -155,7 +155,8 @@ mod tests {
             for _ in 0..2 {
                 lfsr.restart();
                 let again: Vec<u64> = std::iter::from_fn(|| lfsr.draw()).collect();
-                // The value skipped by the first step comes last in the first pass and first in later ones, if it is a block.
+                // The value skipped by the first step comes last in the first pass and first in later ones, if it is a
+                // block.
                 let moved = pass.last() == again.first();
                 prop_assert!(again == pass || moved && again[1..] == pass[..pass.len() - 1]);
             }

@@ -1,5 +1,5 @@
-//! What a device is compared with, and by which way of attachment: the kind of the device, the fastest of its modes, and the
-//! rate from which on the host and not the device is measured.
+//! Comparability of a device: its kind, the fastest of its modes, and the rate from which on the host and not the
+//! device is measured.
 
 use nandscope_result::{ModeInfo, ResultDocument, TargetKind};
 
@@ -13,7 +13,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// As in the table.
+    /// Name of the kind in the tables of the library.
     pub(super) fn name(self) -> &'static str {
         match self {
             Kind::Card => "card",
@@ -21,7 +21,7 @@ impl Kind {
         }
     }
 
-    /// `SSDs`.
+    /// Name of the kind in the plural, such as `SSDs`.
     pub(super) fn plural(self) -> &'static str {
         match self {
             Kind::Card => "cards and eMMCs",
@@ -72,7 +72,7 @@ fn stage_rate(stage: &str) -> Option<f64> {
     number.parse().ok()
 }
 
-/// MB/s that a path carries: those of its slowest stage.
+/// Data rate of a path, MB/s: that of its slowest stage.
 pub(super) fn path_rate(mode: &ModeInfo) -> Option<f64> {
     let rates = mode.path.iter().filter_map(|stage| stage_rate(stage));
     rates.reduce(f64::min)
@@ -94,8 +94,8 @@ pub fn fastest_mode(modes: &[ModeInfo]) -> Option<&ModeInfo> {
     modes.reduce(|best, mode| if is_better(mode, best) { mode } else { best })
 }
 
-/// MB/s beyond which not the device but its host is measured; `None` if the link is the best that the device has and no
-/// stage before it is slower, or if nothing is known.
+/// Rate beyond which the host is measured and not the device, MB/s; `None` if the link is the best that the device has
+/// and no stage before it is slower, or if nothing is known.
 pub(super) fn host_limit(document: &ResultDocument) -> Option<f64> {
     let Some(mode) = widest(document) else {
         return document.target.link_bytes_per_s.map(|rate| rate / 1e6);

@@ -20,10 +20,10 @@ pub(super) const FEWEST: usize = 3;
 /// Share of the rate of the path from which on the path may limit a figure.
 const NEAR_LIMIT: f64 = 0.8;
 
-/// Why a result is not ranked among the devices of the library, though they went through the same test.
+/// Why a result is not ranked among the library's devices, though they went through the same test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotRanked {
-    /// The result does not tell the kind of the device.
+    /// The kind of the device is unknown.
     #[error(
         "Not ranked among the simulated devices of the library: the result does not say whether this is a memory card or an SSD. --shelf DIR ranks it among the drives of a shelf."
     )]
@@ -42,7 +42,7 @@ pub(super) struct Field {
     pub titles: Vec<String>,
     /// Titles of the rivals, with mode.
     pub names: Vec<String>,
-    /// Which figures are left out because the host limits them.
+    /// Sentence on the figures left out because the host limits them.
     pub limited: Option<String>,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn field(document: &ResultDocument) -> Option<Result<Field, NotRanked
     }))
 }
 
-/// MB/s of a figure; `None` if it is no rate. Operations per second of the tests are of 4 KiB.
+/// A figure in MB/s; `None` if it is no rate. Operations per second of the tests have 4 KiB.
 fn rate(value: f64, unit: &str) -> Option<f64> {
     match unit {
         "MB/s" => Some(value),

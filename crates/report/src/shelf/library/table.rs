@@ -1,5 +1,5 @@
-//! The tables of the library: one for each test, with a line for each device, whole and quick. They are written by a test of
-//! the whole program, which carries out the tests.
+//! Tables of the library: one per test, with a line for each device, whole and quick. A test of the whole program runs
+//! the tests and writes the tables.
 
 use super::host::{Kind, widest};
 use crate::compare::rows::test_id;
@@ -15,7 +15,7 @@ type Column = (&'static str, &'static str);
 pub struct LibraryTest {
     /// Procedure of its results.
     pub procedure: &'static str,
-    /// Its headline figures: identifier without the mode, and unit.
+    /// Headline figures of the test: identifier without the mode, and unit.
     pub figures: &'static [(&'static str, &'static str)],
     /// Run, name, kind, mode and title of each device, and the figures: cells divided by tabs, below a heading.
     pub table: &'static str,
@@ -165,7 +165,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// As in the table.
+/// Name of the run in the tables: quick or whole.
 pub(super) fn run(document: &ResultDocument) -> &'static str {
     if document.quick { "quick" } else { "whole" }
 }

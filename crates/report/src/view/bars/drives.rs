@@ -13,11 +13,11 @@ pub struct DriveValue {
     pub value: f64,
     /// Ratio or difference to the baseline.
     pub note: String,
-    /// The others are compared with it.
+    /// Whether the other drives are compared with this one.
     pub baseline: bool,
 }
 
-/// A chart of one figure of several drives, in the order given.
+/// A chart of one figure of several drives, in the given order.
 pub fn of_drives(title: &str, unit: &str, drives: &[DriveValue]) -> BarChart {
     let rows = drives.iter().map(|s| {
         let figure = Figure {

@@ -1,11 +1,11 @@
-//! Which figures share a chart: those of one kind over steps, queue depths or modes. It places nothing on an axis.
+//! Grouping of figures into charts: those of one kind over steps, queue depths or modes. Nothing is placed on an axis.
 
 use super::scale::{bar, chart};
 use super::{BarChart, BarRow};
 use crate::names::capital;
 use nandscope_result::{Figure, StepResult};
 
-/// One figure of one step, on its way into a chart.
+/// One figure of one step, before its chart is known.
 struct Entry<'a> {
     step: &'a str,
     label: String,
@@ -13,9 +13,8 @@ struct Entry<'a> {
     mode: Option<&'a str>,
 }
 
-/// Charts of the figures that the steps of one chapter hold. Where the steps all hold the same
-/// kinds of figures, each kind is a chart with a row for each step; where a chapter has steps of
-/// many figures, each step is.
+/// Charts of the figures of one chapter's steps. If all steps have the same kinds of figures, each kind is a chart with
+/// a row for each step; in a chapter with many figures per step, each step is a chart.
 pub fn of_steps(steps: &[&StepResult], modes: &[String]) -> Vec<BarChart> {
     let entries: Vec<Entry> = steps
         .iter()
@@ -39,7 +38,7 @@ pub fn of_steps(steps: &[&StepResult], modes: &[String]) -> Vec<BarChart> {
     charts
 }
 
-/// The test and the queue depth of a figure at one of several.
+/// Test and queue depth of a figure at one of several depths.
 fn depth(entry: &Entry) -> Option<(String, u32)> {
     let (test, last) = entry.figure.id.rsplit_once('.')?;
     let depth = last.strip_prefix("qd")?.parse().ok()?;
@@ -97,7 +96,7 @@ fn by_step_or_kind(entries: Vec<Entry>, modes: &[String]) -> Vec<BarChart> {
     }
 }
 
-/// Whether most kinds are in several steps, and none is in a step twice: then a reader compares the steps.
+/// Whether most kinds occur in several steps, and none twice in a step: then steps are compared.
 fn is_crosswise(entries: &[Entry], kinds: &[&str]) -> bool {
     let of_kind = |k: &str| -> Vec<(&str, Option<&str>)> {
         let entries = entries.iter().filter(|e| kind(e.figure) == k);
@@ -117,7 +116,7 @@ fn is_crosswise(entries: &[Entry], kinds: &[&str]) -> bool {
     2 * shared > kinds.len()
 }
 
-/// The last part of a figure's identifier says what kind it is.
+/// Kind of a figure: the last part of its identifier.
 fn kind(figure: &Figure) -> &str {
     figure.id.rsplit('.').next().unwrap_or_default()
 }
@@ -160,7 +159,7 @@ fn by_kind(entries: Vec<Entry>, kinds: &[&str], modes: &[String]) -> Vec<BarChar
     charts
 }
 
-/// Leaves out the text before the same comma in all labels, which the chapter has.
+/// Removes the common text before the comma from all labels, as the chapter has it.
 fn without_common_start(rows: &mut [BarRow]) {
     let Some((start, _)) = rows.first().and_then(|r| r.label.split_once(", ")) else {
         return;
@@ -204,7 +203,7 @@ fn grouped(
     charts
 }
 
-/// Charts of figures with labels of their own, one for each unit.
+/// Charts of figures with individual labels, one per unit.
 pub fn of_labelled(
     title: &str,
     figures: &[(String, &Figure, Option<&str>)],

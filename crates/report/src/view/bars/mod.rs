@@ -1,6 +1,5 @@
-//! Bar charts of figures: repeated figures with the range of their repeats, the same figure in
-//! several modes side by side, the published value where there is one. Positions are given in
-//! percent of the axis, so that the page needs no script for them.
+//! Bar charts of figures: repeated figures with the range of their repeats, the same figure in several modes, and
+//! published values. Positions are in percent of the axis, so that the page needs no script for them.
 
 mod drives;
 mod grouping;
@@ -27,16 +26,16 @@ pub struct BarChart {
     pub ticks: Vec<(String, String)>,
 }
 
-/// Which values of a quantity are the better ones.
+/// Which values of a quantity are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Rates.
+    /// Higher values, such as rates.
     More,
     /// Times, power, energy and temperature.
     Less,
 }
 
-/// Which values of a unit are the better ones; `None` where that depends on the quantity.
+/// Which values of a unit are better; `None` if that depends on the quantity.
 pub fn better(unit: &str) -> Option<Better> {
     match unit {
         "MB/s" | "IOPS" | "MB/s/W" | "GB/s" => Some(Better::More),
@@ -50,7 +49,7 @@ pub fn better(unit: &str) -> Option<Better> {
 pub struct BarRow {
     /// Name of the test.
     pub label: String,
-    /// One for each mode.
+    /// One bar per mode.
     pub bars: Vec<Bar>,
 }
 
@@ -90,7 +89,7 @@ impl BarChart {
         }
     }
 
-    /// True where bars differ from each other, from their repeats or from a published value.
+    /// Whether bars differ from each other, from their repeats or from a published value.
     pub fn compares(&self) -> bool {
         let mut bars = self.rows.iter().flat_map(|r| &r.bars);
         let Some(first) = bars.next() else {
@@ -119,7 +118,7 @@ impl BarChart {
         })
     }
 
-    /// True where a bar has a published value beside it.
+    /// Whether a bar has a published value.
     pub fn has_published(&self) -> bool {
         self.rows
             .iter()

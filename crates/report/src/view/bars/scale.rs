@@ -6,7 +6,7 @@ use nandscope_result::Figure;
 
 pub(super) fn bar(figure: &Figure, mode: Option<&str>, modes: &[String]) -> Bar {
     let repeats = match (figure.low, figure.high) {
-        // Repeats that read the same as the value say nothing.
+        // Repeats that are printed like the value are left out.
         (Some(low), Some(high))
             if low.is_finite() && high.is_finite() && low <= high && short(low) != short(high) =>
         {
@@ -38,7 +38,7 @@ pub(super) fn bar(figure: &Figure, mode: Option<&str>, modes: &[String]) -> Bar 
 /// From here on microseconds are shown as milliseconds.
 const LONG_US: f64 = 10_000.0;
 
-/// Shows long latencies in milliseconds; other units stay.
+/// Shows long latencies in milliseconds; other units are unchanged.
 fn readable_unit<'a>(unit: &'a str, rows: &mut [BarRow]) -> &'a str {
     let bars = || rows.iter().flat_map(|r| &r.bars);
     if unit != "µs" || bars().all(|b| b.value < LONG_US) {
@@ -53,7 +53,7 @@ fn readable_unit<'a>(unit: &'a str, rows: &mut [BarRow]) -> &'a str {
     "ms"
 }
 
-/// Lays the bars out over an axis that holds the longest of them.
+/// Lays out the bars over an axis that includes the longest of them.
 pub(super) fn chart(title: &str, unit: &str, mut rows: Vec<BarRow>) -> BarChart {
     let unit = readable_unit(unit, &mut rows);
     let longest = rows

@@ -3,8 +3,7 @@
 use super::{Bar, BarChart, BarRow};
 use crate::view::matrix::{Body, Cell, Matrix, Row};
 
-/// Parts the charts that compare something from those that do not: single bars and bars of one value become rows of a
-/// table.
+/// Separates charts with a comparison from others: single bars and bars of one value become rows of a table.
 pub fn without_singles(charts: Vec<BarChart>) -> (Vec<BarChart>, Option<Matrix>) {
     let (several, others): (Vec<_>, Vec<_>) = charts.into_iter().partition(BarChart::compares);
     let rows: Vec<Row> = others.iter().flat_map(table_rows).collect();
