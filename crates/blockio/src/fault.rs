@@ -26,15 +26,15 @@ pub enum FaultCommand {
     Slow(f64, Nanos),
     /// Flush and FUA are acknowledged but not performed.
     Lie(bool),
-    /// The card holds less than it reports.
+    /// The card holds less than it reports; `None` ends this fault.
     Fake(Option<Fake>),
-    /// A write changes one of its bits, with this probability.
+    /// A write changes one of its bits, with this probability from 0 to 1.
     Corrupt(f64),
-    /// Reads of these bytes return others from the second time on.
+    /// The first read of these bytes returns what was written, later reads return other bytes.
     Tamper(Range<u64>),
-    /// Another command takes effect after this many more writes.
+    /// A command that takes effect after this number of further writes.
     AfterWrites(u64, Box<FaultCommand>),
-    /// Ends all faults; power stays as it is.
+    /// Ends all faults; does not switch the power.
     Clear,
 }
 
@@ -61,11 +61,11 @@ pub struct InvalidCommand {
     reason: Reason,
 }
 
-/// A fake card that holds all that it reports.
+/// Error: the capacity given for a fake card is not less than the capacity that the card reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{holds} bytes are not less than the reported capacity of {capacity}")]
 pub struct NotFake {
-    /// Bytes that it would hold.
+    /// Capacity in bytes that was given for the fake card.
     pub holds: u64,
     /// Bytes that it reports.
     pub capacity: u64,
@@ -215,12 +215,12 @@ fn range(offset: &str, length: &str) -> Result<Range<u64>, Reason> {
     }
 }
 
-/// Faults in effect. Those of the contents are in [`crate::store`].
+/// Faults in effect, except those that change the contents, which [`crate::store`] applies.
 #[derive(Debug)]
 pub struct Faults {
     /// The card has power.
     pub power: bool,
-    /// Writes fail.
+    /// All writes fail.
     pub read_only: bool,
     /// Flush and FUA are acknowledged but not performed.
     pub lies: bool,
@@ -231,7 +231,7 @@ pub struct Faults {
     /// Commands that wait for this many writes, counted from the start.
     waiting: Vec<(u64, FaultCommand)>,
     writes: u64,
-    /// Decides what happens with a probability.
+    /// Random numbers that decide whether a fault with a probability happens.
     pub random: SplitMix64,
 }
 
@@ -252,7 +252,7 @@ impl Faults {
         }
     }
 
-    /// Executes a command that changes only this state and the contents; returns any other.
+    /// Executes a command that changes only these faults or the contents; returns any other command unexecuted.
     ///
     /// # Errors
     /// Returns `NotFake` if the card is to hold as much as it reports, now or later.
@@ -271,7 +271,7 @@ impl Faults {
         Ok(None)
     }
 
-    /// Executes a command that changes only this state; returns any other.
+    /// Executes a command that changes only these faults; returns any other command unexecuted.
     fn take(&mut self, command: FaultCommand) -> Option<FaultCommand> {
         match command {
             FaultCommand::Unreadable(range) => self.unreadable.push(range),
@@ -320,7 +320,7 @@ impl Faults {
             || (self.read_errors > 0.0 && self.random.happens(self.read_errors))
     }
 
-    /// Draws how much longer a command takes.
+    /// Draws the time by which the fault "slow" prolongs a command; zero if it does not.
     pub fn delay(&mut self) -> Nanos {
         let (p, time) = self.slow;
         if p > 0.0 && self.random.happens(p) {

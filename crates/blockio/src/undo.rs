@@ -62,21 +62,22 @@ impl Contents for Image {
 /// Contents of a page after an interrupted program.
 #[derive(Debug)]
 pub enum Torn<'r> {
-    /// The old data: the card recognises the page and goes back to the copy before it.
+    /// The data before the write: the card recognises the page as incomplete and uses the copy before it.
     Old,
     /// This byte, repeated: the card takes the page for good.
     Garbage(u8),
-    /// Of an acknowledged write random bytes; of others the new data up to a random block, then the old.
+    /// Random bytes if the write was acknowledged; otherwise the new data up to a random block, and the old data after
+    /// it.
     Random(&'r mut SplitMix64),
 }
 
 /// A change of the contents.
 #[derive(Debug)]
 struct Entry {
-    /// The device's number of the write; none of a change that is never taken back.
+    /// Number of the write in the device's numbering; `None` for a change that is never undone.
     write: Option<u64>,
     range: Range<u64>,
-    /// The contents of the range before; `None` if they were zeroes, which take no memory.
+    /// Contents of the range before the write; `None` if they were zeroes.
     old: Option<Vec<u8>>,
     /// The host has seen its completion.
     acknowledged: bool,
@@ -122,7 +123,7 @@ impl Undo {
         });
     }
 
-    /// Forgets persisted writes: those of lower numbers.
+    /// Forgets the writes with numbers below `persisted`, which no power cut can undo any more.
     pub fn forget_before(&mut self, persisted: u64) {
         let done = |entry: &Entry| entry.write.is_none_or(|write| write < persisted);
         while self.entries.front().is_some_and(done) {
@@ -258,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_shows_through_is_what_the_medium_holds() {
-        // Three writes over each other; every combination of losses.
+        // Three overlapping writes, with every combination of lost ones.
         for losses in 0..8u8 {
             let mut store = Store::memory(Bytes::kib(64));
             let mut undo = Undo::default();

@@ -14,14 +14,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Bytes of pages that [`Image::bounded`] and its clones keep in memory.
+/// Limit, in bytes, of the pages that [`Image::bounded`] and its clones keep in memory.
 pub const IN_MEMORY: u64 = 128 << 20;
 
 /// A range that reaches beyond the end of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the range from {offset} of {length} bytes extends past the end at {capacity} bytes")]
 pub struct OutOfRange {
-    /// First byte.
+    /// First byte of the range.
     pub offset: u64,
     /// Length in bytes.
     pub length: u64,
@@ -50,12 +50,12 @@ impl OutOfRange {
 #[derive(Clone, Debug)]
 pub struct Image {
     capacity: u64,
-    /// By number; absent directories hold zeroes.
+    /// Directories by number; absent ones hold zeroes.
     directories: BTreeMap<u64, Directory>,
     pool: Arc<Pool>,
 }
 
-/// Part of a range within one page.
+/// Part of a range that lies within one page.
 struct Piece {
     directory: u64,
     page: usize,
@@ -193,7 +193,7 @@ impl Image {
         Ok(())
     }
 
-    /// Puts bytes into a page; `uniform` is the byte that all of them are, if they are.
+    /// Writes bytes into one page. `uniform` is the value of all bytes of `part` if they are equal, otherwise `None`.
     fn put(&mut self, piece: &Piece, part: &[u8], uniform: Option<u8>) {
         match (self.slot(piece), uniform) {
             (Slot::Uniform(old), Some(new)) if *old == new => return,
@@ -238,7 +238,7 @@ impl Image {
 /// Page of unwritten data.
 static ZEROES: [u8; PAGE] = [0; PAGE];
 
-/// The byte that a part of a page consists of, if it is one.
+/// The value of all bytes of a part of a page if they are equal, otherwise `None`.
 fn uniform(part: &[u8]) -> Option<u8> {
     let (first, rest) = part.split_first()?;
     (*rest == part[..rest.len()]).then_some(*first)

@@ -9,23 +9,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use thiserror::Error;
 
-/// Bytes of a page, the unit in which memory is taken and shared.
+/// Size of a page in bytes: the unit in which memory is allocated and shared.
 pub const PAGE: usize = 4096;
-/// The same, for addresses.
+/// Size of a page in bytes, as an integer for addresses.
 pub const PAGE_BYTES: u64 = PAGE as u64;
 /// Pages of a directory.
 pub const DIRECTORY: usize = 512;
 /// Bytes of a directory's pages.
 pub const DIRECTORY_BYTES: u64 = PAGE_BYTES * DIRECTORY as u64;
 
-/// Pages of every repeated byte, for those who read without copying.
+/// One page for each value of a byte, filled with that byte, for readers that do not copy.
 static UNIFORM: LazyLock<Vec<[u8; PAGE]>> =
     LazyLock::new(|| (0..=u8::MAX).map(|byte| [byte; PAGE]).collect());
 
 /// The pages of 2 MiB.
 #[derive(Clone, Debug)]
 pub enum Directory {
-    /// All of them are the same, and consist of one byte.
+    /// All pages of the directory consist of the same repeated byte.
     Same(Slot),
     /// Pages with different contents.
     Pages(Arc<Vec<Slot>>),
@@ -34,11 +34,11 @@ pub enum Directory {
 /// Storage of one page of an image.
 #[derive(Clone, Debug)]
 pub enum Slot {
-    /// It consists of this byte.
+    /// All bytes of the page have this value.
     Uniform(u8),
     /// Bytes in memory, shared with copies of the image.
     Memory(Arc<Resident>),
-    /// It is in the temporary file.
+    /// The page is in the temporary file.
     File(Arc<Place>),
 }
 
@@ -54,7 +54,7 @@ impl Slot {
 }
 
 impl Directory {
-    /// Pages that consist of one byte.
+    /// A directory whose pages are filled with one byte.
     pub const fn of(byte: u8) -> Self {
         Directory::Same(Slot::Uniform(byte))
     }
@@ -67,7 +67,7 @@ impl Directory {
         }
     }
 
-    /// All pages by address.
+    /// All pages of the directory, ordered by address.
     pub fn slots(&self) -> impl Iterator<Item = &Slot> {
         (0..DIRECTORY).map(|page| self.slot(page))
     }
@@ -83,7 +83,7 @@ impl Directory {
         }
     }
 
-    /// Takes no more memory for pages that all consist of one byte.
+    /// Frees the memory of a directory whose pages are all filled with the same byte.
     pub fn collapse(&mut self) {
         if let Directory::Pages(slots) = self
             && let Some(Slot::Uniform(first)) = slots.first()
@@ -109,7 +109,7 @@ impl Drop for Resident {
     }
 }
 
-/// A page in the temporary file; its place is free again when it goes.
+/// Place of one page in the temporary file; it is free for another page when this value is dropped.
 #[derive(Debug)]
 pub struct Place {
     number: u64,
@@ -136,7 +136,7 @@ impl Counts {
     }
 }
 
-/// The temporary file failed that holds pages beyond the limit of memory.
+/// I/O on the temporary file failed, which holds pages beyond the limit of memory.
 #[derive(Clone, Debug, Error)]
 #[error("cannot keep the device's contents in a temporary file in {}: {source}; set TMPDIR to a folder with more space", .folder.display())]
 pub struct SpillError {
@@ -281,7 +281,7 @@ fn unnamed(folder: &Path) -> io::Result<File> {
     let mode = Mode::RUSR | Mode::WUSR;
     match rustix::fs::open(folder, flags, mode) {
         Ok(file) => Ok(file.into()),
-        // File systems such as NFS and overlays of old kernels have none without a name.
+        // Some file systems, such as NFS and overlays of old kernels, cannot create an unnamed file.
         Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR | rustix::io::Errno::INVAL) => {
             named_and_removed(folder)
         }

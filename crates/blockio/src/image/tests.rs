@@ -51,7 +51,7 @@ proptest! {
     }
 }
 
-/// The files that fill a file system before a workload are of one byte.
+/// A card filled with files of one repeated byte, as before a workload, takes no memory.
 #[test]
 fn a_full_card_of_one_byte_takes_no_memory() {
     const CARD: u64 = 16 << 30;

@@ -9,10 +9,10 @@ use std::ops::Range;
 const SECTOR: u64 = nandscope_units::SECTOR_BYTES;
 const SECTOR_LEN: usize = 512;
 
-/// A card that claims more than it holds.
+/// A card that holds fewer bytes than it reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fake {
-    /// Bytes that it holds: any number of sectors.
+    /// Real capacity in bytes, a multiple of the sector size.
     pub holds: u64,
     /// Effect of accesses past the real capacity.
     pub beyond: Beyond,
@@ -21,21 +21,21 @@ pub struct Fake {
 /// Effect of writes past the real capacity of a fake card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
-    /// They overwrite the address modulo the real capacity.
+    /// The write goes to the address modulo the real capacity.
     Wrap,
-    /// They are dropped; zeroes are read.
+    /// The write is dropped; reads return zeroes.
     Drop,
-    /// They are dropped; reads return the data at the address modulo the real capacity.
+    /// The write is dropped; reads return the data at the address modulo the real capacity.
     Stale,
-    /// The latest sectors, this many, are cached; the others are dropped and read as zeroes.
+    /// This number of the most recently written sectors are kept; older ones are dropped and read as zeroes.
     Cached(u64),
 }
 
-/// Address and length of a piece of a range; no address if it is dropped.
+/// Address and length, in bytes, of one piece of a range; no address if the piece is dropped.
 pub type Piece = (Option<u64>, u64);
 
 impl Fake {
-    /// Splits a range into the pieces that are stored in one place.
+    /// Splits a range into pieces, each stored in one place or dropped.
     fn pieces(self, offset: u64, length: u64, writing: bool) -> impl Iterator<Item = Piece> {
         let end = offset + length;
         let mut at = offset;
@@ -64,11 +64,11 @@ struct Tampered {
     read: Cell<bool>,
 }
 
-/// All that is wrong with the contents of a card.
+/// Faults that change the contents of a card: too small a capacity, and tampering.
 #[derive(Debug, Default)]
 pub struct Distortion {
     fake: Option<Fake>,
-    /// Sectors beyond what it holds, by number, the latest at the end.
+    /// Cached sectors beyond the real capacity: number and data, the most recently written last.
     cache: VecDeque<(u64, [u8; SECTOR_LEN])>,
     tampered: Vec<Tampered>,
 }

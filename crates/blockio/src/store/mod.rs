@@ -75,7 +75,7 @@ impl Store {
         })
     }
 
-    /// Device and inode number of the file; `None` for contents in memory, or if the system does not say.
+    /// Device and inode number of the backing file; `None` for contents in memory, or if the system does not tell.
     pub fn file_id(&self) -> Option<(u64, u64)> {
         match &self.backing {
             Backing::Memory(_) | Backing::Bounded(_) => None,
@@ -111,7 +111,7 @@ impl Store {
         Ok(())
     }
 
-    /// Makes the device hold less than it reports, or all of it again.
+    /// Makes the device hold less than it reports; with `None` as much as it reports.
     pub fn set_fake(&mut self, fake: Option<Fake>) {
         self.distortion.set_fake(fake);
     }
@@ -187,7 +187,7 @@ impl Store {
         Ok(())
     }
 
-    /// Syncs the file, if there is one.
+    /// Syncs the backing file, if there is one.
     ///
     /// # Errors
     /// `StoreError` if the system call fails.

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Some directories of pages, the last of them not whole.
+/// Capacity in bytes: several directories of pages, the last of them partial.
 const CAPACITY: u64 = 5 * (64 << 10) + 1536;
 
 #[derive(Clone, Debug)]
@@ -142,7 +142,7 @@ fn read(store: &Store, offset: u64, length: u64) -> Vec<u8> {
     out
 }
 
-/// A card that holds 3 KiB and a half, which is not a power of two.
+/// A fake card that holds 3.5 KiB, which is not a power of two.
 fn fake(beyond: Beyond) -> Store {
     let mut store = Store::memory(Bytes(CAPACITY));
     let holds = 3584;

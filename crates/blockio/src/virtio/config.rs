@@ -12,7 +12,7 @@ const WRITE_ZEROES: u64 = 1 << 14;
 const INDIRECT: u64 = 1 << 28;
 const VERSION_1: u64 = 1 << 32;
 
-/// Feature bit: the driver says up to which request it wants no notification.
+/// Feature bit: the driver states up to which request it needs no notification.
 pub const EVENT_INDEX: u64 = 1 << 29;
 /// Feature bit of vhost-user: there are protocol features.
 pub const PROTOCOL_FEATURES: u64 = 1 << 30;
@@ -27,7 +27,7 @@ const LONGEST_PART: u32 = 256;
 /// Properties of the disk in the configuration space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockConfig {
-    /// Addressable bytes.
+    /// Capacity of the disk.
     pub capacity: Bytes,
     /// Writes are refused.
     pub read_only: bool,
@@ -35,13 +35,13 @@ pub struct BlockConfig {
     pub segments_max: u32,
     /// Sectors of a physical block, as a power of two.
     pub block_exponent: u8,
-    /// Hint: smallest write that needs no read before; zero for none.
+    /// Hint: smallest write that the device performs without reading first; zero for no hint.
     pub minimum_io: Bytes,
-    /// Hint: best size and alignment of writes; zero for none.
+    /// Hint: best size and alignment of writes; zero for no hint.
     pub optimal_io: Bytes,
     /// Discards, if they reach the device.
     pub discard: Option<DiscardConfig>,
-    /// Requests that write zeroes, if they are offered.
+    /// Limits of requests that write zeroes; `None` if the device does not offer them.
     pub write_zeroes: Option<ZeroConfig>,
 }
 
@@ -78,7 +78,7 @@ impl BlockConfig {
             | if_so(self.write_zeroes.is_some(), WRITE_ZEROES)
     }
 
-    /// `struct virtio_blk_config`.
+    /// Layout in memory of `struct virtio_blk_config`.
     fn to_bytes(self) -> [u8; CONFIG_BYTES] {
         let sectors = |bytes: Bytes| u32::try_from(bytes.0 / SECTOR_BYTES).unwrap_or(u32::MAX);
         let minimum = u16::try_from(sectors(self.minimum_io)).unwrap_or(u16::MAX);

@@ -9,20 +9,20 @@ pub enum VirtioError {
     /// The memory cannot be mapped.
     #[error("the guest's memory cannot be mapped: {0}")]
     Map(String),
-    /// An address in none of the regions.
+    /// An address that lies in no shared region.
     #[error("the guest named {length} bytes of memory at {address:#x}, which it has not shared")]
     Outside {
-        /// First address.
+        /// First address of the access.
         address: u64,
-        /// Bytes.
+        /// Length in bytes.
         length: u64,
     },
     /// The system refused to read or write the memory.
     #[error("the guest's memory at {address:#x}: {source}")]
     Io {
-        /// First address.
+        /// First address of the access.
         address: u64,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
     /// A ring or a request breaks a rule of virtio.

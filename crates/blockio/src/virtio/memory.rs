@@ -8,14 +8,14 @@ use vm_memory::{
     GuestMemoryRegion as _,
 };
 
-/// One shared region.
+/// One region of memory that the guest shares.
 #[derive(Debug)]
 pub struct Region {
-    /// Address of its first byte as descriptors name it.
+    /// Address of the region's first byte, as used in descriptors.
     pub guest: u64,
     /// Address of the first byte as used by messages about rings.
     pub user: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub size: u64,
     /// Offset of the region in the file.
     pub offset: u64,
@@ -33,7 +33,7 @@ pub enum Access {
     File,
 }
 
-/// All shared regions.
+/// All regions of memory that the guest shares.
 #[derive(Clone, Debug)]
 pub struct GuestMemory {
     map: GuestMemoryMmap<()>,
@@ -43,7 +43,7 @@ pub struct GuestMemory {
 }
 
 impl GuestMemory {
-    /// Maps regions.
+    /// Maps the regions into memory.
     ///
     /// # Errors
     /// `Map` if a region is longer than its file, regions overlap, or the system refuses.
@@ -85,7 +85,7 @@ impl GuestMemory {
         Ok(memory)
     }
 
-    /// The address for descriptors of one that messages name.
+    /// Translates an address as used by messages about rings into one as used in descriptors.
     pub fn guest_address(&self, user: u64) -> Option<u64> {
         self.regions.iter().find_map(|(monitor, guest, size)| {
             let within = user.checked_sub(*monitor).filter(|at| at < size)?;

@@ -9,22 +9,22 @@ use vm_memory::{GuestAddress, GuestMemoryMmap};
 /// A piece of memory of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer {
-    /// First address.
+    /// First address of the buffer.
     pub address: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u32,
 }
 
 /// A request in the ring: a chain of descriptors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// Number of its first descriptor, by which it is returned.
+    /// Number of the chain's first descriptor, with which the request is returned to the driver.
     pub head: u16,
     /// Buffers that the device reads.
     pub readable: Vec<Buffer>,
     /// Buffers that the device writes.
     pub writable: Vec<Buffer>,
-    /// First error of its descriptors.
+    /// First error in the chain's descriptors.
     pub fault: Option<&'static str>,
 }
 
@@ -96,18 +96,18 @@ impl RequestQueue {
         Ok(self.0.try_set_used_ring_address(GuestAddress(used))?)
     }
 
-    /// Sets the number of the next request, both to be taken and to be returned.
+    /// Sets the number of the next request, both in the available and in the used ring.
     pub fn set_base(&mut self, base: u16) {
         self.0.set_next_avail(base);
         self.0.set_next_used(base);
     }
 
-    /// Number of the next request to be taken.
+    /// Number of the next request that will be taken from the available ring.
     pub fn base(&self) -> u16 {
         self.0.next_avail()
     }
 
-    /// Lets requests be taken or not.
+    /// Sets whether requests may be taken.
     pub fn set_ready(&mut self, ready: bool) {
         self.0.set_ready(ready);
     }

@@ -30,7 +30,7 @@ pub enum Kind {
     Discard,
     /// Makes a range read as zeroes.
     WriteZeroes,
-    /// Something else.
+    /// An operation that is not known.
     Unknown,
 }
 
@@ -42,25 +42,25 @@ pub enum Status {
     Done = 0,
     /// `VIRTIO_BLK_S_IOERR`: the device or the driver failed.
     Failed = 1,
-    /// It is not offered.
+    /// `VIRTIO_BLK_S_UNSUPP`: the device does not offer the operation.
     Unsupported = 2,
 }
 
-/// A range of sectors that holds no data of the request.
+/// Range of sectors to discard or to zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SectorRange {
-    /// First sector.
+    /// Number of the first sector.
     pub first: u64,
     /// Number of sectors.
     pub sectors: u32,
-    /// Flags: [`UNMAP`].
+    /// Flags, of which only [`UNMAP`] is known.
     pub flags: u32,
 }
 
 /// A request, its buffers of data, and the place of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockRequest {
-    /// Number by which it is returned.
+    /// Number of the request's first descriptor, with which the request is returned to the driver.
     pub head: u16,
     /// Operation.
     pub kind: Kind,
@@ -129,7 +129,7 @@ impl BlockRequest {
         })
     }
 
-    /// First byte of a read or write; `None` beyond every device.
+    /// Address of the first byte of a read or write; `None` if it exceeds 64 bits.
     pub fn offset(&self) -> Option<u64> {
         self.sector.checked_mul(SECTOR_BYTES)
     }
@@ -173,7 +173,7 @@ impl BlockRequest {
         Ok(())
     }
 
-    /// The serial number in the form of [`Kind::Identify`]; `None` if there is no room for it.
+    /// The serial number as [`Kind::Identify`] returns it; `None` if the request has no room for it.
     pub fn serial(&self, number: &str) -> Option<[u8; ID_BYTES]> {
         let mut serial = [0; ID_BYTES];
         for (to, from) in serial.iter_mut().zip(number.bytes()) {
