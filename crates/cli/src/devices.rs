@@ -222,7 +222,7 @@ fn text_of(name: &str, console: &Console) -> Result<String, Failure> {
     }
 }
 
-/// A host where the name is one of a host's, a device otherwise.
+/// Shows a host if the name is a host's, otherwise a device.
 fn show(name: &str, console: &Console) -> Result<String, Failure> {
     if is_host(name) {
         let source = target::host_source(name, console)?;

@@ -621,7 +621,8 @@ fn slow_a_folder_without_a_time_of_creation_is_resumed_with_a_warning() {
     assert!(read(&folder, "out/result.json").notices.iter().any(told));
 }
 
-/// A complete result is replaced by a complete one only: an interrupted run of the same name goes beside it.
+/// A complete result is only replaced by a complete one: the output of an interrupted run with the same name gets
+/// another name.
 #[test]
 fn an_interrupted_run_does_not_replace_a_complete_result() {
     let folder = Folder::new("resume-complete");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 const MAGIC: &[u8; 8] = b"NSDEVICE";
-/// Rises whenever the state of the device changes its form; older snapshots are refused by name.
+/// Version of the snapshot format: incremented with every change of the device's state. Other versions are refused.
 const VERSION: u32 = 22;
 const HEADER: usize = 12;
 const CHECKSUM: usize = 8;

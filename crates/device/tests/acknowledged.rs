@@ -14,12 +14,12 @@ use proptest::test_runner::RngSeed;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Superblocks and word lines of a device of the library that is made small.
+/// Superblocks, and word lines per block, of a shrunk library device.
 const BLOCKS: u32 = 80;
 const WORD_LINES: u32 = 8;
 
-/// A drive of the library with fewer and shorter blocks, so that it fills and collects within a test. A card
-/// with allocation units is small enough.
+/// A library drive with fewer and shorter blocks, so that a test fills it and causes collection. Cards with allocation
+/// units are small enough already.
 pub fn made_small(mut p: Profile) -> Profile {
     let Some(ftl) = p.ftl.as_mut() else {
         return p;
@@ -123,7 +123,7 @@ fn drawn_step(draw: &mut Draw) -> Step {
 /// than the commands and the cut.
 const CUTS_PER_AUDIT: u64 = 4;
 
-/// Cuts the power of a fresh copy of the device at a number of moments.
+/// Cuts the power of fresh copies of the device at `cuts` moments.
 fn survives_cuts(what: &str, device: &Device, says: Acknowledged, cuts: u64) {
     for cut in 0..cuts {
         let mut draw = Draw(cut);

@@ -1,8 +1,8 @@
 //! Write amplification on the geometries of the library (many dies and planes, pages of several mapping units, several
-//! pages a word line) against the theory of uniform random writes, in the steady state.
+//! pages per word line), compared with the theory of uniform random writes in the steady state.
 //!
-//! A superblock of b mapping units is the block of the theory. Which of them count is said in
-//! [`crate::write_amplification`].
+//! A superblock of b mapping units is the block of the theory. [`crate::write_amplification`] says which superblocks
+//! count.
 
 use crate::support::{device_on, near, sound};
 use nandscope_device::profile::schema::{MapLocation, VictimPolicyName};

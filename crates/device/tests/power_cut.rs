@@ -255,7 +255,7 @@ pub fn survives(mut device: Device, acknowledged: Acknowledged, steps: &[Step]) 
     let cut = host.device.cut_power();
     host.check(&cut, durable);
     assert!(cut.ready > before && host.device.now() == cut.ready);
-    // It continues, and everything before is settled.
+    // The device continues, and all earlier writes are settled.
     assert_eq!(host.device.durable_writes(), host.writes.len() as u64);
     assert_eq!(host.device.cut_power().damage, []);
     one(&mut host.device, write(9, 0, 4096));

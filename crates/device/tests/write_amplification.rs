@@ -334,8 +334,8 @@ fn pools_with_a_window_of_the_map_are_refused() {
 
 #[test]
 fn cost_benefit_lies_between_greedy_and_random_choice_of_victims() {
-    // Uniform writes leave age without meaning, so that greedy is the best there is; any choice
-    // that looks at the valid data beats one that does not: α/(α − 1).
+    // With uniform writes, age has no meaning, so that greedy is optimal; any policy that considers valid data is
+    // better than one that does not: α/(α − 1).
     let (mut p, alpha) = with_spare(1024, 64, 15.0);
     p.ftl.as_mut().expect("page-mapped").collection = VictimPolicyName::CostBenefit;
     let got = untimed(&p, 64);

@@ -15,14 +15,14 @@ const CHUNK_UNITS: u32 = 16;
 /// Multiple of the mean write rate above which a chunk is hot.
 const HOT_RATE: u64 = 2;
 
-/// How often chunks are written.
+/// Write counts of chunks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Heat {
     counts: Vec<u8>,
-    /// Sum of the counts.
+    /// Sum of all counts.
     total: u64,
     units: u32,
-    /// Units written since the counts were halved.
+    /// Units written since the last halving of the counts.
     since_halving: u32,
 }
 
@@ -41,7 +41,7 @@ impl Heat {
         }
     }
 
-    /// Whether the chunk of a logical unit is hot; metadata is not.
+    /// Whether the chunk of a logical unit is hot; metadata never is.
     pub(crate) fn is_hot(&self, unit: u32) -> bool {
         let count = self.counts.get(chunk_of(unit));
         let written = u64::from(count.copied().unwrap_or(0));
@@ -53,7 +53,7 @@ impl Heat {
         count.min(CHUNK_UNITS - first % CHUNK_UNITS)
     }
 
-    /// Units of one chunk are written.
+    /// Counts written units of one chunk.
     pub(crate) fn count(&mut self, first: u32, units: u32) {
         if let Some(count) = self.counts.get_mut(chunk_of(first)) {
             let before = *count;

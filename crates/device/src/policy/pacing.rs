@@ -7,10 +7,11 @@
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
 
-/// Credit for one native unit. A victim that is nearly full yields a small part of a unit for each unit moved.
+/// Credit for one native unit. Fine-grained, because each unit moved out of a nearly full victim yields a small part of
+/// a unit.
 pub(crate) const CREDIT_PER_UNIT: u64 = 1 << 20;
 
-/// More than relocation ever grants.
+/// Upper bound of all credit.
 const MOST_CREDIT: u64 = (1 << 40) * CREDIT_PER_UNIT;
 
 /// Room for writes without another relocation, in native units.
@@ -49,7 +50,7 @@ impl Pace {
         self.active
     }
 
-    /// From now on relocation sets the pace, or does not. Returns true if it begins to. The credit is 0 after a change.
+    /// Turns pacing on or off; a change resets the credit to 0. Returns true if it was turned on.
     pub(crate) fn follow(&mut self, is_paced: bool) -> bool {
         let changes = is_paced != self.active;
         if changes {
@@ -59,12 +60,12 @@ impl Pace {
         changes && is_paced
     }
 
-    /// The host has no credit.
+    /// Sets the host's credit to 0.
     pub(crate) fn take_credit(&mut self) {
         self.credit = 0;
     }
 
-    /// The host has credit for `units` native units.
+    /// Sets the host's credit to `units` native units.
     pub(crate) fn lend(&mut self, units: u64) {
         self.credit = price(units);
     }
@@ -81,7 +82,7 @@ impl Pace {
         }
     }
 
-    /// The host has been given places for `units`, or `units` were written with its data, at the cost of one in native units.
+    /// Charges the host for `units` admitted, or written with its data, at the cost of one in native units.
     #[inline]
     pub(crate) fn spend(&mut self, units: u32, cost: impl Fn() -> u64) {
         if self.active {
@@ -89,11 +90,11 @@ impl Pace {
         }
     }
 
-    /// Relocation is done that is worth `grants`. The credit never exceeds `max_units` native units.
+    /// Adds the credit `grants` for finished relocation, up to the credit of `max_units` native units.
     pub(crate) fn grant(&mut self, grants: u64, room: Room, max_units: u32) {
         let Room { start, last, .. } = room;
         let free = room.free.clamp(last, start);
-        // Rounded at the end only: a victim with hardly any invalid data yields less than a unit per job.
+        // Rounded only at the end: a victim with hardly any invalid data yields less than a unit per job.
         let worth =
             u128::from(grants) * u128::from(free - last) / u128::from((start - last).max(1));
         let worth = i64::try_from(worth).unwrap_or(i64::MAX);
@@ -101,8 +102,8 @@ impl Pace {
         self.credit = self.credit.saturating_add(worth).min(max);
     }
 
-    /// The host may write at least one unit. Credit for less than that (a unit in SLC mode
-    /// costs several) must not keep relocation from its turn, or both would wait for ever.
+    /// Whether the host has credit for at least one unit. Less than that (a unit in SLC mode costs several native
+    /// units) must not block relocation, or host and relocation would wait for each other for ever.
     #[inline]
     pub(crate) fn has_credit(&self, cost: u64) -> bool {
         self.credit >= price(cost)

@@ -1,5 +1,5 @@
-//! Power in steps of 100 ms: what was drawn in a step follows from how long the device was active
-//! in it, from what the flash drew and from the bytes moved. Heat follows in [`crate::power::thermal`].
+//! Power in steps of 100 ms: the energy of a step follows from the time that the device was active, the energy of the
+//! flash and the bytes moved. Heat follows in [`crate::power::thermal`].
 
 use crate::convert::ToF64;
 use crate::host::attachment::Attachment;

@@ -228,44 +228,46 @@ pub struct ReliabilitySection {
 pub struct FtlSection {
     /// Grain of the logical-to-physical map, bytes.
     pub mapping_unit_bytes: u32,
-    /// How garbage collection picks its victim.
+    /// Victim policy of garbage collection.
     pub collection: VictimPolicyName,
-    /// Free superblocks at which garbage collection begins, at least: with the map in flash, there is always room for a copy of it.
+    /// Number of free superblocks at which garbage collection begins; raised if necessary, so that a copy of a map in
+    /// flash always fits.
     pub collection_start: u32,
-    /// Free superblocks up to which garbage collection goes on in idle time, with superblocks of which at most half
-    /// is valid; 0 is off. eMMC calls this background operations (BKOPS).
+    /// Number of free superblocks up to which garbage collection continues in idle time, with victims that are at most
+    /// half valid; 0 for off. eMMC calls this background operations (BKOPS).
     #[serde(default)]
     pub idle_collection: u32,
-    /// Units that garbage collection and folding move at once (buffers set aside for it).
+    /// Number of units that garbage collection and folding move at once (size of their buffers).
     pub relocation_units: u32,
-    /// Relocation takes its buffers out of the write buffer.
+    /// Whether relocation takes its buffers from the write buffer.
     pub relocation_shares_buffer: bool,
-    /// Wear levelling moves the least worn block when it lags the mean by this many cycles; 0 is off.
+    /// Number of cycles by which the least worn block may lag behind the mean before wear levelling moves it; 0 for no
+    /// limit.
     pub wear_spread_cycles: u32,
-    /// A block is rewritten after this many reads; 0 is off.
+    /// Number of reads after which a block is rewritten; 0 for never.
     pub refresh_reads: u32,
-    /// Dies that hold parity in each row of program units across all dies; 0 is off. Micron calls this RAIN.
+    /// Number of dies with parity in each row of program units across all dies; 0 for none. Micron calls this RAIN.
     #[serde(default)]
     pub parity_dies: u32,
-    /// Data that is written often is kept in superblocks of its own. Left out, it is not.
+    /// Whether frequently written data has its own superblocks; left out, false.
     #[serde(default)]
     pub separate_by_heat: bool,
-    /// Host map entries per page of the mapping journal; 0 keeps no journal.
+    /// Host map entries per page of the mapping journal; 0 for no journal.
     pub journal_entries: u32,
-    /// Pages of the journal, in which it goes round; left out, 256. With a map in DRAM, a round also writes each page of
-    /// the map that has changed (a rolling checkpoint); left out, such a map is never written.
+    /// Number of journal pages, written in rotation; left out, 256. With a map in DRAM, each rotation also writes every
+    /// map page that has changed (a rolling checkpoint); left out, such a map is never written.
     pub journal_pages: Option<u32>,
-    /// A flush, and a forced write, also program the journal page that is being filled: after a power cut, the journal names
-    /// everything that they made durable. Left out, they do not, and the tags beside the pages tell the rest.
+    /// Whether a flush, or a forced write, also programs the partly filled journal page, so that after a power cut the
+    /// journal names everything made durable. Left out, false: the tags next to the pages have the rest.
     #[serde(default)]
     pub journal_on_flush: bool,
-    /// Where the mapping table is.
+    /// Location of the mapping table.
     pub map: MapSection,
-    /// SLC cache; left out where there is none.
+    /// SLC cache; left out, there is none.
     pub slc_cache: Option<SlcCacheSection>,
 }
 
-/// How garbage collection picks its victim: `greedy`, `fifo`, `cost-benefit`, or `program:NAME`.
+/// Victim policy of garbage collection: `greedy`, `fifo`, `cost-benefit`, or `program:NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum VictimPolicyName {
@@ -273,7 +275,8 @@ pub enum VictimPolicyName {
     Greedy,
     /// The superblock written longest ago.
     Fifo,
-    /// Most (1 − u)·age / 2u, u being the share of valid data (Rosenblum and Ousterhout 1992).
+    /// The superblock with the largest (1 − u)·age / 2u, where u is the share of valid data (Rosenblum and Ousterhout
+    /// 1992).
     CostBenefit,
     /// A policy of this name that the program supplies ([`crate::policy::VictimPolicy`]).
     Supplied(String),
@@ -323,16 +326,17 @@ impl fmt::Display for VictimPolicyName {
 pub struct MapSection {
     /// `dram`, `host-memory` or `window`.
     pub location: MapLocation,
-    /// Bytes of map held near the controller, KiB (not for `dram`): a look-up of any other page of it reads the flash.
+    /// Size of the window, the part of the map near the controller, KiB (not for `dram`): a look-up of a page outside
+    /// it reads the flash.
     pub window_kib: Option<u32>,
-    /// Time to fetch a page of the map from host memory, µs, for every look-up of one that is there and not in the
+    /// Time to fetch a map page from host memory, µs, for each look-up of a page that is there and not in the
     /// controller's own memory (only `host-memory`).
     pub host_memory_us: Option<f64>,
-    /// Bytes of map that the controller keeps in its own memory of what is in host memory, KiB (only `host-memory`); left
-    /// out, none: every look-up fetches.
+    /// Size of the controller's own cache of map pages in host memory, KiB (only `host-memory`); left out, every
+    /// look-up fetches.
     pub sram_kib: Option<u32>,
-    /// Changed map entries of moved units that the controller keeps in RAM, to update pages of the map that are not
-    /// loaded with several at once (not for `dram`); left out, each is entered in its page at once.
+    /// Number of changed map entries of moved units that the controller gathers in RAM, so that an update of an absent
+    /// map page covers several (not for `dram`); left out, each entry is written to its page at once.
     pub update_entries: Option<u32>,
 }
 

@@ -21,12 +21,12 @@ enum Place {
     Free,
     Queued,
     InArray,
-    /// Next in turn, its data being in the die.
+    /// Staged; its data is in the die.
     Staged,
-    /// Next in turn, its data being on the channel.
+    /// Staged; its data is on the channel.
     Staging,
     Suspended,
-    /// Read from the array, and on the channel.
+    /// Read from the array; its data is on the channel.
     Leaving,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Live {
     pub(crate) is_in_die: bool,
 }
 
-/// Places of the operations, as they are found.
+/// Place of each operation found so far.
 struct Places<'a> {
     array: &'a Array,
     of: Vec<Place>,

@@ -26,41 +26,41 @@ struct Waits {
     completion: u32,
     /// Parts of the map, from flash or host memory.
     map: u32,
-    /// Data of a read, from flash or read-ahead.
+    /// Data of a read, from flash or from read-ahead.
     data: u32,
-    /// Waits for room in the write buffer.
+    /// Units that wait for room in the write buffer.
     admission: u32,
     /// Units on the link.
     arriving: u32,
-    /// Waits for programs.
+    /// Programs that a flush or forced write waits for.
     durable: u32,
 }
 
-/// Contents of the queues by owner.
+/// Contents of all queues, counted by owner.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Census {
     waits: Vec<Waits>,
     pub(super) transfers: Vec<u32>,
     writes_in_firmware: u32,
-    /// Commands that arrive at the cores.
+    /// Commands on their way to the cores.
     arriving: u32,
     segments: BTreeSet<SegmentId>,
-    /// Programs of the host: sequence and superblock.
+    /// Programs of host data under way: sequence number and superblock.
     pub(super) programs: Vec<(u32, SuperblockId)>,
     /// Units of the host's programs that have their places in the write buffer still.
     buffered_units: u64,
     parity_programs: u32,
-    /// Programs of map pages.
+    /// Programs of map pages under way.
     pub(super) map_programs: Vec<(SuperblockId, ProgramId)>,
     jobs: JobFlow,
-    /// Fetches of pages of the map.
+    /// Fetches of map pages under way.
     map_fetches: Vec<u32>,
     discard_fetches: u32,
-    /// Programs that wait for these.
+    /// Sequence numbers of the programs that wait for map fetches.
     pub(super) map_waits: Vec<u32>,
-    /// Programs that wait for old data.
+    /// Sequence numbers of the programs that wait for old data.
     pub(super) merges: Vec<u32>,
-    /// Operations per superblock that keep it from being erased, or erase it.
+    /// Operations per superblock that erase it or prevent its erasure.
     programs_of: Vec<u32>,
     erases_of: Vec<u32>,
 }

@@ -79,14 +79,14 @@ impl Background {
         self.jobs.active() > 0
     }
 
-    /// The host waits while relocation is at work.
+    /// Whether the host must wait for the jobs under way.
     pub(super) fn keeps_host_waiting(&self) -> bool {
         self.takes_turns && self.working()
     }
 }
 
 impl PageMapDevice {
-    /// Moves units of the victim into the job that is being filled, until it is full. Returns false if nothing can be
+    /// Moves units of the victim into the job being filled, until the job is full. Returns false if no unit can be
     /// moved.
     pub(super) fn relocate_some(&mut self) -> bool {
         let Some(victim) = self

@@ -107,25 +107,25 @@ pub(crate) struct Log {
     streams: Streams,
     map_blocks: MapBlocks,
     updates: PendingUpdates,
-    /// Only if data is separated by heat.
+    /// Write counts; `None` unless data is separated by heat.
     heat: Option<Heat>,
     moving: Moving,
-    /// Superblocks without valid data that wait for their erasure.
+    /// Superblocks without valid data, to be erased.
     to_erase: Vec<SuperblockId>,
     pub(crate) window: MapWindow,
-    /// Only of a map in DRAM that is written to flash.
+    /// Rolling checkpoint; `None` unless a map in DRAM is written to flash.
     checkpoint: Option<Checkpoint>,
     partials: Partials,
-    /// Memory for the results of [`Map::point_run`] and [`Map::point_each`].
+    /// Reused memory for the results of [`Map::point_run`] and [`Map::point_each`].
     #[serde(skip)]
     lost_runs: Vec<LostRun>,
     #[serde(skip)]
     lost: Vec<Ppn>,
     layout: Layout,
     journal: Journal,
-    /// Superblocks closed since the device was made.
+    /// Number of superblocks closed since the device was made.
     closings: u64,
-    /// When the device became read-only: it had too few blocks left to collect with.
+    /// Time at which the device became read-only, with too few blocks left for collection.
     read_only_since: Option<Nanos>,
     collection: Collection,
     chooser: Chooser,

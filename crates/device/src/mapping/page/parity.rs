@@ -1,8 +1,8 @@
-//! Parity across dies, which Micron calls RAIN: of each row of program units, one on every die, some dies hold
-//! parity of the others. The place rotates, so that each die holds its share.
+//! Parity across dies, which Micron calls RAIN: in each row of program units, one per die, some dies hold parity of the
+//! others. Their position rotates, so that each die holds its share.
 //!
-//! Parity takes room, bus and die time. Its program follows the last program of data in the row; a row that a flush
-//! leaves incomplete has none yet. Nothing is rebuilt from it: no die fails here, and an unreadable page stays so.
+//! Parity takes space, bus time and die time. It is programmed after the last data program of its row; an incomplete
+//! row has none yet. Reconstruction is not modelled: no die fails, and an unreadable page stays unreadable.
 
 use super::PageMapDevice;
 use crate::flash::Owner;
@@ -10,7 +10,7 @@ use crate::flash::superblock_id::SuperblockId;
 use crate::mapping::page::log::ProgramUnit;
 use serde::{Deserialize, Serialize};
 
-/// Programs of parity that are under way.
+/// Number of parity programs under way.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ParityPrograms(u32);
 

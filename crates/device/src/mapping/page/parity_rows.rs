@@ -7,7 +7,7 @@ use crate::flash::Die;
 use crate::mapping::page::program_id::ProgramId;
 use serde::{Deserialize, Serialize};
 
-/// Rows of program units across all dies. Program units of data are numbered row by row, without those of parity.
+/// Rows of program units across all dies. Data program units are numbered row by row, parity is not numbered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParityRows {
     dies: u32,

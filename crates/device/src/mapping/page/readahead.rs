@@ -1,5 +1,5 @@
-//! Read-ahead of sequential reads: which parts of the address range have been or are being read into
-//! the controller's memory before the host asks. Several streams share that memory.
+//! Read-ahead of sequential reads: ranges that are, or are being, read into the controller's memory before the host
+//! requests them. Several streams share that memory.
 
 use crate::convert::Narrow;
 use crate::invariant::{Checked, ensure};

@@ -16,7 +16,7 @@ use crate::mapping::page::ppn::Ppn;
 use crate::mapping::page::readahead::{ReadRange, SegmentId};
 use nandscope_units::Nanos;
 
-/// A page that needs more read retries than this has its data rewritten.
+/// Read retries of a page above which its data is rewritten.
 const RETRIES_BEFORE_REFRESH: u32 = 2;
 
 impl PageMapDevice {

@@ -133,7 +133,7 @@ impl PageMapDevice {
         }
     }
 
-    /// Relocates if the host has spent its credit.
+    /// Relocates if the host has no credit left.
     #[inline]
     fn relocate_for_credit(&mut self) {
         if self.pace.is_active() && !self.pace.has_credit(self.log.cost_of_host_unit()) {

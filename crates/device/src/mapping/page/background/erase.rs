@@ -6,11 +6,11 @@ use crate::mapping::page::PageMapDevice;
 use crate::mapping::page::ppn::Ppn;
 use crate::mapping::page::scheduler::Wants;
 
-/// Erases between looks at the spread of wear.
+/// Number of erases between two checks of the wear spread.
 const WEAR_CHECK_ERASES: u64 = 64;
 
 impl PageMapDevice {
-    /// Sends erases for superblocks without valid data.
+    /// Erases superblocks without valid data.
     #[inline]
     pub(in crate::mapping::page) fn erase_invalid(&mut self) {
         if self.log.has_erasable() {

@@ -7,12 +7,12 @@ use crate::flash::Owner;
 use crate::mapping::page::PageMapDevice;
 use nandscope_units::Nanos;
 
-/// Firmware in a loop over moved units looks for commands of the host after each unit, or this often if units are quicker:
-/// a few times per command of a fast drive. Assumed; 1 to 50 µs are plausible.
+/// Interval at which the firmware polls for host commands while it handles moved units, ns (or after each unit, if
+/// units take longer): a few times per command of a fast drive. Assumed; 1 to 50 µs are plausible.
 const POLL_NS: f64 = 10e3;
 
 impl PageMapDevice {
-    /// The firmware checks and updates the map for every unit that was moved, on one of its cores.
+    /// Starts the firmware's check and update of the map for all moved units of a job, on one core.
     pub(super) fn handle_moved_units(&mut self, job: u32) {
         if self.controller.relocate_unit_us == 0.0 {
             return self.on_relocation_handled(job);

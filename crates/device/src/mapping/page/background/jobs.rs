@@ -1,4 +1,4 @@
-//! [`Jobs`], program units of moved data on their way from their old places to the new one.
+//! [`Jobs`], program units of relocated data on their way to their new places.
 
 use crate::convert::Narrow;
 use crate::flash::superblock_id::SuperblockId;

@@ -14,37 +14,37 @@ use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Collections after which a refresh that waits gets its turn: it makes no room, but deferred for
-/// ever it would be no refresh.
+/// Number of collections after which a waiting refresh is done. A refresh makes no room, but must not be deferred for
+/// ever.
 const COLLECTIONS_BEFORE_REFRESH: u32 = 16;
 
-/// Victims over which the mean yield decays.
+/// Number of victims in the decaying mean of the yield.
 const VICTIMS_IN_MEAN: u64 = 8;
 
-/// History of garbage collection, which decides about refreshes, credit and the end of life.
+/// History of garbage collection, used to decide about refreshes, credit and the end of life.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Collection {
-    /// Units that were moved since the host wrote or discarded something.
+    /// Units moved since the last write or discard of the host.
     moved_since_host: u64,
-    /// Victims since a superblock was relocated for another cause.
+    /// Number of victims since the last relocation for another cause.
     victims_in_row: u32,
-    /// Mean credit per moved unit of the last victims.
+    /// Mean credit per moved unit of the latest victims.
     mean_yield: u64,
 }
 
 impl Collection {
-    /// The host has written or discarded something.
+    /// Records a write or discard of the host.
     #[inline]
     pub(super) fn host_wrote(&mut self) {
         self.moved_since_host = 0;
     }
 
-    /// Units were moved by garbage collection.
+    /// Counts units moved by garbage collection.
     pub(super) fn count_moved(&mut self, units: u32) {
         self.moved_since_host += u64::from(units);
     }
 
-    /// Whether more than `all` units were moved and the host could write nothing.
+    /// Whether more than `all` units were moved without any write of the host.
     pub(super) fn is_futile(&self, all: u64) -> bool {
         self.moved_since_host > all
     }
@@ -79,19 +79,18 @@ impl Log {
         self.chooser.missing()
     }
 
-    /// Free superblocks at which collection starts: blocks that the static SLC cache does not use
-    /// now are kept free for it.
+    /// Free superblocks at which collection starts, including those that the static SLC cache could use but does not.
     pub(super) fn gc_low_watermark(&self) -> u32 {
         self.layout.gc.start + self.layout.slc.fixed.saturating_sub(self.slc.count())
     }
 
-    /// Space must be made while the host writes.
+    /// Whether relocation must make room while the host writes.
     pub(crate) fn needs_relocation(&self) -> bool {
         self.blocks.free_count() + self.to_erase.len().narrow() <= self.gc_low_watermark()
             || self.must_fold()
     }
 
-    /// In idle time, garbage collection goes on beyond its start, as long as it gains more than it moves.
+    /// Whether garbage collection continues in idle time beyond its start, because it still frees more than it moves.
     pub(crate) fn collects_in_idle_time(&self) -> bool {
         let free = self.blocks.free_count() + self.to_erase.len().narrow();
         let least = || self.victims.least().map(|s| self.blocks.get(s).valid);
@@ -161,8 +160,8 @@ impl Log {
         }
     }
 
-    /// The superblock that is being relocated, or a new one: in the foreground what makes room, in
-    /// idle time (`idle`) also what folding can move.
+    /// The superblock under relocation, or a new one: one that makes room, and in idle time (`idle`) also one that
+    /// folding can empty.
     pub(crate) fn current_victim(&mut self, idle: bool, now: Nanos) -> Option<&Victim> {
         if self.moving.victim.is_none() {
             self.moving.victim = self.choose_victim(idle, now);
@@ -248,7 +247,7 @@ impl Log {
         self.collection.mean_yield / start.saturating_sub(least).max(1) * lent
     }
 
-    /// Room for writes, now and at the limits of garbage collection.
+    /// Free space, now and at the limits of garbage collection.
     pub(crate) fn room_to_write(&self) -> Room {
         let native = u64::from(self.geometry.native.superblock_units);
         let last = u64::from(1 + self.map_streams() + self.layout.gc.checkpoint_burst);
@@ -259,15 +258,15 @@ impl Log {
         }
     }
 
-    /// A refresh has waited long enough, and there is room for a superblock that gains none.
+    /// Whether a refresh has waited long enough, and there is space to move a superblock without any gain.
     fn refresh_is_due(&self) -> bool {
         self.has_refresh()
             && self.collection.victims_in_row >= COLLECTIONS_BEFORE_REFRESH
             && self.blocks.free_count() > 1
     }
 
-    /// Takes the first target whose superblock is closed. One that is being collected may be closed again, if
-    /// another of its blocks is being refreshed; what is erased by now is forgotten.
+    /// Removes and returns the first target whose superblock is closed. A superblock under collection may be closed
+    /// again if another of its blocks is being refreshed; targets of erased superblocks are dropped.
     pub(super) fn refresh_victim(&mut self) -> Option<RefreshTarget> {
         let mut at = 0;
         while let Some(target) = self.moving.refresh_at(at) {
@@ -288,7 +287,7 @@ impl Log {
         None
     }
 
-    /// SLC data goes first: folding three or four SLC superblocks frees more than it takes.
+    /// SLC data first: folding three or four SLC superblocks frees more than it takes.
     fn gc_victim(&mut self, now: Nanos) -> Option<(SuperblockId, Cause)> {
         if self.slc.count() > self.layout.slc.fixed
             && let Some(superblock) = self.slc.take_oldest()

@@ -11,29 +11,30 @@ use serde::{Deserialize, Serialize};
 pub(super) struct SlcPolicy {
     pub(super) fixed: u32,
     pub(super) most: u32,
-    /// Superblocks of the over-provisioning that cached data may take up before it must go.
+    /// Superblocks of over-provisioning that cached data may take up before folding is forced.
     pub(super) lent: u32,
-    /// Superblocks of unmapped capacity that it may not take up.
+    /// Superblocks of unmapped capacity that the cache may not use.
     pub(super) reserve: u32,
 }
 
-/// Place of the pages of the map, and how many pages each memory has room for.
+/// Location of the map pages, and capacities of the memories that hold them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct MapLayout {
     /// Logical unit of the first page.
     pub(super) base: Lpn,
     pub(super) pages: u32,
-    /// Pages that the window holds; `None` if the whole map is loaded.
+    /// Number of map pages in the window; `None` if the whole map is loaded.
     pub(super) cache_slots: Option<u32>,
-    /// Changed entries for which there is RAM; `None` if none are collected.
+    /// Capacity of RAM for changed entries; `None` if they are not gathered.
     pub(super) update_entries: Option<u32>,
-    /// Closed superblocks of map pages beyond which they are collected.
+    /// Number of closed map superblocks above which they are collected.
     pub(super) superblocks: u32,
-    /// How many of these hold no valid pages.
+    /// Part of `superblocks` beyond the valid map pages.
     pub(super) reserve: u32,
-    /// The window is in host memory: the controller fetches a page for each look-up that its own memory does not answer.
+    /// Whether the window is in host memory: the controller fetches a page for each look-up that its own memory does
+    /// not answer.
     pub(super) is_remote: bool,
-    /// Pages in the controller's own memory of a window in host memory; `None` if it keeps none.
+    /// Number of pages of a window in host memory that the controller caches; `None` for no cache.
     pub(super) near_slots: Option<u32>,
 }
 
@@ -42,29 +43,29 @@ pub(super) struct MapLayout {
 pub(super) struct JournalLayout {
     /// Logical unit of the first page.
     pub(super) base: Lpn,
-    /// Number of pages.
+    /// Number of journal pages.
     pub(super) units: u32,
-    /// Entries of a page; 0 if there is no journal.
+    /// Entries per journal page; 0 without a journal.
     pub(super) entries: u32,
-    /// Flushes and forced writes complete the page of the journal that is being filled.
+    /// Whether flushes and forced writes complete the current journal page.
     pub(super) on_flush: bool,
 }
 
-/// When garbage is collected, in free superblocks.
+/// Limits of garbage collection, in free superblocks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct CollectionLimits {
-    /// Collection starts at this many.
+    /// Number at which collection starts.
     pub(super) start: u32,
-    /// Free superblocks that journal and checkpoint may take at once.
+    /// Largest number that journal and checkpoint take at once.
     pub(super) checkpoint_burst: u32,
-    /// Up to this many, collection continues in idle time.
+    /// Number up to which collection continues in idle time.
     pub(super) idle_free: u32,
 }
 
 /// Sizes and limits that follow from the profile and the number of superblocks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Layout {
-    /// Logical units: the host's, pages of the map, pages of its journal.
+    /// Number of logical units: the host's, map pages, journal pages.
     pub(super) logical: u32,
     pub(super) map: MapLayout,
     pub(super) journal: JournalLayout,

@@ -1,5 +1,5 @@
-//! Looking up: which array reads a logical range needs, which parts of the map are not loaded, and
-//! what changes of the map cost in write-back.
+//! Look-ups: the array reads of a logical range, the map pages that are not loaded, and the write-back that map changes
+//! cause.
 
 use super::{Log, PageRun, Pool, ProgramUnit};
 use crate::flash::PlaneSet;

@@ -1,4 +1,4 @@
-//! [`Moving`], the superblock from which data is being moved, and those that wait for a refresh.
+//! [`Moving`], the superblock under relocation, and the queue of refreshes.
 
 use super::{Cause, Pool};
 use crate::flash::superblock_id::SuperblockId;

@@ -1,5 +1,5 @@
-//! Writes of less than a mapping unit. What comes for a unit that is still gathered for its program is
-//! merged there; what is missing of it when it must be programmed is read from its old place.
+//! Writes of less than a mapping unit. A part of a unit that is still gathered for its program is merged there; missing
+//! parts are read from the old place before the program.
 
 use super::{Log, PageRun, ProgramUnit};
 use crate::flash::superblock_id::SuperblockId;
@@ -8,30 +8,30 @@ use crate::mapping::page::lpn::Lpn;
 use crate::mapping::page::ppn::Ppn;
 use serde::{Deserialize, Serialize};
 
-/// A unit of the write buffer of which only a part has come.
+/// A unit in the write buffer of which only a part was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Partial {
     logical: Lpn,
-    /// Place where it will be programmed.
+    /// Place at which the unit will be programmed.
     ppn: Ppn,
-    /// Place of its old data; `None` if the unit was never written or the buffer has its data.
+    /// Place of the old data; `None` if the unit was never written or its data is in the buffer.
     old: Option<Ppn>,
-    /// Sectors of the unit that have come: one range, which grows at its ends.
+    /// First written sector of the unit, then the sector after the last: one range that grows at its ends.
     from: u32,
     to: u32,
-    /// The old data has been read.
+    /// Whether the old data has been read.
     read: bool,
 }
 
-/// The units of the write buffer of which only a part has come.
+/// Units in the write buffer of which only a part was written.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Partials {
     units: Vec<Partial>,
 }
 
 impl Log {
-    /// Whether a part of a logical unit can join it in the buffer: the unit is gathered for the next
-    /// program of the host's stream, or its own rest is waited for.
+    /// Whether a further part of a logical unit can be merged in the buffer: the unit is gathered for the next program
+    /// of the host's stream, or its program unit waits for its rest.
     pub(crate) fn takes_parts(&self, logical: Lpn) -> bool {
         let ppn = self.map.lookup(logical);
         if ppn == Ppn::UNMAPPED {

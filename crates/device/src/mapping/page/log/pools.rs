@@ -11,13 +11,13 @@ use crate::mapping::page::ppn::Ppn;
 use crate::policy::heat::Heat;
 use serde::{Deserialize, Serialize};
 
-/// Which data shares superblocks. Without separation all of it is cold.
+/// Kind of data that shares superblocks. Without separation by heat, all host data is cold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Pool {
     #[default]
     Cold,
     Hot,
-    /// Pages of a map of which only a part is loaded ([`super::map_blocks`]).
+    /// Pages of a map that is only partly loaded ([`super::map_blocks`]).
     Map,
 }
 
@@ -28,7 +28,7 @@ impl Pool {
 }
 
 impl Log {
-    /// The pool of host data that begins at a unit, and how many of `count` units go there.
+    /// Pool of the unit `first`, and the number of following units, at most `count`, for the same pool.
     pub(super) fn pool_of_write(&self, first: Lpn, count: u32) -> (Pool, u32) {
         match &self.heat {
             None => (Pool::Cold, count),
@@ -45,14 +45,14 @@ impl Log {
         self.heat.is_some()
     }
 
-    /// The host wrote units of one chunk.
+    /// Counts units of one chunk written by the host.
     pub(super) fn count_write(&mut self, first: Lpn, units: u32) {
         if let Some(heat) = &mut self.heat {
             heat.count(first.0, units);
         }
     }
 
-    /// The pool to which most of the valid data of a superblock belongs now.
+    /// Pool of most of the valid data of a superblock.
     pub(super) fn pool_of_victim(&self, superblock: SuperblockId) -> Pool {
         if self.holds_map_pages(superblock) {
             return Pool::Map;
@@ -104,7 +104,7 @@ mod tests {
         let mut random = Random::new(7);
         let now = Nanos::ZERO;
         let mut full = Vec::new();
-        // By superblock, the pool of what was moved there.
+        // Pool of the data moved to each superblock.
         let mut pools: Vec<Option<Pool>> = vec![None; log.blocks.len() as usize];
         let mut moved_to = [0u64; 2];
         for i in 0..20 * user_units {
@@ -170,7 +170,7 @@ mod tests {
         );
     }
 
-    /// Unit by unit, through the map of the other direction.
+    /// Reference: counts the units one by one, by looking up the owner of each.
     fn pool_by_majority(log: &Log, superblock: SuperblockId) -> Pool {
         let heat = log.heat.as_ref().expect("separated");
         let mut units = [0u32; 2];

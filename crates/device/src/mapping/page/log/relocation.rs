@@ -10,17 +10,16 @@ use crate::flash::{Plane, PlaneSet};
 use crate::mapping::page::ppn::Ppn;
 use nandscope_units::Nanos;
 
-/// Maximum number of units to be moved whose map entries are prefetched: those of one or two program units.
+/// Maximum number of prefetched map entries of units to be moved: those of one or two program units.
 const FETCHED_AHEAD: u32 = 48;
-/// Units whose map entries are prefetched per unit that the host writes: more than are moved for it, unless the device is
-/// nearly full.
+/// Map entries prefetched per unit written by the host: more than the units moved for it, unless the device is nearly
+/// full.
 const FETCHED_PER_WRITE: u32 = 8;
 
 impl Log {
-    /// Moves valid units out of the current victim into the relocation stream, until a program unit
-    /// is full, which `full` gets. `sources` gets the place of every unit before, `written` the program units of the
-    /// host's stream that pages of the map fill which had to go. Returns the units moved, and whether the victim is
-    /// exhausted.
+    /// Moves valid units out of the current victim into the relocation stream, until a program unit is full. Adds that
+    /// unit to `full`, the old place of every moved unit to `sources`, and to `written` the host-stream program units
+    /// filled with evicted map pages. Returns the number of units moved, and whether the victim is exhausted.
     pub(crate) fn relocate(
         &mut self,
         now: Nanos,

@@ -1,4 +1,4 @@
-//! The SLC cache: when it may grow, when it must give blocks back, what it holds.
+//! The SLC cache: when it may grow, when folding must free its blocks, and its contents.
 
 use super::Log;
 use crate::flash::superblock_id::SuperblockId;

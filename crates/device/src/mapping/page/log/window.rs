@@ -1,26 +1,26 @@
-//! [`MapWindow`], the pages of the map that are loaded, and the look-ups that wait for others.
+//! [`MapWindow`], the loaded map pages, and the pages that look-ups wait for.
 
 use super::layout::MapLayout;
 use crate::invariant::{Checked, ensure};
 use crate::mapping::page::map_cache::{Lookup, MapCache};
 use serde::{Deserialize, Serialize};
 
-/// A page of the map that a look-up did not find in the controller.
+/// A map page that must be fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WantedPage {
     pub(crate) page: u32,
-    /// Whether it is only in flash, not in host memory.
+    /// Whether the page is only in flash, not in host memory.
     pub(crate) absent: bool,
 }
 
-/// The pages of the map that are loaded: all of them, or those of a window in the controller's memory or the host's.
+/// The loaded map pages: all, or those of a window in the controller's or the host's memory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct MapWindow {
-    /// `None` if the whole map is loaded.
+    /// Pages of the window; `None` if the whole map is loaded.
     cache: Option<MapCache>,
-    /// Pages of a window in host memory that the controller has a copy of.
+    /// Pages of a window in host memory of which the controller has a copy.
     near: Option<MapCache>,
-    /// Pages that the look-ups of the present step wait for.
+    /// Pages that the present step waits for.
     #[serde(skip)]
     wanted: Vec<WantedPage>,
 }

@@ -7,7 +7,7 @@ use crate::flash::Owner;
 use crate::mapping::page::PageMapDevice;
 use nandscope_units::Nanos;
 
-/// Use of arrays, channels and link by reads under way that is not counted yet.
+/// Uncounted use of arrays, channels and link by reads under way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::mapping::page) struct Uncounted {
     pub(in crate::mapping::page) page_reads: u64,

@@ -35,7 +35,7 @@ impl PageMapDevice {
         let allowance = if self.pace.is_active() && self.background.keeps_host_waiting() {
             0
         } else {
-            // Superblocks that wait for their erasure need no relocation, and are no room yet.
+            // Superblocks that wait for erasure need no relocation, but are not free space yet.
             let space = self.log.host_space_units();
             let affordable = self.pace.affordable(|| self.log.cost_of_host_unit());
             let space = space.saturating_sub(u64::from(in_transit));

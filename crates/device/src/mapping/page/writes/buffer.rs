@@ -1,11 +1,11 @@
-//! [`WriteBuffer`] and [`Transfers`], data of writes in the controller and on the link.
+//! [`WriteBuffer`] and [`Transfers`], write data in the controller and on the link.
 
 use crate::convert::Narrow;
 use crate::invariant::{Checked, ensure, places_in_use};
 use crate::mapping::page::lpn::Lpn;
 use serde::{Deserialize, Serialize};
 
-/// Places of the write buffer, a mapping unit each.
+/// Places of the write buffer, one mapping unit each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::mapping::page) struct WriteBuffer {
     capacity: u32,

@@ -1,4 +1,4 @@
-//! [`Programs`], program units of the host's stream from the time they are full until they are in the flash.
+//! [`Programs`], program units of the host's stream from full to programmed.
 
 use crate::convert::Narrow;
 use crate::flash::superblock_id::SuperblockId;

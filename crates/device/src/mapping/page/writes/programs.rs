@@ -1,5 +1,4 @@
-//! Program units of the host on their way into the array, with the old data that partial units need, and the room that they
-//! give back.
+//! Host program units on their way into the array, the old data of partly written units, and the buffer places freed.
 
 use crate::convert::Narrow;
 use crate::flash::PlaneSet;
@@ -31,7 +30,7 @@ impl PageMapDevice {
     }
 
     pub(super) fn submit_host_program(&mut self, unit: ProgramUnit) {
-        // Host data was paid for at its admission; metadata and padding take free space too.
+        // Host data was charged at its admission; metadata and padding take free space too.
         let units = self.log.geometry.mode(unit.slc).program_units;
         self.pace
             .spend(units - unit.host_units, || self.log.cost_of_host_unit());
