@@ -5,7 +5,7 @@ RELEASE = cargo run --quiet --release --
 DEVICE ?= sim:sm2708-250gb
 OUT ?= target/report
 
-.PHONY: test test-long python bench bench-fio bench-serve fuzz report shelf-demo static dist bench-python fs cuts book man pictures tools
+.PHONY: test test-long python bench bench-fio bench-serve fuzz demo report shelf-demo static dist release bench-python fs cuts book man pictures tools
 
 test: tools
 	scripts/test.sh
@@ -44,6 +44,12 @@ fuzz:
 report:
 	$(RELEASE) review $(DEVICE) -o $(OUT)
 
+# The first look: a review of a simulated card, and where its report is.
+demo:
+	cargo build --release
+	target/release/nandscope review sim:samsung-evo-16gb --quick -o target/demo
+	@echo "The report: $(CURDIR)/target/demo/report.html"
+
 # A shelf of all simulated devices and its site, in SHELF_OUT: open SHELF_OUT/site/index.html.
 SHELF_OUT ?= target/shelf-demo
 shelf-demo:
@@ -57,6 +63,10 @@ static:
 # Everything that a release consists of, in target/dist: archives, Debian packages, wheels, checksums.
 dist:
 	scripts/dist.sh
+
+# The same after checks of version, changelog and addresses: make release TAG=vX.Y.Z.
+release:
+	scripts/release.sh "$(TAG)"
 
 # The Python package against the command, threads, and memory of tables. Writes a section of docs/performance.md.
 bench-python:

@@ -9,6 +9,7 @@ mod beside_fio;
 mod bodies;
 mod calc;
 mod cards;
+mod carried;
 mod collection;
 mod documents;
 mod emit;
