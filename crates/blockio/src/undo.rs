@@ -64,7 +64,7 @@ impl Contents for Image {
 pub enum Torn<'r> {
     /// The data before the write: the card recognises the page as incomplete and uses the copy before it.
     Old,
-    /// This byte, repeated: the card takes the page for good.
+    /// This byte, repeated: the card returns the page as if it were valid.
     Garbage(u8),
     /// Random bytes if the write was acknowledged; otherwise the new data up to a random block, and the old data after
     /// it.

@@ -421,7 +421,7 @@ fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String
         }));
         table.add_row(row);
     }
-    let mut legend = "WA: bytes to the card per byte of the programs; CARD: bytes in flash per byte to the card;\nAUs: open allocation units that are enough; STALL: longest call of a program.\n".to_string();
+    let mut legend = "WA: bytes to the card per byte of the programs; CARD: bytes in flash per byte to the card;\nAUs: open allocation units needed; STALL: longest call of a program.\n".to_string();
     if records {
         legend.push_str(&format!(
             "KEEPS UP: no piece of video was written more than {LATE_MAX_S:.0} s late.\n"

@@ -30,7 +30,7 @@ Written by `nandscope validate --page docs/validation.md`; a test keeps it up to
 published measurement of a real device and the same quantity of the simulated one; `nandscope validate DEVICE` prints the rows of a
 device. `facts/` has the sources. Seed 1; `--suite ssd`, with and without `--peers`, in its quick form.
 
-- A row is *calibrated* if a parameter was chosen with the published number, or another point of its series, in sight. It shows that
+- A row is *calibrated* if a parameter was chosen knowing the published number, or another point of its series. It shows that
   the model can be fitted.
 - A row is *predicted* if no parameter was chosen by it. Only these rows show how far the model holds.
 - A bound is met as printed, a range within its ends, a value within its tolerance, usually 10 %; counts, AUs and pages must be equal.

@@ -9,7 +9,7 @@
 //!   first command after the cut. A flush therefore need not write the map; with `ftl.journal_on_flush` it completes the
 //!   journal. A discard that completed is not undone. Old data that was moved or overwritten stays until the new is safe.
 //! - Where the translation is a page map, a page that was being programmed is known by its
-//!   checksum and its old data is used: lost, never torn. An AU map takes the page for good.
+//!   checksum and its old data is used: lost, never torn. An AU map returns the page as if it were valid.
 //! - Programming a page of a word line endangers the pages that share the word line and were
 //!   programmed before (MLC, TLC in passes). What was there at the last completed flush has a
 //!   second copy until the word line is complete; what came after has not.

@@ -28,7 +28,7 @@ pub enum Change {
 /// and had no second copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Torn {
-    /// Neither the old nor the new data: the card takes the page for good.
+    /// Neither the old nor the new data: the card returns the page as if it were valid.
     #[default]
     Garbage,
     /// The old data: the card recognises the page by its checksum and goes back to the copy before it.

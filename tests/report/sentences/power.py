@@ -17,7 +17,7 @@ def power_and_heat(document, text):
             faults += extremes(document, part[6:], "W", highest_power, mean_power)
         elif part.startswith("reports "):
             faults += extremes(document, part[8:], "°C", peak("device temperature"), peak("surface temperature"))
-        elif part == "does not throttle at any time that was recorded":
+        elif part == "shows no throttling in the recorded time":
             if throttled(document) > 0:
                 faults.append("it does throttle")
         elif match := re.fullmatch(rf"throttles for (less than )?{NUMBER} % of the time that was recorded", part):

@@ -229,7 +229,7 @@ pub fn page(subject: &Subject, rows: &[Row], points: u32, version: &str, link: &
          repairs (`e2fsck -f -y`, `yes | fsck.f2fs -f -y`, `fsck.vfat -a -w`, `fsck.exfat -y`, or by mounting), mounts, counts what\n\
          `fsync` had confirmed, unmounts, and checks again.\n\n\
          - The **honest** card flushes, and uses the previous copy of a page whose programming was interrupted.\n\
-         - The **tearing** card flushes, but takes an interrupted page for good; what it overwrote is lost.\n\
+         - The **tearing** card flushes, but returns an interrupted page as if it were valid; what it overwrote is lost.\n\
          - The **lying** card ignores flushes and takes interrupted pages for good.\n\n\
          {link} also has the exit codes of the repair (0: nothing to do, or done; 1: repaired; others: see its\n\
          manual), and how many were not clean at the end.\n\n",

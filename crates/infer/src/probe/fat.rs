@@ -87,7 +87,7 @@ fn answer(compared: &Compared, kept: Option<Vec<u32>>, units: u32, few: bool) ->
         .iter()
         .map(|(unit, ratio)| {
             format!(
-                "unit {unit} at {ratio:.2} of the rate of the others, each time apart from them"
+                "AU {unit} at {ratio:.2} of the rate of the other AUs, outside their range in every repeat"
             )
         })
         .collect();

@@ -14,7 +14,7 @@ pub(super) fn not_borne_out(report: &mut Report, layout: Layout) {
     withdraw(
         report,
         questions,
-        "writes show no unit: to no number of them at once they become slow; such boundaries may be those of map pages or stripes",
+        "writes show no allocation unit: they are equally fast with any number of open units; the boundaries that reads show may be those of map pages or stripes",
     );
 }
 

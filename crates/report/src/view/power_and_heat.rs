@@ -142,7 +142,7 @@ fn heat(document: &ResultDocument) -> Option<String> {
 
 fn throttling(percent: f64) -> String {
     if percent <= 0.0 {
-        return "does not throttle at any time that was recorded".to_string();
+        return "shows no throttling in the recorded time".to_string();
     }
     let share = if percent < 0.1 {
         "less than 0.1\u{202f}%".into()

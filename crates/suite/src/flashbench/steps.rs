@@ -359,7 +359,7 @@ fn find_fat_step<T: Target>(
         runner.conclude(document::treated(order, found.as_deref()));
         if let Some(found) = found {
             let id = format!("find-fat.{}.treated", order.name());
-            let title = format!("First units treated otherwise, {}", order.name());
+            let title = format!("FAT area, {}", order.name());
             runner.figure(&id, &title, "", &[found.len() as f64], Pick::Mean);
         }
     }

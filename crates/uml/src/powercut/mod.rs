@@ -29,7 +29,7 @@ pub enum FlushSemantics {
     /// Flushed data is durable. A page whose programming is interrupted is detected, and its older copy
     /// is used.
     Honest,
-    /// It flushes, but takes an interrupted page for good: what was being overwritten is lost with the new.
+    /// It flushes, but returns an interrupted page as if it were valid: what was being overwritten is lost with the new.
     Tearing,
     /// Flushes are acknowledged but not performed, and interrupted pages are accepted as valid.
     Lying,

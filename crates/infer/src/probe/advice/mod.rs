@@ -219,7 +219,7 @@ fn mount(report: &Report, device: &str) -> Advice {
             first(device)
         )),
         alternative: false,
-        reason: format!("{reason}; access times are writes that nobody reads"),
+        reason: format!("{reason}; updates of access times cost writes, and few programs need them"),
     }
 }
 
