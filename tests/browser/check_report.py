@@ -24,6 +24,8 @@ SCREENS = {"desktop": (1440, 900, 1, False), "tablet": (768, 1024, 1, True), "ph
 # A report is light enough for a phone, and short enough to be printed.
 MOST_BYTES = 3_000_000
 MOST_PAGES = 12
+# Width and height of a sheet of A4 within its margins of 12 mm, in CSS pixels.
+PAPER = (703, 1031)
 # A screenshot higher than this is more than the browser's surface can hold; it is cut into parts.
 PART = 6000
 # Plots that are tried with the pointer; more would show the same again.
@@ -250,24 +252,26 @@ class Check:
             self.note(where, [f"it is blank: {look['ink']:.4f} of it is not white, in {look['colours']} colours"])
 
     def printing(self):
-        missing = self.browser.run("""(() => {
-            dispatchEvent(new Event('beforeprint'));
-            const steps = [...document.querySelectorAll('.plot-area')].filter(a => !a.closest('details:not([open])'));
-            const missing = steps.filter(a => !a.uplot).map(a => a.parentNode.id);
-            dispatchEvent(new Event('afterprint'));
-            return missing;
-        })()""")
-        self.note("print", [f"{plot} would not be printed" for plot in missing[:5]])
-        pdf = self.browser.call("Page.printToPDF", timeout=300, printBackground=False, preferCSSPageSize=True,
-                                paperWidth=8.27, paperHeight=11.69)
+        """Prints the page: nothing folded, nothing cut, every plot drawn, few pages; and the page is as it was."""
+        before = self.browser.run("reportChecks.folds()")
+        self.browser.run("dispatchEvent(new Event('beforeprint')); 0")
+        self.browser.call("Emulation.setEmulatedMedia", media="print")
+        self.note("print", self.browser.run("reportChecks.printed()"))
+        self.note("print", self.browser.run(f"reportChecks.cut({PAPER[0]}, {PAPER[1]})"))
+        self.browser.call("Emulation.setEmulatedMedia", media="")
+        self.browser.run("dispatchEvent(new Event('afterprint')); 0")
+        pdf = self.browser.call("Page.printToPDF", timeout=300, printBackground=False, preferCSSPageSize=True)
         self.write("report.pdf", pdf["data"])
         pages = base64.b64decode(pdf["data"]).count(b"/Type /Page\n")
         if pages > MOST_PAGES:
             self.note("print", [f"the report takes {pages} pages, more than {MOST_PAGES}"])
         if len(pdf["data"]) < 20_000:
             self.note("print", ["the printed page is nearly empty"])
-        if self.browser.run("'print' in document.documentElement.dataset"):
+        if self.browser.run("'print' in document.documentElement.dataset || !!document.querySelector('svg.printed, [data-unprinted]')"):
             self.note("print", ["the page stays in its printed form"])
+        if self.browser.run("reportChecks.folds()") != before:
+            self.note("print", ["what was folded stays open after printing"])
+        self.settle()
 
     def reports(self):
         """Errors and requests that the page caused, from the browser's own events."""

@@ -247,6 +247,49 @@ window.reportChecks = (function () {
     return faults.slice(0, 10);
   }
 
+  /* Which parts of the page are folded. */
+  function folds() { return Array.prototype.map.call(document.querySelectorAll("details"), function (d) { return d.open; }).join(); }
+  /* In the printed form: nothing is folded, and every plot that is not left out is drawn. */
+  function printed() {
+    var faults = [];
+    document.querySelectorAll("main details:not([open]), main .part").forEach(function (e) {
+      var shown = e.parentElement.checkVisibility() && getComputedStyle(e).display !== "none";
+      if (e.tagName === "DETAILS" ? shown : !shown) faults.push(name(e) + " is folded");
+    });
+    document.querySelectorAll("main section").forEach(function (s) { if (s.getBoundingClientRect().height < 20) faults.push("section " + name(s) + " is not printed"); });
+    document.querySelectorAll("figure.plot").forEach(function (f) {
+      var svg = f.querySelector("svg.printed");
+      if (f.checkVisibility() && !(svg && svg.querySelector("polyline, circle"))) faults.push(f.id + " is not printed");
+    });
+    return faults.slice(0, 10);
+  }
+  /* Lays the page out in columns of the size of a sheet, which break as sheets do: what has boxes in two columns is cut, and a
+     heading is alone where what follows it begins in another. */
+  function cut(width, height) {
+    var gap = 60, faults = [], style = document.body.getAttribute("style");
+    document.body.style.cssText = "width:" + width + "px;height:" + height + "px;columns:" + width + "px auto;column-gap:" + gap + "px;column-fill:auto";
+    function boxes(e) { return Array.prototype.filter.call(e.getClientRects(), function (r) { return r.width > 1 && r.height > 1; }); }
+    function sheet(r) { return Math.floor((r.left + scrollX) / (width + gap)); }
+    document.querySelectorAll("main :is(h1, h2, h3, h4, h5, tr, li, p, .bars, .bars-row, .tile, .notice, .device, figure.plot, svg), footer").forEach(function (e) {
+      var all = boxes(e);
+      if (getComputedStyle(e).display === "inline" || hidden(e)) return;
+      if (all.length && all.some(function (r) { return sheet(r) !== sheet(all[0]); })) faults.push(name(e) + " is cut by the end of a page");
+      if (all.length && all[0].width > width + 2) faults.push(name(e) + " is wider than the paper");
+    });
+    document.querySelectorAll("main :is(h2, h3, h4, h5)").forEach(function (h) {
+      if (!boxes(h).length || hidden(h)) return;
+      var walk = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_ELEMENT), next;
+      walk.currentNode = h;
+      while ((next = walk.nextNode())) {
+        if (h.contains(next) || next.closest("h2, h3, h4, h5, summary") || hidden(next) || !next.matches("p, li, td, dd, svg, .bars-track, .tile")) continue;
+        if (boxes(next).length) break;
+      }
+      if (next && sheet(boxes(next)[0]) !== sheet(boxes(h)[0])) faults.push("heading " + name(h) + " is on another page than " + name(next));
+    });
+    if (style === null) document.body.removeAttribute("style"); else document.body.setAttribute("style", style);
+    return faults.slice(0, 10);
+  }
+
   /* Everything that can be saved as a picture, with the buttons that it has. */
   function drawings() { return Array.prototype.slice.call(document.querySelectorAll("figure.plot, figure.bars, figure.drawing")); }
   function figures() {
@@ -287,5 +330,5 @@ window.reportChecks = (function () {
     return { width: canvas.width, height: canvas.height, ink: ink / (canvas.width * canvas.height), colours: Object.keys(colours).length };
   }
 
-  return { figures: figures, aimSave: aimSave, picture: picture, sideways: sideways, overlaps: overlaps, texts: texts, plots: plots, drawnTexts: drawnTexts, aim: aim, read: read, count: function () { return areas().length; }, contrast: contrast, structure: structure };
+  return { folds: folds, printed: printed, cut: cut, figures: figures, aimSave: aimSave, picture: picture, sideways: sideways, overlaps: overlaps, texts: texts, plots: plots, drawnTexts: drawnTexts, aim: aim, read: read, count: function () { return areas().length; }, contrast: contrast, structure: structure };
 })();

@@ -3,7 +3,9 @@
 nandscope.exports = (function () {
   "use strict";
   var root = document.documentElement;
-  var WIDTH = 960, HEIGHT = 420, LEFT = 86, RIGHT = 24;
+  var WIDTH = 960;
+  /* Size of a saved plot, its margins, and how much room a mark's name has. */
+  var SAVED = { width: WIDTH, height: 420, left: 86, right: 24, above: 44, below: 62, label: 20, small: 12, row: 20, legend: 78, marks: "wide" };
   var FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif";
   /* The namespace of SVG, as the browser knows it. */
   var NS = (function () { var d = document.createElement("div"); d.innerHTML = "<svg></svg>"; return d.firstChild.namespaceURI; })();
@@ -37,16 +39,16 @@ nandscope.exports = (function () {
   }
 
   /* Names of the lines beneath a plot, as many beside each other as the longest leaves room for. */
-  function legend(svg, lines, top, columns) {
+  function legend(svg, lines, top, columns, frame) {
     lines.forEach(function (l, i) {
-      var x = 78 + (i % columns) * (870 / columns), y = top + Math.floor(i / columns) * 20;
+      var x = frame.legend + (i % columns) * ((frame.width - frame.legend - 12) / columns), y = top + Math.floor(i / columns) * frame.row;
       line(svg, x, y, x + 24, y, css("--c" + l.c), { "stroke-width": 3, "stroke-dasharray": l.dash ? "9 6" : "none" });
       el(svg, "text", { x: x + 32, y: y + 4 }, l.name);
     });
   }
-  function columnsOf(lines) {
+  function columnsOf(lines, frame) {
     var longest = Math.max.apply(null, lines.map(function (l) { return l.name.length; }).concat(0));
-    return longest <= 36 ? 3 : longest <= 58 ? 2 : 1;
+    return Math.max(1, Math.min(3, Math.floor((frame.width - frame.legend - 12) / (longest * 6.6 + 50))));
   }
 
   /* Pieces of a line without a gap: null breaks it, undefined is another line's place. */
@@ -60,29 +62,30 @@ nandscope.exports = (function () {
   }
   function path(points) { return points.map(function (p) { return p.join(","); }).join(" "); }
 
-  function plot(figure, title) {
+  /* Draws a plot into an SVG that already has its ground and its title. */
+  function plot(figure, frame, svg) {
     var loaded = nandscope.load(figure.querySelector(".plot-area")), spec = loaded.spec, data = loaded.points;
-    var named = spec.lines.filter(function (l) { return !l.edge; }), columns = columnsOf(named);
-    var rows = Math.ceil(named.length / columns), height = HEIGHT + Math.max(0, rows - 3) * 20;
-    var svg = canvas(height, title), top = spec.marks.length ? 58 : 44, bottom = height - 62 - rows * 20;
+    var named = spec.lines.filter(function (l) { return !l.edge; }), columns = columnsOf(named, frame), rows = Math.ceil(named.length / columns);
+    var left = frame.left, end = frame.width - frame.right, height = +svg.getAttribute("height");
+    var top = frame.above + (spec.marks.length ? 14 : 0), bottom = height - frame.below - rows * frame.row, narrow = frame.marks === "narrow";
     function scale(a, from, to) {
       var f = a.log ? Math.log10 : function (v) { return v; };
       var low = f(a.from), span = f(a.to) - low || 1;
       return function (v) { return from + (f(v) - low) / span * (to - from); };
     }
-    var x = scale(spec.xa, LEFT, WIDTH - RIGHT), y = scale(spec.ya, bottom, top);
+    var x = scale(spec.xa, left, end), y = scale(spec.ya, bottom, top);
     spec.ya.ticks.forEach(function (t) {
-      line(svg, LEFT, y(t[0]), WIDTH - RIGHT, y(t[0]), css("--grid"));
-      el(svg, "text", { x: LEFT - 8, y: y(t[0]) + 4, "text-anchor": "end" }, t[1]);
+      line(svg, left, y(t[0]), end, y(t[0]), css("--grid"));
+      el(svg, "text", { x: left - 8, y: y(t[0]) + 4, "text-anchor": "end" }, t[1]);
     });
     spec.xa.ticks.forEach(function (t) {
       line(svg, x(t[0]), top, x(t[0]), bottom, css("--grid"));
-      el(svg, "text", { x: x(t[0]), y: bottom + 18, "text-anchor": "middle" }, t[1]);
+      if (!narrow || t[2]) el(svg, "text", { x: x(t[0]), y: bottom + 18, "text-anchor": "middle" }, t[1]);
     });
-    line(svg, LEFT, top, LEFT, bottom, css("--ink"));
-    line(svg, LEFT, bottom, WIDTH - RIGHT, bottom, css("--ink"));
-    el(svg, "text", { x: (LEFT + WIDTH - RIGHT) / 2, y: bottom + 38, "text-anchor": "middle", "font-weight": 600 }, spec.x);
-    el(svg, "text", { transform: "translate(20 " + (top + bottom) / 2 + ") rotate(-90)", "text-anchor": "middle", "font-weight": 600 }, spec.y);
+    line(svg, left, top, left, bottom, css("--ink"));
+    line(svg, left, bottom, end, bottom, css("--ink"));
+    el(svg, "text", { x: (left + end) / 2, y: bottom + 26 + frame.small, "font-size": frame.small, "text-anchor": "middle", "font-weight": 600 }, spec.x);
+    el(svg, "text", { transform: "translate(" + frame.label + " " + (top + bottom) / 2 + ") rotate(-90)", "font-size": frame.small, "text-anchor": "middle", "font-weight": 600 }, spec.y);
     spec.bands.forEach(function (b) {
       var low = [].concat.apply([], runs(data[0], data[b[0] + 1], x, y, spec.ya.log)), high = [].concat.apply([], runs(data[0], data[b[1] + 1], x, y, spec.ya.log));
       el(svg, "polygon", { points: path(low.concat(high.reverse())), fill: css("--c" + spec.lines[b[0]].c), "fill-opacity": 0.22 });
@@ -97,10 +100,23 @@ nandscope.exports = (function () {
     });
     spec.marks.forEach(function (m) {
       line(svg, x(m.x), top, x(m.x), bottom, css("--ink"), { "stroke-dasharray": "2 4" });
-      if (m.wide) el(svg, "text", { x: x(m.x), y: top - 5, "font-size": 11, "text-anchor": m.before ? "end" : "start" }, m.wide);
+      if (m[frame.marks]) el(svg, "text", { x: x(m.x), y: top - 5, "font-size": 11, "text-anchor": m.before ? "end" : "start" }, m[frame.marks]);
     });
-    legend(svg, named, height - rows * 20, columns);
+    legend(svg, named, height - rows * frame.row, columns, frame);
     return svg;
+  }
+  /* A plot as it is saved: it grows with its legend. */
+  function saved(figure, title) {
+    var named = nandscope.load(figure.querySelector(".plot-area")).spec.lines.filter(function (l) { return !l.edge; });
+    var rows = Math.ceil(named.length / columnsOf(named, SAVED));
+    return plot(figure, SAVED, canvas(SAVED.height + Math.max(0, rows - 3) * 20, title));
+  }
+  /* A plot for paper, without a title and as wide as its place, which scales it. */
+  function small(figure, frame) {
+    var named = nandscope.load(figure.querySelector(".plot-area")).spec.lines.filter(function (l) { return !l.edge; });
+    var height = frame.height + frame.row * Math.ceil(named.length / columnsOf(named, frame));
+    var svg = el(null, "svg", { "class": "printed", width: frame.width, height: height, viewBox: "0 0 " + frame.width + " " + height, "font-family": FONT, "font-size": 12, fill: css("--ink") });
+    return plot(figure, frame, svg);
   }
 
   var FILLS = ["--c0", "--c1", "--c2", "--c4", "--c7"];
@@ -185,7 +201,7 @@ nandscope.exports = (function () {
     var title = titleOf(figure);
     return light(function () {
       var drawing = figure.querySelector("svg.sweep-plot");
-      if (figure.querySelector(".plot-area")) return plot(figure, title);
+      if (figure.querySelector(".plot-area")) return saved(figure, title);
       return drawing ? inline(drawing, title) : bars(figure, title);
     });
   }
@@ -233,5 +249,5 @@ nandscope.exports = (function () {
     });
   }
 
-  return { offer: offer };
+  return { offer: offer, small: small };
 })();

@@ -1,9 +1,8 @@
-/* The page around the plots: theme, tabs, folding, contents, printing. Without it the page is
+/* The page around the plots: theme, tabs, folding, contents. Without it the page is
    complete but for the plots. */
 (function () {
   "use strict";
   var root = document.documentElement;
-  var PRINT_WIDTH = 660;
 
   function dark() {
     if (root.dataset.theme) return root.dataset.theme === "dark";
@@ -92,9 +91,6 @@
     }, { passive: true });
     mark();
   }
-
-  addEventListener("beforeprint", function () { root.dataset.print = "yes"; nandscope.print(PRINT_WIDTH); });
-  addEventListener("afterprint", function () { delete root.dataset.print; nandscope.again(); });
 
   label();
   nandscope.start();

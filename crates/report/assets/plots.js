@@ -5,7 +5,6 @@ var nandscope = (function () {
   "use strict";
   var FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif";
   var HEIGHT = 264;
-  var PRINTED_HEIGHT = 216;
   var EAGER = 6;
   var drawn = [];
   var failures = [];
@@ -220,13 +219,13 @@ var nandscope = (function () {
     return area;
   }
 
-  function draw(area, width) {
+  function draw(area) {
     var figure = area.parentNode;
     try {
       load(area);
       if (area.uplot) area.uplot.destroy();
-      var wide = width || area.clientWidth;
-      area.uplot = new uPlot(options(area.spec, area.points, wide, width ? PRINTED_HEIGHT : HEIGHT, figure.querySelector(".plot-where")), area.points, area);
+      var wide = area.clientWidth;
+      area.uplot = new uPlot(options(area.spec, area.points, wide, HEIGHT, figure.querySelector(".plot-where")), area.points, area);
       area.uplot.group = area.spec.sync;
       area.uplot.given = area.spec.xa;
       area.uplot.ready = true;
@@ -262,7 +261,7 @@ var nandscope = (function () {
     slices(list);
   }
 
-  function again(width) { drawn.slice().forEach(function (a) { if (seen(a)) draw(a, width); }); }
+  function again() { drawn.slice().forEach(function (a) { if (seen(a)) draw(a); }); }
 
   function fit() {
     drawn.forEach(function (a) {
@@ -309,7 +308,6 @@ var nandscope = (function () {
 
   return {
     start: start, load: load, show: show, again: again, fit: fit,
-    print: function (width) { pending().forEach(function (a) { draw(a, width); }); again(width); },
     failures: failures, seen: seen, short: short, withUnit: withUnit, places: places,
     idle: function () { return pending().length === 0; }
   };

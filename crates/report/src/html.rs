@@ -21,7 +21,8 @@ use nandscope_result::{Figure, Parameter, ResultDocument};
 /// Styles of the page, after those of the plotting library.
 pub(crate) const STYLE: &str = concat!(
     include_str!("../assets/uplot/uPlot.min.css"),
-    include_str!("../assets/report.css")
+    include_str!("../assets/report.css"),
+    include_str!("../assets/print.css")
 );
 /// The plotting library, then the page's own script.
 pub(crate) const SCRIPT: &str = concat!(
@@ -29,6 +30,7 @@ pub(crate) const SCRIPT: &str = concat!(
     "\n",
     include_str!("../assets/plots.js"),
     include_str!("../assets/export.js"),
+    include_str!("../assets/print.js"),
     include_str!("../assets/page.js")
 );
 
@@ -300,6 +302,7 @@ mod tests {
         let own = [
             include_str!("../assets/plots.js"),
             include_str!("../assets/export.js"),
+            include_str!("../assets/print.js"),
             include_str!("../assets/page.js"),
             THEME_SCRIPT,
             STYLE,
