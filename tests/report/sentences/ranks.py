@@ -5,8 +5,8 @@ import os
 import re
 import statistics
 
-from .rivals import (SHELF, compared, host, host_limit, in_library, kind, library_rivals, library_table, shared_hosts,
-                     shelf_rivals, test_of, widest)
+from .rivals import (PLURALS, SHELF, compared, family, host, host_limit, in_library, kind, library_rivals, library_table,
+                     lines_of_library, shared_hosts, shelf_rivals, test_of, widest)
 from .text import NUMBER, near, number
 
 
@@ -25,6 +25,8 @@ def place(own, others, key):
 def ranks(document, page):
     """Every line of the table of ranks, and the sentences around it."""
     section = re.search(r'<section id="ranks".*?</section>', page, re.S)
+    # Ranks among other kinds follow from the same functions.
+    section = section and [re.sub(r'<details class="inner on-screen wider">.*?</details>', "", section[0], flags=re.S)]
     if not section:
         known = os.path.exists(library_table(document)) and document.data["target"]["kind"] != "simulated"
         return ["nothing is said of ranks"] if known and not SHELF else []
@@ -37,7 +39,7 @@ def ranks(document, page):
     simulated = document.data["target"]["kind"] == "simulated"
     if re.fullmatch(r"Not ranked among the simulated devices of the library: the result does not say whether this is a memory "
                     r"card or an SSD\. --shelf DIR ranks it among the drives of a shelf\.", intro):
-        return [] if kind(document) is None and not simulated else ["the document says what the device is"]
+        return [] if family(document) is None and not simulated else ["the document says what the device is"]
     if match := re.fullmatch(rf"Places among (\d+) other drives? of the shelf in the same test \((.+?)\)"
                              rf"(?:, (?:on (?P<host>.+?)|each on the (?P<first>first) host of its result))?\.{meaning}", intro):
         rivals = shelf_rivals(document)
@@ -50,17 +52,24 @@ def ranks(document, page):
         if across:
             titles = [f"{t}, {host(d, m)[1]}" for t, d, m in zip(titles, rivals, shared[0][1:])]
         expected, fewest, left_out = titles, 1, {}
-    elif match := re.fullmatch(r"Places among (\d+) (?:cards and eMMCs|SSDs) of the library, all simulated, in the same test "
+        hosts = [host(document, modes[0])[1] or "" for modes in shared]
+    elif match := re.fullmatch(r"(?P<few>The library has too few other .+? \(\d\)\. )?Places among (\d+) (?P<kind>.+?) of the "
+                               r"library, all simulated, in the same test "
                                rf"\((.+?)\), each on the fastest host of its profile(?:, this drive in (.+?))?\.( This drive was measured\.)?{meaning}", intro):
-        rivals = library_rivals(document)
+        rivals, among = library_rivals(document)
         own, others, left_out = in_library(document)
         titles = [line["title"] for line, _ in rivals]
         expected, fewest = [f"{line['title']}, {line['mode']}" for line, _ in rivals], 3
-        modes = document.data["target"]["modes"]
-        if match[3] != (widest(document)["name"] if len(modes) > 1 else None):
+        modes, hosts = document.data["target"]["modes"], [""]
+        alike = sum(line["kind"] == kind(document) for line, _ in lines_of_library(document))
+        few = f"The library has too few other {PLURALS.get(kind(document))} ({alike}). "
+        if (match["few"] or "") != (few if alike < 3 and kind(document) else ""):
+            return [f"there are {alike} of this kind: {intro}"]
+        if match[5] != (widest(document)["name"] if len(modes) > 1 else None):
             return [f"another mode is compared: {intro}"]
-        if bool(match[4]) == simulated or ("SSDs of" in intro) != (kind(document) == "ssd"):
+        if bool(match[6]) == simulated or match["kind"] != PLURALS[among]:
             return [f"not true of this device: {intro}"]
+        match = (match[0], match[2], match[4])
     else:
         return [f"not understood: {intro}"]
     faults = []
@@ -73,6 +82,7 @@ def ranks(document, page):
             faults.append(f"not ranked are {left_out}: {limited}")
     elif limited:
         faults.append(f"nothing is limited: {limited}")
+    faults += speed_index(part, [own] + others, [document.data["title"]] + titles, hosts)
     rows = re.findall(r'<th scope="row">(.*?)</th><td[^>]*>(.*?)</td><td[^>]*><b>(\d+)</b> of (\d+)</td><td[^>]*>(.*?): ([^:]*?)</td>', section[0])
     if section[0].count('<th scope="row">') != len(rows):
         faults.append("a row is not understood")
@@ -93,6 +103,40 @@ def ranks(document, page):
         if not any(holds(k) for k in keys):
             faults.append(f"{title}: rank {at} of {of} behind {best} does not hold: {[place(own, others, k) for k in keys]}")
     return faults
+
+
+SPEEDS = ["MB/s", "IOPS", "GB/s", "ns", "µs", "ms", "s"]
+
+
+def speed_index(part, drives, titles, hosts):
+    """The index of speed of every drive: the geometric mean of its ratios to the medians in the tests that are named."""
+    verdict, formula = " ".join(part(r'<p class="index-verdict">(.*?)</p>')), " ".join(part(r'<p class="index-formula">(.*?)</p>'))
+    if not verdict:
+        return []
+    named = re.search(r"in \d+ tests?: (.*?)\. Of a time", formula)[1].split("; ")
+    shared = [k for k in drives[0] if k[1] in SPEEDS and sum(k in d for d in drives) >= 4]
+    is_named = lambda k, n: drives[0][k][0] in n and (len(hosts) == 1 or n.endswith(hosts[k[2] or 0]))
+    tests = [k for k in shared if any(is_named(k, n) for n in named)]
+    if len(tests) != len(named):
+        return [f"not understood: {named}, {tests}"]
+
+    def index(drive):
+        ratios = []
+        for key in (k for k in tests if k in drive):
+            middle = statistics.median(d[key][1] for d in drives if key in d)
+            ratios.append(drive[key][1] / middle if key[1] in MORE else middle / drive[key][1])
+        return statistics.geometric_mean(ratios) if ratios and 2 * len(ratios) >= len(tests) else None
+
+    expected = sorted(((i, t) for d, t in zip(drives, titles) if (i := index(d)) is not None), reverse=True)
+    own = index(drives[0])
+    shown = re.fullmatch(rf"Index {NUMBER} \(1 is the median of these drives\), place (\d+) of (\d+)\.", verdict)
+    place_of_own = 1 + sum(i > own for i, _ in expected)
+    if not shown or not near(number(shown[1]), own) or (int(shown[2]), int(shown[3])) != (place_of_own, len(expected)):
+        return [f"the index is {own}, place {place_of_own} of {len(expected)}: {verdict}"]
+    bars = part(r'<span class="bars-value">([^<]*?)×')
+    if len(bars) != len(expected) or not all(near(number(b), i) for b, (i, _) in zip(bars, expected)):
+        return [f"the indices are {expected}: {bars}"]
+    return []
 
 
 def last_places(document, text):
@@ -118,7 +162,7 @@ def unusual(document, text):
     if match[2] == "drives of the shelf":
         own, *others = compared([document] + shelf_rivals(document))
     else:
-        own, others, _ = in_library(document)
+        own, others, _ = in_library(document, wide=True)
 
     def candidates(title, shown, unit):
         return [key for key, (name, value) in own.items() if title.endswith(name) or name in title

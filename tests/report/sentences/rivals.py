@@ -69,9 +69,10 @@ def test_of(document):
 
 
 def shelf_rivals(document):
-    """Documents of the shelf with the same test, of other targets."""
-    return [d for d in SHELF if test_of(d) == test_of(document)
-            and d.data["target"]["name"] != document.data["target"]["name"]]
+    """Documents of the shelf with the same test, of other targets: those of the same kind, or else all."""
+    rivals = [d for d in SHELF if test_of(d) == test_of(document)
+              and d.data["target"]["name"] != document.data["target"]["name"]]
+    return [d for d in rivals if kind(d) == kind(document)] or rivals
 
 
 def path_rate(mode):
@@ -91,16 +92,36 @@ def links(document):
             if (p["group"], p["name"]) == ("interface", "link")]
 
 
+PLURALS = {"sd": "SD cards without UHS", "uhs-1": "UHS-I cards", "uhs-2": "UHS-II cards", "sd-express": "SD Express cards",
+           "emmc": "eMMCs", "sata": "SATA SSDs", "pcie": "PCIe SSDs", "card": "cards and eMMCs", "ssd": "SSDs"}
+
+
 def kind(document):
-    """`card` or `ssd`; None where the document does not say it."""
+    """The kind of interface; None where the document does not say it."""
     target = document.data["target"]
     if target["kind"] == "simulated":
-        names = links(document)
-        if any(n.startswith("sd-") for n in names) or names[0].startswith(("uhs2-", "emmc-")):
-            return "card"
-        return "ssd"
+        has = lambda *words: any(n.startswith(words) for n in links(document))
+        if not links(document):
+            return None
+        if has("sd-"):
+            return ("sd-express" if has("pcie-") else "uhs-2" if has("uhs2-") else
+                    "uhs-1" if has("sd-sdr50", "sd-sdr104", "sd-ddr50") else "sd")
+        return "uhs-2" if has("uhs2-") else "emmc" if has("emmc-") else "sata" if has("sata-") else "pcie"
     transport = document.data["environment"].get("transport") if target["kind"] == "block device" else None
-    return {"SD": "card", "eMMC": "card", "NVMe": "ssd", "ATA": "ssd"}.get(transport)
+    rate = target.get("link_bytes_per_s")
+    if transport == "SD":
+        return None if rate is None else "sd" if rate <= 25e6 else "uhs-1" if rate <= 104e6 else "uhs-2"
+    return {"eMMC": "emmc", "NVMe": "pcie", "ATA": "sata"}.get(transport)
+
+
+def family_of(kind):
+    return None if kind is None else "ssd" if kind in ("sata", "pcie") else "card"
+
+
+def family(document):
+    """`card` or `ssd`; None where the document does not say it."""
+    is_card = document.data["target"]["kind"] == "block device" and document.data["environment"].get("transport") == "SD"
+    return family_of(kind(document)) or ("card" if is_card else None)
 
 
 def library_table(document):
@@ -108,8 +129,8 @@ def library_table(document):
     return os.path.join(LIBRARY, document.data["procedure"].replace(" ", "-") + ".tsv")
 
 
-def library_rivals(document):
-    """Lines of the table for the same test and kind, without the device itself."""
+def lines_of_library(document):
+    """Lines of the table for the same test and family, without the device itself."""
     with open(library_table(document), encoding="utf-8") as file:
         head, *lines = [line.rstrip("\n").split("\t") for line in file]
     run = "quick" if test_of(document).endswith(", quick") else "whole"
@@ -117,10 +138,17 @@ def library_rivals(document):
     for cells in lines:
         line = dict(zip(head, cells))
         own = document.data["target"]["name"] == "sim:" + line["name"] or document.data["title"] == line["title"]
-        if (line["run"], line["kind"]) == (run, kind(document)) and not own:
+        if line["run"] == run and family_of(line["kind"]) == family(document) and not own:
             values = {tuple(name.split(" ")): float(value) for name, value in line.items() if " " in name and value != "-"}
             found.append((line, values))
     return found
+
+
+def library_rivals(document, wide=False):
+    """Lines of the same kind if there are three, and of the family otherwise or if `wide`; and the name of the kind or family."""
+    lines = lines_of_library(document)
+    own = [(line, values) for line, values in lines if line["kind"] == kind(document)]
+    return (lines, family(document)) if wide or len(own) < 3 else (own, kind(document))
 
 
 def host_limit(document):
@@ -135,11 +163,11 @@ def host_limit(document):
     return path_rate(mode)
 
 
-def in_library(document):
+def in_library(document, wide=False):
     """The figures of the document and of its rivals that are ranked, in the form of `compared`, and those that are not."""
     mode = widest(document)
     name = mode and mode["name"]
-    rivals = library_rivals(document)
+    rivals, _ = library_rivals(document, wide)
     prefix = re.sub(r"[^a-z0-9]+", "-", (name or "").lower()).strip("-") + "."
     own = {(f["id"].removeprefix(prefix), f["unit"]): (f["title"], f["value"]) for f in document.figures(name)}
     limit, limited = host_limit(document), {}

@@ -46,6 +46,17 @@ impl Row {
         matches!(self.unit.as_str(), "%" | "°C")
     }
 
+    /// The same figure with the values of these documents only.
+    pub(crate) fn only(&self, documents: &[usize]) -> Row {
+        let values = self.values.iter().enumerate();
+        Row {
+            values: values
+                .map(|(i, v)| v.filter(|_| documents.contains(&i)))
+                .collect(),
+            ..self.clone()
+        }
+    }
+
     /// Value of document `i` as text.
     pub fn cell(&self, i: usize) -> String {
         match self.values.get(i).copied().flatten() {

@@ -1,10 +1,11 @@
 //! Drives among which a single result is ranked: those of a shelf, or without one the simulated devices of the library.
 
-use super::{Drive, library, ranks, titles, unusual};
-use crate::compare::Alignment;
+use super::library::{Field, Scope};
+use super::{Drive, index_of_speed, library, ranks, titles, unusual};
 use crate::compare::rows::all_rows;
+use crate::compare::{Alignment, Row};
 use crate::names::test;
-use crate::view::page_context::{PageContext, Rivals};
+use crate::view::page_context::{PageContext, Rank, Rivals, Wider};
 use nandscope_result::ResultDocument;
 
 /// How ranks are meant.
@@ -36,10 +37,22 @@ fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<PageContext
             });
         }
     }
-    let rivals = documents.len() - 1;
-    if rivals == 0 {
+    if documents.len() == 1 {
         return None;
     }
+    let members = library::members(&documents, 0);
+    let kind = library::phrase(&documents, &members);
+    let keep = |i: usize| members.contains(&i);
+    let all = documents.len();
+    documents = (0..all)
+        .filter(|i| keep(*i))
+        .map(|i| documents[i])
+        .collect();
+    names = (0..all)
+        .filter(|i| keep(*i))
+        .map(|i| names[i].clone())
+        .collect();
+    let rivals = documents.len() - 1;
     let alignment = Alignment::or_across(&documents);
     for (name, host) in names.iter_mut().zip(alignment.named()).skip(1) {
         if let Some(host) = host {
@@ -54,8 +67,10 @@ fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<PageContext
     };
     let drives = if rivals == 1 { "drive" } else { "drives" };
     let test = test(document);
+    let shown = ranks::shown(&rows);
     Some(PageContext {
-        ranks: ranks::of_rows(&rows, 0, &names),
+        ranks: ranks::of_rows(&shown, 0, &names),
+        index_of_speed: index_of_speed::of_rows(&shown, 0, &names, &kind),
         unusual: unusual::of_rows(&rows, 0, unusual::OF_SHELF),
         rivals: Some(Rivals {
             intro: format!(
@@ -70,13 +85,23 @@ fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<PageContext
 
 /// Ranks among the devices of the library; `None` for a procedure that the library does not have.
 fn among_library(document: &ResultDocument) -> PageContext {
-    let field = match library::field(document) {
-        None => return PageContext::default(),
-        Some(Err(reason)) => return unranked(reason.to_string()),
-        Some(Ok(field)) => field,
+    let (own, wide) = match (
+        library::field(document, Scope::Kind),
+        library::field(document, Scope::Family),
+    ) {
+        (Some(Ok(own)), Some(Ok(wide))) => (own, wide),
+        (Some(Err(reason)), _) => return unranked(reason.to_string()),
+        _ => return PageContext::default(),
     };
-    let ranks = ranks::of_rows(&field.rows, 0, &field.titles).into_iter();
-    let ranks: Vec<_> = ranks.filter(|r| r.of > library::FEWEST).collect();
+    // Without enough drives of its kind a drive is ranked among all.
+    let too_few = own.names.len() < library::FEWEST;
+    let few = too_few.then(|| few(&own));
+    let (field, wider) = match too_few {
+        true => (&wide, None),
+        false => (&own, (own.kind != wide.kind).then_some(&wide)),
+    };
+    let shown = ranks::shown(&field.rows);
+    let ranks = ranked(&shown, field);
     if ranks.is_empty() && field.limited.is_none() {
         return PageContext::default();
     }
@@ -88,21 +113,43 @@ fn among_library(document: &ResultDocument) -> PageContext {
         (Some(mode), 2..) => format!(", this drive in {mode}"),
         _ => String::new(),
     };
+    let kind = format!("{} {}", field.titles.len(), field.kind);
     PageContext {
         ranks,
-        unusual: unusual::of_rows(&field.rows, 0, "simulated devices of the library"),
+        index_of_speed: index_of_speed::of_rows(&shown, 0, &field.titles, &kind),
+        wider: wider.map(|wide| Wider {
+            title: format!("Ranks among all {} {}", wide.names.len(), wide.kind),
+            ranks: ranked(&ranks::shown(&wide.rows), wide),
+        }),
+        unusual: unusual::of_rows(&wide.rows, 0, "simulated devices of the library"),
         rivals: Some(Rivals {
             intro: format!(
-                "Places among {} {} of the library, all simulated, in the same test ({}), each on the fastest host of its profile{mode}.{measured} {RANKS}",
+                "{}Places among {} {} of the library, all simulated, in the same test ({}), each on the fastest host of its profile{mode}.{measured} {RANKS}",
+                few.unwrap_or_default(),
                 field.names.len(),
                 field.kind,
                 test(document),
             ),
-            limited: field.limited,
-            names: field.names,
+            limited: field.limited.clone(),
+            names: field.names.clone(),
         }),
         ..PageContext::default()
     }
+}
+
+/// Why a drive is not ranked among its kind.
+fn few(own: &Field) -> String {
+    format!(
+        "The library has too few other {} ({}). ",
+        own.kind,
+        own.names.len()
+    )
+}
+
+/// The ranks in figures that enough rivals have.
+fn ranked(shown: &[&Row], field: &Field) -> Vec<Rank> {
+    let ranks = ranks::of_rows(shown, 0, &field.titles).into_iter();
+    ranks.filter(|r| r.of > library::FEWEST).collect()
 }
 
 /// A page that gives a reason for the lack of ranks.

@@ -1,7 +1,8 @@
 //! The frame of a report on the site: the link back, photo, price, notes, further results, ranks.
 
 use super::tests_of::TestSet;
-use super::{Drive, Price, ranks, unusual};
+use super::{Drive, Price, index_of_speed, library, ranks, unusual};
+use crate::compare::Row;
 use crate::number::short;
 use crate::view::author::Author;
 use crate::view::page_context::PageContext;
@@ -17,14 +18,21 @@ pub(super) fn context(
 ) -> PageContext {
     let procedure = drive.results.get(result).map(|r| r.procedure.as_str());
     let set = sets.iter().find(|s| Some(s.procedure) == procedure);
-    let ranks = set.and_then(|set| {
-        let names: Vec<String> = set
-            .drives
-            .iter()
-            .map(|d| titles.get(*d).cloned().unwrap_or_default())
-            .collect();
-        Some(ranks::of_rows(&set.rows, set.place_of(number)?, &names))
+    let ranking = set.and_then(|set| {
+        let names = set.drives.iter();
+        let names = names.map(|d| titles.get(*d).cloned().unwrap_or_default());
+        let names: Vec<String> = names.collect();
+        let place = set.place_of(number)?;
+        let members = library::members(&set.documents, place);
+        let rows: Vec<Row> = set.rows.iter().map(|r| r.only(&members)).collect();
+        let shown = ranks::shown(&rows);
+        let phrase = library::phrase(&set.documents, &members);
+        Some((
+            ranks::of_rows(&shown, place, &names),
+            index_of_speed::of_rows(&shown, place, &names, &phrase),
+        ))
     });
+    let (ranks, index_of_speed) = ranking.unwrap_or_default();
     let unusual = set.and_then(|set| {
         let place = set.place_of(number)?;
         Some(unusual::of_rows(&set.rows, place, unusual::OF_SHELF))
@@ -45,7 +53,9 @@ pub(super) fn context(
             .map(|(_, (r, link))| (r.procedure.clone(), format!("../{link}")))
             .collect(),
         rivals: None,
-        ranks: ranks.unwrap_or_default(),
+        ranks,
+        index_of_speed,
+        wider: None,
         unusual: unusual.unwrap_or_default(),
     }
 }

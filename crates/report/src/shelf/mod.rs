@@ -5,6 +5,7 @@ mod among;
 mod charts;
 mod drive_page;
 mod index;
+mod index_of_speed;
 mod library;
 mod pair;
 mod ranks;
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 pub use crate::compare::Price;
 pub use crate::view::author::{Author, Photo};
-pub use crate::view::page_context::{PageContext, Rank, Rivals};
+pub use crate::view::page_context::{PageContext, Rank, RankBar, Rivals, SpeedIndex, Wider};
 pub use among::among;
 pub use library::{LIBRARY_TESTS, LibraryTest, fastest_mode, library_table};
 

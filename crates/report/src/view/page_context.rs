@@ -1,6 +1,7 @@
 //! Context of the report of one of several drives: link to the others, photo, price and notes, and ranks.
 
 use super::author::Author;
+use super::bars::BarChart;
 
 /// Contents of a page besides the document.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +22,10 @@ pub struct PageContext {
     pub rivals: Option<Rivals>,
     /// Ranks, in the order in which a reader asks for figures.
     pub ranks: Vec<Rank>,
+    /// The speed of the drive among its kind in one number.
+    pub index_of_speed: Option<SpeedIndex>,
+    /// Ranks among all cards or all SSDs, for readers who open them; empty if `ranks` are those.
+    pub wider: Option<Wider>,
     /// Sentences on figures that are far from those of similar drives.
     pub unusual: Vec<String>,
 }
@@ -36,6 +41,26 @@ pub struct Rivals {
     pub names: Vec<String>,
 }
 
+/// The index of a drive, with those of the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpeedIndex {
+    /// Index of this drive and its place.
+    pub verdict: String,
+    /// How the index follows from the figures, which are named.
+    pub formula: String,
+    /// A bar for each drive, the best first.
+    pub chart: BarChart,
+}
+
+/// Ranks among drives of other kinds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wider {
+    /// Among which drives.
+    pub title: String,
+    /// Ranks, in the order in which a reader asks for figures.
+    pub ranks: Vec<Rank>,
+}
+
 /// The place of a drive among others in one figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rank {
@@ -49,6 +74,19 @@ pub struct Rank {
     pub of: usize,
     /// Best of the other drives: name, and value with unit.
     pub best: (String, String),
+    /// All drives that have the figure, the best first.
+    pub bars: Vec<RankBar>,
+}
+
+/// The value of one drive among those that are ranked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankBar {
+    /// Name of the drive and its value.
+    pub name: String,
+    /// Percent of the greatest value.
+    pub height: String,
+    /// Whether it is the drive of the page.
+    pub own: bool,
 }
 
 impl PageContext {

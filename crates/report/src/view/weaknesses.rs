@@ -126,6 +126,7 @@ mod tests {
             place,
             of: 27,
             best: ("Other".into(), "1 J/GB".into()),
+            bars: Vec::new(),
         }
     }
 

@@ -219,7 +219,9 @@ fn mount(report: &Report, device: &str) -> Advice {
             first(device)
         )),
         alternative: false,
-        reason: format!("{reason}; updates of access times cost writes, and few programs need them"),
+        reason: format!(
+            "{reason}; updates of access times cost writes, and few programs need them"
+        ),
     }
 }
 

@@ -1,68 +1,11 @@
-//! Comparability of a device: its kind, the fastest of its modes, and the rate from which on the host and not the
-//! device is measured.
+//! By which attachment a device is compared: the fastest of its modes, and the rate from which on the host and not the device is
+//! measured.
 
-use nandscope_result::{ModeInfo, ResultDocument, TargetKind};
-
-/// Devices that are compared with one another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// SD cards and eMMC.
-    Card,
-    /// Drives with SATA or PCIe.
-    Ssd,
-}
-
-impl Kind {
-    /// Name of the kind in the tables of the library.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Kind::Card => "card",
-            Kind::Ssd => "ssd",
-        }
-    }
-
-    /// Name of the kind in the plural, such as `SSDs`.
-    pub(super) fn plural(self) -> &'static str {
-        match self {
-            Kind::Card => "cards and eMMCs",
-            Kind::Ssd => "SSDs",
-        }
-    }
-
-    /// The kind of a target: by the first interface of a simulated device, by the transport of a block device. `None` for
-    /// files, folders, and what is connected by USB, which can be either.
-    pub(super) fn of(document: &ResultDocument) -> Option<Kind> {
-        let transport = match document.target.kind {
-            TargetKind::Simulated => first_interface(document),
-            TargetKind::BlockDevice => document.environment.get("transport").map(String::as_str),
-            _ => None,
-        };
-        let starts =
-            |words: &[&str]| transport.is_some_and(|t| words.iter().any(|w| t.starts_with(w)));
-        // A card with SD Express has PCIe, too.
-        if starts(&["uhs2-", "emmc-", "SD", "eMMC"]) || has_card_interface(document) {
-            Some(Kind::Card)
-        } else if starts(&["pcie-", "sata-", "NVMe", "ATA"]) {
-            Some(Kind::Ssd)
-        } else {
-            None
-        }
-    }
-}
-
-/// Links of the interfaces of a simulated device, the one that it prefers first.
-fn interfaces(document: &ResultDocument) -> impl Iterator<Item = &str> {
-    let parameters = document.target.parameters.iter();
-    let links = parameters.filter(|p| p.group == "interface" && p.name == "link");
-    links.map(|p| p.value.trim_matches('"'))
-}
+use super::kind::interfaces;
+use nandscope_result::{ModeInfo, ResultDocument};
 
 fn first_interface(document: &ResultDocument) -> Option<&str> {
     interfaces(document).next()
-}
-
-fn has_card_interface(document: &ResultDocument) -> bool {
-    interfaces(document).any(|link| link.starts_with("sd-"))
 }
 
 /// MB/s that a stage of a path carries: its text ends with `1576 MB/s)`.

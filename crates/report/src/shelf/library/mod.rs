@@ -3,6 +3,7 @@
 //! of the drive does not limit it.
 
 mod host;
+mod kind;
 mod table;
 
 pub use host::fastest_mode;
@@ -11,7 +12,9 @@ pub use table::{LIBRARY_TESTS, LibraryTest, library_table};
 use crate::compare::Row;
 use crate::number::short;
 use crate::view::published;
-use host::{Kind, host_limit, widest};
+use host::{host_limit, widest};
+use kind::{Family, Kind};
+pub(super) use kind::{members, phrase};
 use nandscope_result::ResultDocument;
 use table::{Entry, figure, run};
 
@@ -28,6 +31,15 @@ pub(super) enum NotRanked {
         "Not ranked among the simulated devices of the library: the result does not say whether this is a memory card or an SSD. --shelf DIR ranks it among the drives of a shelf."
     )]
     UnknownKind,
+}
+
+/// Among which devices of the library a result is ranked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// Those of the same kind of interface.
+    Kind,
+    /// All cards and eMMCs, or all SSDs.
+    Family,
 }
 
 /// The drives among which a result is ranked.
@@ -48,21 +60,26 @@ pub(super) struct Field {
 
 /// The rivals of a result and the figures that it has in common with them; `None` if the library has not gone through its
 /// test, or if it is of a simulated device of a kind that the library does not have.
-pub(super) fn field(document: &ResultDocument) -> Option<Result<Field, NotRanked>> {
+pub(super) fn field(document: &ResultDocument, scope: Scope) -> Option<Result<Field, NotRanked>> {
     let test = LIBRARY_TESTS
         .iter()
         .find(|t| t.procedure == document.procedure)?;
-    let Some(kind) = Kind::of(document) else {
+    let Some(family) = Family::of(document) else {
         return (!document.target.is_simulated()).then_some(Err(NotRanked::UnknownKind));
     };
+    let kind = Kind::of(document).filter(|_| scope == Scope::Kind);
     let entries = test.table.lines().skip(1).filter_map(Entry::read);
+    let is_alike = |e: &Entry| match kind {
+        Some(kind) => e.kind == Some(kind),
+        None => e.kind.map(Kind::family) == Some(family),
+    };
     let rivals: Vec<Entry> = entries
-        .filter(|e| e.run == run(document) && e.kind == kind.name() && !e.is(document))
+        .filter(|e| e.run == run(document) && is_alike(e) && !e.is(document))
         .collect();
     let (rows, limited) = rows(document, test, &rivals);
     let own = std::iter::once(document.title.clone());
     Some(Ok(Field {
-        kind: kind.plural(),
+        kind: kind.map_or(family.plural(), Kind::plural),
         mode: widest(document).map(|m| m.name.clone()),
         rows,
         titles: own
@@ -183,15 +200,16 @@ mod tests {
         );
         let mode = widest(&document).unwrap();
         assert_eq!((mode.name.as_str(), path_rate(mode)), ("Slot", Some(24.5)));
-        let field = field(&document).unwrap().unwrap();
-        assert_eq!(field.kind, "cards and eMMCs");
+        let field = |scope| field(&document, scope).unwrap().unwrap();
+        assert_eq!(field(Scope::Kind).kind, "UHS-I cards");
+        assert_eq!(field(Scope::Family).kind, "cards and eMMCs");
     }
 
     #[test]
     fn a_figure_that_the_host_limits_has_no_rank() {
         let limited = |interface: &str, path: &[&str], value: f64| {
             let document = review(&[interface], &[("Host", path, value)]);
-            field(&document).unwrap().unwrap().limited
+            field(&document, Scope::Family).unwrap().unwrap().limited
         };
         let text = limited("sd-sdr104", &[SLOW], 23.0).unwrap();
         assert!(text.contains("SEQ1M Q8T1 read, fresh") && text.contains("24.5\u{202f}MB/s"));
@@ -203,13 +221,27 @@ mod tests {
     }
 
     #[test]
+    fn a_slow_card_has_no_fast_card_among_its_rivals() {
+        let slow = review(&["sd-high-speed"], &[("Slot", &[SLOW], 20.0)]);
+        let express = review(&["pcie-3.0-x1", "sd-sdr104"], &[("Slot", &[FAST], 90.0)]);
+        let titles = |document, scope| field(document, scope).unwrap().unwrap().titles;
+        let has_express = |titles: &[String]| titles.iter().any(|t| t.contains("SD Express"));
+        assert!(!has_express(&titles(&slow, Scope::Kind)));
+        assert!(has_express(&titles(&slow, Scope::Family)));
+        assert_eq!(Kind::of(&express), Some(Kind::SdExpress));
+        assert_eq!(members(&[&slow, &express, &slow], 0), [0, 2]);
+        assert_eq!(members(&[&slow, &express, &slow], 1), [0, 1, 2]);
+    }
+
+    #[test]
     fn a_device_is_compared_with_its_kind_and_its_test() {
-        let of = |document: &ResultDocument| field(document).unwrap().unwrap();
+        let among = |document: &ResultDocument| field(document, Scope::Kind);
+        let of = |document: &ResultDocument| among(document).unwrap().unwrap();
         let drive = review(
             &["pcie-3.0-x4"],
             &[("NVMe", &["pcie-3.0-x4 link (3565 MB/s)"], 3000.0)],
         );
-        assert_eq!(of(&drive).kind, "SSDs");
+        assert_eq!(of(&drive).kind, "PCIe SSDs");
         let mut quick = drive.clone();
         quick.quick = true;
         assert_ne!(of(&drive).rows[0].values, of(&quick).rows[0].values);
@@ -218,13 +250,16 @@ mod tests {
         assert_eq!(of(&itself).names.len(), of(&drive).names.len() - 1);
         let mut other = drive.clone();
         other.procedure = "flashbench".into();
-        assert!(field(&other).is_none());
+        assert!(among(&other).is_none());
         let mut usb = drive;
         usb.target.kind = TargetKind::BlockDevice;
         usb.environment.insert("transport".into(), "USB".into());
-        assert!(field(&usb).unwrap().is_err());
+        assert!(among(&usb).unwrap().is_err());
         usb.environment.insert("transport".into(), "SD".into());
         usb.target.modes.clear();
+        // A card whose rate is not known may be of any kind.
         assert_eq!(of(&usb).kind, "cards and eMMCs");
+        usb.target.link_bytes_per_s = Some(104e6);
+        assert_eq!(of(&usb).kind, "UHS-I cards");
     }
 }

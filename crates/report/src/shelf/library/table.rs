@@ -1,7 +1,8 @@
 //! Tables of the library: one per test, with a line for each device, whole and quick. A test of the whole program runs
 //! the tests and writes the tables.
 
-use super::host::{Kind, widest};
+use super::host::widest;
+use super::kind::Kind;
 use crate::compare::rows::test_id;
 use crate::view::published::{self, Placed};
 use nandscope_result::{ResultDocument, figure_id, procedure};
@@ -139,7 +140,7 @@ pub(super) fn figure<'a>(
 pub(super) struct Entry<'a> {
     pub(super) run: &'a str,
     pub(super) name: &'a str,
-    pub(super) kind: &'a str,
+    pub(super) kind: Option<Kind>,
     pub(super) mode: &'a str,
     pub(super) title: &'a str,
     pub(super) values: Vec<Option<f64>>,
@@ -151,7 +152,7 @@ impl<'a> Entry<'a> {
         Some(Entry {
             run: cells.next()?,
             name: cells.next()?,
-            kind: cells.next()?,
+            kind: Kind::find(cells.next()?),
             mode: cells.next()?,
             title: cells.next()?,
             values: cells.map(|cell| cell.parse().ok()).collect(),
