@@ -38,12 +38,13 @@ struct Claim {
 impl Claim {
     fn collides(&self, other: &Claim) -> bool {
         if self.role == other.role && (self.how, other.how) == (Use::Write, Use::WriteBeginning) {
-            // One of the files of that beginning, claimed under the same role.
+            // The other claim is on a file whose name has this beginning, under the same role.
             return false;
         }
         match (self.how, other.how) {
             (Use::Read, Use::Read) => false,
-            // Two folders of files: their own names are compared where they are known.
+            // Two claims on files in a folder collide only for one folder; the files' names are compared where they are
+            // known.
             (Use::WriteInside, Use::WriteInside) => self.spot.is(&other.spot),
             (Use::WriteInside, _) => self.spot.has_inside(&other.spot),
             (_, Use::WriteInside) => other.spot.has_inside(&self.spot),
@@ -62,7 +63,7 @@ impl Claim {
 #[derive(Clone, Debug, Default)]
 pub struct Claims {
     claims: Vec<Claim>,
-    /// Claims by the file, where it exists.
+    /// Claims by the identity of the file, for files that exist.
     by_file: HashMap<FileId, Vec<usize>>,
     /// Claims by folder and name in small letters.
     by_name: HashMap<(FileId, Vec<String>), Vec<usize>>,
@@ -132,7 +133,7 @@ impl Claims {
         Ok(())
     }
 
-    /// The claim that collides with a new one.
+    /// The claim, made before, that collides with a new one.
     fn known(&self, new: &Claim) -> Option<&Claim> {
         let collides = |number: &&usize| self.claims[**number].collides(new);
         if matches!(new.how, Use::WriteInside | Use::WriteBeginning) {

@@ -13,16 +13,16 @@ pub enum Refusal {
     /// A path without a file name at its end.
     #[error("this is not a file name; name a file")]
     NoName,
-    /// It would be overwritten as a file.
+    /// A block device, which would be overwritten as a file.
     #[error("it is a block device; name a file")]
     BlockDevice,
-    /// Nothing can be written into it by name.
+    /// A socket, into which nothing can be written by name.
     #[error("it is a socket; name a file or a pipe")]
     Socket,
     /// An open regular file named by its number, such as `/dev/stdout` redirected to a file.
     #[error("it leads to an open file of a process; name the file itself")]
     OpenFile,
-    /// A chain of links that is too long, or goes round in a circle.
+    /// A chain of links that is too long or circular.
     #[error("too many symbolic links; name the file itself")]
     Links,
     /// An entry of another user in a folder that everyone may write to.
@@ -34,7 +34,7 @@ pub enum Refusal {
     /// A FIFO without a reader within the time limit.
     #[error("the FIFO has no reader; start it first")]
     NoReader,
-    /// A name that leads out of its folder.
+    /// A name that leads out of its folder, by `..` or a link.
     #[error("it leads out of its folder; use a name without `..` and links")]
     Outside,
     /// A file that another program has locked.
@@ -42,7 +42,7 @@ pub enum Refusal {
         "another program has it locked, as a running server locks its files; end that program, or name another file"
     )]
     Locked,
-    /// A device or FIFO that another kind of file took the place of.
+    /// A device or FIFO that was replaced by another kind of file while it was opened.
     #[error("the device or FIFO was replaced; try again")]
     NotStream,
     /// Something else that has the name.
@@ -58,7 +58,7 @@ pub enum WriteError {
     Refused {
         /// The path as it was given.
         path: PathBuf,
-        /// Why.
+        /// Reason of the refusal.
         refusal: Refusal,
     },
     /// The system failed.
@@ -94,7 +94,7 @@ impl WriteError {
         }
     }
 
-    /// The error as one of the system, with the whole message, for interfaces that carry only those.
+    /// The error as an [`io::Error`] with the whole message, for interfaces that carry only those.
     pub fn into_io(self) -> io::Error {
         let kind = match &self {
             WriteError::Refused { .. } => io::ErrorKind::InvalidInput,

@@ -61,7 +61,7 @@ use unix as system;
 const PARTIAL: &str = ".partial";
 /// Longest part of a file's name in the name of its partial file, in bytes.
 const LONGEST_STEM: usize = 100;
-/// Attempts to find an unused random name. With 64 random bits one is enough.
+/// Attempts to find an unused random name. With 64 random bits one is practically always enough.
 const ATTEMPTS: u32 = 16;
 
 /// Access permissions of a written file.
@@ -222,7 +222,7 @@ fn stem_in(partial: &OsStr) -> Option<&[u8]> {
     name.strip_suffix(b".").filter(|_| is_random)
 }
 
-/// The folder of a path; the current one for a bare name.
+/// The folder of a path; the current folder for a bare name.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -243,7 +243,7 @@ fn name_of(path: &Path) -> Result<&OsStr, Refusal> {
     match path.file_name() {
         Some(name) => Ok(name),
         None if bytes.is_empty() => Err(Refusal::NoName),
-        // It ends in `..`, or is `.`.
+        // The path ends in `..`, or is `.`.
         None => Err(Refusal::Directory),
     }
 }

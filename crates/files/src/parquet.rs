@@ -13,9 +13,9 @@ pub enum Column {
     Text(Vec<Option<String>>),
     /// True or false.
     Flag(Vec<Option<bool>>),
-    /// Whole numbers.
+    /// Whole numbers of 64 bits.
     Whole(Vec<Option<i64>>),
-    /// Numbers.
+    /// Real numbers of 64 bits.
     Real(Vec<Option<f64>>),
 }
 
@@ -50,7 +50,7 @@ impl Table {
         Table::default()
     }
 
-    /// The table with one more column. Rows that it lacks, beside longer ones, have no value.
+    /// The table with one more column. If other columns are longer, the missing rows have no value.
     #[must_use]
     pub fn with(mut self, name: &str, column: Column) -> Self {
         self.columns.push((name.to_string(), column));
@@ -223,14 +223,14 @@ fn page(file: &mut Vec<u8>, kind: i64, field: i16, own: &[u8], body: &[u8]) {
     file.extend_from_slice(body);
 }
 
-/// Which of the rows have a value, as runs of one bit each.
+/// Whether each row has a value, as runs of one-bit numbers.
 fn present<V>(values: &[Option<V>], rows: usize) -> Vec<u8> {
     let bits = values.iter().map(|value| u32::from(value.is_some()));
     let missing = rows.saturating_sub(values.len());
     runs(bits.chain(std::iter::repeat_n(0, missing)), 1)
 }
 
-/// The flags that are there, a bit each, the first one lowest.
+/// The flags that have a value, one bit each, from the lowest bit of each byte.
 fn bits(flags: &[Option<bool>]) -> Vec<u8> {
     let flags: Vec<bool> = flags.iter().copied().flatten().collect();
     let byte = |flags: &[bool]| {
@@ -240,7 +240,7 @@ fn bits(flags: &[Option<bool>]) -> Vec<u8> {
     flags.chunks(8).map(byte).collect()
 }
 
-/// The different texts in the order of their first use, and the rows that have one as runs of their places in it.
+/// The distinct texts in the order of their first use, and for the rows with a text its index in them, as runs.
 fn indexed(texts: &[Option<String>]) -> (Vec<&str>, Vec<u8>) {
     let mut places: BTreeMap<&str, u32> = BTreeMap::new();
     let mut dictionary = Vec::new();
@@ -260,7 +260,7 @@ fn indexed(texts: &[Option<String>]) -> (Vec<&str>, Vec<u8>) {
     (dictionary, bytes)
 }
 
-/// The hybrid encoding of the format, with runs alone: how often, and the value in whole bytes.
+/// The format's hybrid encoding, with run lengths only: length of each run, and its value in whole bytes.
 fn runs(values: impl Iterator<Item = u32>, width: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut put = |value: u32, count: u64| {
@@ -298,7 +298,7 @@ fn varint(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// A structure in Thrift's compact protocol; fields come in the order of their numbers.
+/// A structure in Thrift's compact protocol; fields are written in ascending order of their numbers.
 #[derive(Default)]
 struct Struct {
     bytes: Vec<u8>,
@@ -312,7 +312,7 @@ impl Struct {
     const LIST: u8 = 9;
     const STRUCT: u8 = 12;
 
-    /// Begins a field. Numbers of the format are at most 15 apart.
+    /// Begins a field. Its number exceeds that of the field before by at most 15.
     fn field(&mut self, number: i16, kind: u8) {
         let delta = (number - self.last) as u8;
         self.bytes.push(delta << 4 | kind);

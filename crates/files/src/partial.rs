@@ -13,7 +13,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// The random name, removed when this goes, unless the file got its final name.
+/// A partial file with a random name. It is removed when this value is dropped, unless it got its final name.
 #[derive(Debug)]
 pub struct Partial<'a> {
     folder: &'a OwnedFd,
@@ -41,7 +41,7 @@ impl<'a> Partial<'a> {
             });
             match created {
                 Ok(file) => {
-                    // Not every file system has locks.
+                    // Not every file system supports locks.
                     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
                     let renamed = false;
                     let partial = Partial {

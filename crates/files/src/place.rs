@@ -35,7 +35,7 @@ pub enum Found {
 /// A name in an open folder.
 #[derive(Debug)]
 pub struct Place {
-    /// Open descriptor, so that a renamed folder stays the same.
+    /// Open descriptor of the folder, which stays valid if the folder is renamed.
     pub folder: OwnedFd,
     /// Without a slash.
     pub name: OsString,
@@ -117,7 +117,7 @@ pub fn descend(folder: &Path, inside: &Path, create: bool) -> Result<OwnedFd, Wr
         let opened = match step() {
             Err(Errno::NOENT) if create => {
                 match mkdirat(&open, part, Mode::from_bits_retain(0o777)) {
-                    // Another process was faster.
+                    // Created, or another process created it first.
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(io("make its folder")(error)),
                 }

@@ -31,7 +31,7 @@ fn join(folder: &Path, inside: &Path) -> Result<PathBuf, WriteError> {
     }
 }
 
-/// A file without a process is not known from one with a process here.
+/// Here a partial file cannot be assigned to a running process, so none counts as abandoned.
 pub fn is_abandoned(_: &Path) -> bool {
     false
 }
@@ -44,7 +44,7 @@ pub fn create_folder_in(folder: &Path, inside: &Path) -> Result<(), WriteError> 
     create_folder(&join(folder, inside)?)
 }
 
-/// Names that differ in case only are one name on the usual file systems here.
+/// On the usual file systems of these systems, names that differ in case only are one name.
 pub fn ignores_case(_: &Path) -> bool {
     true
 }

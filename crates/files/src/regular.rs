@@ -9,9 +9,9 @@ use thiserror::Error;
 /// Treatment of a link at the end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FollowLinks {
-    /// Its target is opened.
+    /// The target of the link is opened.
     Yes,
-    /// It is refused.
+    /// The link is refused.
     No,
 }
 
@@ -24,7 +24,7 @@ pub enum ReadError {
     /// A FIFO, a device, a socket, a folder, or a link that is not followed.
     #[error("it is not a regular file")]
     NotRegular,
-    /// It is longer than this many bytes.
+    /// The file is longer than this number of bytes.
     #[error("it is larger than the limit of {0} bytes")]
     TooLarge(u64),
 }
@@ -41,7 +41,7 @@ pub fn open_regular(path: &Path, follow: FollowLinks) -> Result<File, ReadError>
     if !about.is_file() {
         return Err(ReadError::NotRegular);
     }
-    // Something else may have taken its place since: the open file decides.
+    // The path may have been replaced since it was looked at, so the opened file is checked.
     let file = options(follow).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),

@@ -90,7 +90,7 @@ impl Spot {
         (self.folder, lower(&self.rest))
     }
 
-    /// Whether both are one file: the same name in the same folder, or two names of one file (hard links).
+    /// Whether two spots are one file: the same name in the same folder, or two names of one file (hard links).
     pub fn is(&self, other: &Spot) -> bool {
         let same_file = self.file.is_some() && self.file == other.file;
         same_file || self.folder == other.folder && self.same_names(&self.rest, &other.rest)

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Longest wait for a reader of a FIFO. Without a limit a process whose terminal is gone would stay for ever.
+/// Longest wait for a reader of a FIFO. Without a limit, a process that has lost its terminal would never end.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// Time between two looks for a reader.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -36,7 +36,7 @@ fn open(path: &Path, place: &Place, linked: bool) -> Result<File, WriteError> {
     let began = Instant::now();
     let file = loop {
         match openat(&place.folder, &place.name, flags, Mode::empty()) {
-            // A FIFO without a reader; also a device that is gone, for which waiting does no harm.
+            // A FIFO without a reader, or a device that has vanished, for which waiting does no harm.
             Err(Errno::NXIO) if began.elapsed() < LONGEST_WAIT => sleep(PAUSE),
             Err(Errno::NXIO) => return Err(WriteError::refused(path)(Refusal::NoReader)),
             opened => break opened.map_err(io("open it"))?,

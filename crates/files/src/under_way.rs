@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 static UNDER_WAY: Mutex<Vec<(OwnedFd, OsString)>> = Mutex::new(Vec::new());
 
 fn all() -> MutexGuard<'static, Vec<(OwnedFd, OsString)>> {
-    // The list is right after each statement.
+    // The list is valid after each statement, so the lock is usable even if a panic has poisoned it.
     UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -21,20 +21,20 @@ pub(crate) fn begin<T, E>(
 ) -> Result<T, E> {
     let mut all = all();
     let created = create()?;
-    // A process without a free descriptor writes all the same.
+    // Without a free file descriptor the file is written, but not listed for removal.
     if let Ok(folder) = folder.try_clone() {
         all.push((folder, name.to_os_string()));
     }
     Ok(created)
 }
 
-/// The partial file of this name has its final name, or is gone.
+/// Takes a partial file off the list: it has its final name, or was removed.
 pub(crate) fn end(name: &OsStr) {
     all().retain(|(_, other)| other != name);
 }
 
-/// Removes the partial files that this process is writing. From now on it writes none: who tries to waits for ever. For a
-/// process that is about to exit.
+/// Removes the partial files that this process is writing, and blocks for ever every thread that begins another one.
+/// For a process that is about to exit.
 pub fn abandon_all() {
     let all = all();
     for (folder, name) in all.iter() {

@@ -57,7 +57,7 @@ pub fn begin_unsynced(path: &Path, head: &[u8], access: Access) -> Result<File, 
     Ok(file)
 }
 
-/// Makes a new file that appears with `head` in it; it is locked still.
+/// Creates a new file that appears under its name with the contents `head`, and returns it locked.
 fn appear(
     path: &Path,
     head: &[u8],
@@ -92,7 +92,7 @@ fn replace(path: &Path, place: &Place, bytes: &[u8], access: Access) -> Result<F
         Found::File(older) if access == Access::Usual => Some(older),
         _ => None,
     };
-    // Until it is complete, the replacement of a file is private.
+    // The file that replaces another one is private to its owner until it is complete.
     let mode = match (access, older) {
         (Access::Usual, None) => USUAL,
         _ => OWNER_ONLY,
@@ -134,7 +134,7 @@ fn take_over(file: &File, older: &Stat) {
         let others = mode.bits() & Mode::RWXO.bits();
         mode &= (Mode::RWXU | Mode::RWXO).union(Mode::from_bits_retain(others << 3));
     }
-    // Some file systems have one mode for all files; it is then the right one already.
+    // On some file systems all files have the same mode, and changing it fails; no change is needed there.
     let _ = fchmod(file, mode);
 }
 
@@ -198,7 +198,7 @@ pub fn create_folder_in(folder: &Path, inside: &Path) -> Result<(), WriteError> 
     descend(folder, inside, true).map(drop)
 }
 
-/// Whether names in this folder that differ in case only are one name, found out by a trial.
+/// Whether names in this folder that differ in case only are one name; tested with a temporary file.
 pub fn ignores_case(folder: &Path) -> bool {
     let Ok(folder) = open_folder(CWD, folder, OFlags::empty()) else {
         return false;
@@ -218,7 +218,7 @@ pub fn sync_folder_of(path: &Path) -> io::Result<()> {
 
 /// Writes a partial file, and removes it.
 fn try_out(place: &Place) -> io::Result<()> {
-    // A file without a name leaves nothing behind, whatever ends the process.
+    // An unnamed file vanishes however the process ends.
     #[cfg(target_os = "linux")]
     if let Ok(file) = openat(
         &place.folder,

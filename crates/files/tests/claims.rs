@@ -122,7 +122,7 @@ fn files_that_others_have_locked_are_not_replaced() {
         assert!(done.as_ref().is_err_and(refused), "{done:?}");
     }
     assert_eq!(fs::read(&path).unwrap(), b"state");
-    // Its own program replaces it.
+    // The program that holds the lock may replace the file.
     begin(&path, b"later", Access::Owner).unwrap();
     drop(held);
     write(&path, b"new", Access::Usual).unwrap();

@@ -156,7 +156,7 @@ fn entries_of_others_in_a_folder_for_all_are_refused() {
     }
     assert_eq!(folder.read("foreign"), "foreign");
     assert_eq!(fs::metadata(&file).unwrap().uid(), 12345);
-    // Our own are as good as anywhere.
+    // Links of the user's own in that folder are followed as usual.
     let own = folder.link("sticky/own", &foreign);
     write(&own, b"new", Access::Usual).unwrap();
     assert_eq!(folder.read("foreign"), "new");

@@ -60,7 +60,7 @@ fn a_replaced_file_keeps_its_owner() {
     assert_eq!(folder.read("result.json"), "new");
 }
 
-/// Every name that was ever guessed, for this process.
+/// Predictable names that other programs give to partial files, for this process.
 fn guesses(name: &str) -> Vec<String> {
     let process = std::process::id();
     vec![
@@ -183,7 +183,7 @@ fn what_a_killed_writer_left_goes_with_the_next_one() {
             false => write(&path, b"whole", Access::Usual).unwrap(),
         }
         assert!(!left.exists(), "{name}");
-        // A process is writing this one.
+        // A partial file that another process is writing is not removed.
         assert!(writing.exists(), "{name}");
         drop(lock);
         assert_eq!(abandoned(&path), [writing]);

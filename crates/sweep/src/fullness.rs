@@ -37,10 +37,10 @@ const IDLE_MS: u32 = 5;
 const RISE: f64 = 1.25;
 /// Name of the job file, which is not a file.
 const JOB: &str = "fullness";
-/// The one job of the file.
+/// Name of the only job in the job file.
 const MIX: &str = "mix";
 
-/// One of the four curves.
+/// One of the four curves: sequential or random filling, with or without idle time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Case {
     random: bool,
@@ -84,7 +84,7 @@ impl Case {
     }
 }
 
-/// Measurement at one point.
+/// Mean latency in microseconds and bandwidth in MB/s at one point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Load {
     latency_us: f64,
@@ -92,8 +92,8 @@ struct Load {
 }
 
 impl Load {
-    /// Mean latency, and bandwidth in the time under load. With one command at a time that is the sum of the latencies.
-    /// `None` if the run did not come to its end.
+    /// Mean latency, and bandwidth relative to the time under load, which is the sum of the latencies, since commands
+    /// come one at a time. `None` if the run was not completed.
     fn of(outcome: &Outcome) -> Option<Load> {
         if outcome.failure.is_some() {
             return None;
@@ -122,10 +122,10 @@ impl Load {
 pub struct FullnessSweep {
     /// Points of the sweep.
     pub spec: SweepSpec,
-    /// The drive's profile, as it is, and its text.
+    /// The drive's profile before it is made smaller, and its text.
     profile: Profile,
     text: String,
-    /// By how much the blocks of the measured copy are smaller.
+    /// Factor by which the blocks of the measured copy are smaller than those of the drive.
     factor: u32,
 }
 
@@ -277,7 +277,7 @@ impl Filling {
         percents.flat_map(|percent| [false, true].map(|random| Filling { percent, random }))
     }
 
-    /// As the state before a run.
+    /// The filling, written as a precondition such as `random:50`.
     fn state(self) -> String {
         let how = if self.random { "random" } else { "sequential" };
         // Reads need written data: an empty drive is filled over the measured span.
@@ -289,7 +289,7 @@ impl Filling {
 /// The measured part of one curve.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Measured {
-    /// Fullness in percent, ascending, and what was measured there.
+    /// Fullness in percent, ascending, and the measurement at it.
     points: Vec<(u32, Load)>,
 }
 
@@ -356,11 +356,12 @@ fn changes(whole: &Profile, small: &Profile) -> Vec<Parameter> {
     changes.into_iter().map(parameter).collect()
 }
 
-/// A smaller profile of the same proportions, which is cheaper to copy, and the factor.
+/// A copy of the profile with the same proportions and a smaller capacity, which is cheaper to copy, and the factor by
+/// which it is smaller.
 fn smaller(profile: &Profile) -> (Profile, u32) {
     let mut small = profile.clone();
     let mut factor = 1;
-    // A card's map is small enough whatever its capacity.
+    // Profiles without a page map are not made smaller: a card's map takes little memory at any capacity.
     let Some(ftl) = &profile.ftl else {
         return (small, factor);
     };
@@ -377,7 +378,7 @@ fn smaller(profile: &Profile) -> (Profile, u32) {
             slc.dynamic_gb = whole.dynamic_gb / share;
             slc.reserve_gb = whole.reserve_gb / share;
         }
-        // As many erases for fewer bytes: each takes its share of the time.
+        // The same number of erases per block frees fewer bytes, so the time of an erase is divided by the factor.
         small.nand.slc.erase_us = profile.nand.slc.erase_us / share;
         if let (Some(native), Some(whole)) = (&mut small.nand.native, &profile.nand.native) {
             native.erase_us = whole.erase_us / share;
@@ -395,7 +396,7 @@ fn step(measured: &[(Case, Measured)]) -> StepResult {
         .iter()
         .filter(|(_, curve)| !curve.points.is_empty())
     {
-        // A curve with missing points has no threshold: the greatest rise may be at one of them.
+        // A curve with missing points has no threshold, since latency may rise most at one of the missing points.
         let found = curve.is_whole().then(|| threshold(&curve.points)).flatten();
         figures.extend(case_figures(*case, &curve.points, found));
         latency.push(case_curve(

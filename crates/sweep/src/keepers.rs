@@ -1,5 +1,5 @@
-//! Threads that keep the results of points, because a processor must not wait for the disk. A few results wait for them
-//! in memory; who finishes another one waits until there is room.
+//! Threads that store the results of points, so that no processor waits for the disk. A few results wait in memory; a
+//! thread that finishes another point waits until one of them is stored.
 
 use crate::point::Point;
 use crate::store::{Keep, StoreError};
@@ -7,15 +7,15 @@ use nandscope_result::ResultDocument;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Results that are kept at once.
+/// Number of results that are stored at the same time.
 const KEEPERS: usize = 4;
-/// Results that wait for a keeper.
+/// Number of results that wait in memory to be stored.
 const WAITING: usize = 4;
 
 /// A finished point and its result.
 pub(crate) type Finished<'a> = (&'a Point, ResultDocument);
 
-/// Does work whose results are kept by other threads meanwhile.
+/// Does `work`, which sends results, while other threads store them.
 ///
 /// # Errors
 /// The first [`StoreError`] of the store; it is in the cell as soon as it happens, and later results are dropped.
@@ -26,7 +26,7 @@ pub(crate) fn beside_keepers<'a, R>(
     let (results, waiting) = mpsc::sync_channel(WAITING);
     let refused = OnceLock::new();
     let done = std::thread::scope(|scope| {
-        // The channel belongs to the keepers: without any left, sending fails and does not wait.
+        // Only the keepers own the receiving end: when all have ended, sending fails instead of waiting.
         let waiting = Arc::new(Mutex::new(waiting));
         for _ in 0..KEEPERS {
             let waiting = Arc::clone(&waiting);
@@ -41,7 +41,7 @@ pub(crate) fn beside_keepers<'a, R>(
     }
 }
 
-/// Keeps results until there are no more; those after an error are dropped, so that nobody waits.
+/// Stores results until the channel is closed. Results after an error are dropped, so that no sender waits.
 #[expect(
     clippy::needless_pass_by_value,
     reason = "the last keeper closes the channel"
@@ -52,7 +52,7 @@ fn keep_all(
     refused: &OnceLock<StoreError>,
 ) {
     loop {
-        // One keeper waits here, the others for it.
+        // One keeper waits for a result and holds the lock; the others wait for the lock.
         let next = results
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -61,7 +61,7 @@ fn keep_all(
         if refused.get().is_none()
             && let Err(error) = store.keep(point, &document)
         {
-            // A later error says nothing new.
+            // Only the first error is reported.
             let _ = refused.set(error);
         }
     }
@@ -100,7 +100,7 @@ mod tests {
         (point, document)
     }
 
-    /// A store whose disk does nothing until it is opened.
+    /// A store whose writes wait until it is opened.
     #[derive(Default)]
     struct Closed {
         begun: Mutex<usize>,
@@ -174,7 +174,7 @@ mod tests {
             refused.wait();
         });
         assert!(error.is_err());
-        // Each keeper tries one at most.
+        // Each keeper tries to store at most one result.
         assert!(store.0.into_inner() <= KEEPERS);
     }
 }

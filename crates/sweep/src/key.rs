@@ -41,7 +41,7 @@ pub fn sum_of(bytes: &[u8]) -> String {
     hash.hex()
 }
 
-/// A hash of fields that cannot run into each other.
+/// A hash of fields, each preceded by its length, so that different lists of fields are different inputs.
 #[derive(Default)]
 struct Hash(Sha256);
 

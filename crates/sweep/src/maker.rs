@@ -30,7 +30,7 @@ pub struct Parts {
     pub host: Option<String>,
     /// Values of the device profile that are replaced.
     pub overrides: Vec<ProfileOverride>,
-    /// Name of the job file: in messages, and to find what it includes.
+    /// Name of the job file, for messages and as the origin of relative paths of included files.
     pub job_file: String,
     /// Text of the job file.
     pub job_text: String,
@@ -55,7 +55,7 @@ pub struct PointMaker {
 type JobsKey = (String, String, Vec<(String, Option<String>)>);
 
 impl PointMaker {
-    /// Makes and checks a point. Its configuration is 0 and it has no values; those are for the caller.
+    /// Makes and checks a point. The caller sets the number of its configuration, here 0, and its values, here none.
     ///
     /// # Errors
     /// Returns [`PointError`] if the device or the jobs are impossible, or do not fit each other or into memory.

@@ -53,7 +53,7 @@ enum Kind {
 /// A number of a result that a sweep compares.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// As it was named.
+    /// Name of the metric, as the user wrote it.
     pub name: String,
     kind: Kind,
 }
@@ -100,7 +100,7 @@ impl Metric {
         }
     }
 
-    /// Its unit; empty for a ratio.
+    /// The metric's unit; empty for a ratio or a count.
     pub fn unit(&self) -> &'static str {
         match &self.kind {
             Kind::WriteAmplification | Kind::Counter(_) => "",
@@ -116,8 +116,8 @@ impl Metric {
         }
     }
 
-    /// Its value in a result; `None` if the result has none, such as the write amplification of a run
-    /// that writes nothing.
+    /// The metric's value in a result; `None` if the result has none, such as the write amplification of a run that
+    /// writes nothing.
     pub fn of(&self, document: &ResultDocument) -> Option<f64> {
         if let Kind::Figure(id) = &self.kind {
             let mut figures = document.steps.iter().flat_map(|s| &s.figures);
@@ -185,7 +185,8 @@ fn counter(name: &str) -> Option<Kind> {
     known.then(|| Kind::Counter(name.to_string()))
 }
 
-/// A figure that results of these jobs may have: `group-N.JOB.DIRECTION.WHAT`, or the energy of a group.
+/// Parses the identifier of a figure that results of these jobs may have: `group-N.JOB.DIRECTION.WHAT`, or the energy
+/// of a group.
 fn figure(id: &str, jobs: &JobFile) -> Option<Kind> {
     let (group, rest) = id.split_once('.')?;
     let number = step_id::number_of_group(group)?;

@@ -13,7 +13,7 @@ use nandscope_workload::job::Override;
 use nandscope_workload::trace::Fit;
 use thiserror::Error;
 
-/// A sweep as it is asked for.
+/// Specification of a sweep, before it is checked.
 #[derive(Clone, Debug)]
 pub struct SweepSpec {
     /// The device: `sim:NAME` or `sim:./FILE.toml`.
@@ -22,7 +22,7 @@ pub struct SweepSpec {
     pub host: Option<String>,
     /// State of the device before each run, unless it is a parameter.
     pub precondition: Precondition,
-    /// Name of the job file: in messages, and to find what it includes.
+    /// Name of the job file, for messages and as the origin of relative paths of included files.
     pub job_file: String,
     /// Name of the jobs in titles of results.
     pub job_name: String,
@@ -49,7 +49,7 @@ pub enum PlanError {
     /// A metric is unknown.
     #[error(transparent)]
     Metric(#[from] MetricError),
-    /// The device or the jobs as they are, before any parameter.
+    /// The device or the jobs are impossible even without any parameter.
     #[error(transparent)]
     Base(PointError),
     /// A point is impossible.
@@ -80,7 +80,7 @@ pub struct Plan {
     pub parameters: Vec<String>,
     /// Metrics of every point.
     pub metrics: Vec<Metric>,
-    /// The points; those of one configuration follow each other.
+    /// The points; those of one configuration are consecutive.
     pub points: Vec<Point>,
     /// Number of configurations.
     pub configurations: usize,
@@ -137,7 +137,7 @@ impl Plan {
     }
 }
 
-/// A parameter and an option for all points must not set the same.
+/// Returns an error if a parameter and an option for all points set the same.
 fn refuse_fixed(spec: &SweepSpec) -> Result<(), SpaceError> {
     let fixed = |key: &Key| match key {
         Key::Host => spec.host.is_some(),

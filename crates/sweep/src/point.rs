@@ -1,5 +1,5 @@
-//! One point of a sweep: a device, jobs, a precondition and a seed, and how it is run. It needs nothing
-//! but itself, so that any thread, process or machine may run it.
+//! One point of a sweep: a device, jobs, a precondition and a seed, and how it is run. A point is complete in itself,
+//! so that any thread, process or machine can run it.
 
 use nandscope_device::{Device, break_if};
 use nandscope_experiment::jobs::{Jobs, JobsError};
@@ -14,16 +14,16 @@ use thiserror::Error;
 /// A point cannot be run.
 #[derive(Debug, Error)]
 pub enum PointError {
-    /// Its device cannot be made.
+    /// The point's device cannot be made.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Its jobs cannot be read.
+    /// The point's jobs cannot be read.
     #[error(transparent)]
     Jobs(#[from] JobsError),
-    /// Its jobs do not fit the device.
+    /// The point's jobs do not fit the device.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// Its precondition is not a state of a device, or cannot be reached.
+    /// The point's precondition is not a state of a device, or cannot be reached.
     #[error("precondition: {0}")]
     Precondition(#[from] PreconditionError),
     /// The target is not a device that can be made again from its profile.
@@ -31,7 +31,7 @@ pub enum PointError {
         "a sweep cannot run on `{0}`; name a simulated device: sim:NAME (see `nandscope devices`) or sim:./FILE.toml"
     )]
     Target(String),
-    /// Its seed is not a number.
+    /// The point's seed is not a number.
     #[error("`{0}` is not a seed; give a whole number from 0")]
     Seed(String),
 }
@@ -62,11 +62,11 @@ pub struct Point {
     pub configuration: usize,
     /// Values of the parameters, in their order.
     pub values: Vec<String>,
-    /// Number of its conditioned device among the distinct ones of the sweep.
+    /// Number of the point's conditioned device among the distinct ones of the sweep.
     pub device: usize,
     /// SHA-256, in hexadecimal, of everything that its result depends on.
     pub key: String,
-    /// The same of its conditioned device.
+    /// SHA-256, in hexadecimal, of everything that the point's conditioned device depends on.
     pub device_key: String,
     /// Profiles of device and host.
     pub about: Arc<Simulated>,
@@ -82,7 +82,8 @@ impl Point {
         self.options.seed
     }
 
-    /// Makes its device and brings it into its state before the run. `step` hears how far it is, and may end it.
+    /// Makes the point's device and brings it into its state before the run. `step` is told the progress, and can end
+    /// it.
     ///
     /// # Errors
     /// Returns [`PointError`] if the device does not fit into memory or to its host, does not reach its state, or `step`
@@ -94,8 +95,8 @@ impl Point {
         Ok(device)
     }
 
-    /// Runs the jobs on a device from [`Point::condition`]. The result has no wall clock, so that it is
-    /// the same in every run; `None` if `stop`, which is asked often, ended it early.
+    /// Runs the jobs on a device from [`Point::condition`]. The result contains no wall-clock time, so it is the same
+    /// in every run; `None` if `stop`, which is called often, ended the run early.
     ///
     /// # Errors
     /// Returns [`PointError::Run`] if the jobs do not fit the device.

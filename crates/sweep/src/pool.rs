@@ -26,10 +26,10 @@ pub enum PoolError {
     Point {
         /// Number of the point, from 0.
         number: usize,
-        /// Cause.
+        /// Cause of the error.
         error: PointError,
     },
-    /// A result cannot be kept.
+    /// A result cannot be stored.
     #[error(transparent)]
     Store(StoreError),
 }
@@ -44,16 +44,16 @@ impl PoolError {
     }
 }
 
-/// How far the points of a sweep are.
+/// Progress of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SweepProgress {
-    /// Points that are finished, with those of earlier runs.
+    /// Number of finished points, including those of earlier runs.
     pub done: usize,
     /// Number of the sweep's points, done or not.
     pub points: usize,
     /// Devices that are being brought into their state before a run.
     pub preparing: usize,
-    /// Share of what this run has to do, from 0 to 1, without the preparation of devices.
+    /// Share of the points' work in this run that is done, from 0 to 1; the preparation of devices does not count.
     pub share: f64,
 }
 
@@ -96,7 +96,7 @@ pub fn run(
         },
     };
     let mut outcomes: Vec<Option<Outcome>> = points.iter().map(&mut find).collect();
-    // Points with one key have one file.
+    // Points with the same key share a file, which would be named twice.
     damaged.sort();
     damaged.dedup();
     let found = outcomes.iter().flatten().count();
@@ -137,7 +137,7 @@ pub fn run(
             };
             watcher.reach(PARTS);
             let outcome = Outcome::of(&document, metrics);
-            // Nobody listens once every keeper has panicked, which ends the sweep.
+            // Sending fails only when every keeper has panicked, which ends the sweep anyway.
             let _ = kept.send((point, document));
             Ok(Some(outcome))
         };
@@ -145,7 +145,7 @@ pub fn run(
     });
     let conditioned = conditioned.map_err(PoolError::Store)?;
     let conditioned = match conditioned {
-        // A device was not finished; the points that were are kept.
+        // The run was stopped while a device was being made; the points finished before are stored.
         Err(failed) if failed.error.is_interruption() => 0,
         conditioned => conditioned.map_err(|failed| PoolError::Point {
             number: failed.piece,
@@ -165,7 +165,8 @@ pub fn run(
     })
 }
 
-/// For each point the first one with the same key: points whose parameters have no effect have one result.
+/// For each point the number of the first point with the same key: points whose parameters have no effect share a
+/// result.
 fn firsts(points: &[Point]) -> Vec<usize> {
     let mut known = BTreeMap::new();
     let numbered = points.iter().enumerate();
@@ -174,11 +175,11 @@ fn firsts(points: &[Point]) -> Vec<usize> {
         .collect()
 }
 
-/// Counts how far one point has come.
+/// Counts the progress of one point.
 struct Watcher<'a> {
     parts: &'a AtomicU64,
     reached: u64,
-    /// Groups of the job file, and those before the present one.
+    /// Number of groups of the job file, and number of those before the present one.
     groups: u64,
     before: u64,
 }

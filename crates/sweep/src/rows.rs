@@ -18,11 +18,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Characters of the device's key in the name of its folder.
+/// Number of characters of the device's key in the name of its folder.
 const DEVICE: usize = 16;
 /// Files that are written at once. Each waits for the disk, not for a processor.
 const AT_ONCE: usize = 16;
-/// Columns that are not parameters or metrics; that of the seed comes from the name of the folder.
+/// Names of the columns that are neither parameters nor metrics; the name of the folder gives that of the seed.
 const OWN: [&str; 5] = ["version", "device", "seed", "complete", "key"];
 
 /// Type of a column: the narrowest that holds all of its values.

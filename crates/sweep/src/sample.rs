@@ -54,7 +54,7 @@ impl fmt::Display for Sampling {
 }
 
 impl Values {
-    /// Number of values; `None` for a range of real numbers.
+    /// Number of the parameter's values; `None` for a range of real numbers.
     fn count(&self) -> Option<usize> {
         match self {
             Values::List(values) => Some(values.len()),

@@ -55,7 +55,7 @@ impl fmt::Display for Key {
 /// The values of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// These, in this order.
+    /// These values, in this order.
     List(Vec<String>),
     /// Whole numbers from the first to the second, both included.
     Whole(i64, i64),
@@ -94,14 +94,14 @@ impl Range {
 pub struct Parameter {
     /// The changed setting.
     pub key: Key,
-    /// Its values, one at least.
+    /// Values of the parameter, at least one.
     pub values: Values,
 }
 
 /// Parameters that make no space.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SpaceError {
-    /// It has another form.
+    /// The text is not of the form of a parameter.
     #[error("`{0}` is not a parameter; write KEY=V1,V2,…, KEY=LOW..HIGH or KEY=LOW..HIGH:log")]
     Form(String),
     /// A range ends before it begins, or has too many values.
@@ -136,7 +136,7 @@ pub enum SpaceError {
     /// There is no point.
     #[error("the sweep has no points; give at least one")]
     Empty,
-    /// An option of the command and a parameter set the same.
+    /// A parameter and an option for all points set the same.
     #[error("{0} is a parameter and given once for all points too; leave one out")]
     Fixed(String),
 }

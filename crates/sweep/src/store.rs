@@ -20,10 +20,10 @@ pub const POINTS: &str = "points";
 const LARGEST: u64 = 1 << 30;
 /// Begin of every result document.
 const BEGIN: &str = "{\n";
-/// Begin of one with its checksum: SHA-256 of the document without the line of the checksum.
+/// Beginning of a result document with a checksum: SHA-256 of the document without the line of the checksum.
 const SUM: &str = "{\n \"sha256\": \"";
 
-/// A point cannot be kept.
+/// The result of a point cannot be stored.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// The system refuses.
@@ -39,9 +39,9 @@ pub enum StoreError {
 pub enum Found {
     /// The point is not finished.
     Nothing,
-    /// Its file cannot be used, and why: the point must be run again.
+    /// The point's file cannot be used, for this reason, and the point must be run again.
     Damaged(String),
-    /// Its result.
+    /// The point's result, undamaged.
     Whole(Box<ResultDocument>),
 }
 
@@ -50,7 +50,7 @@ pub trait Keep: Sync {
     /// The result of a point.
     fn find(&self, point: &Point) -> Found;
 
-    /// Keeps the result of a point.
+    /// Stores the result of a point.
     ///
     /// # Errors
     /// Returns [`StoreError`] if it cannot be kept.

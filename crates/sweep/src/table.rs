@@ -19,7 +19,7 @@ pub struct Outcome {
     pub metrics: Vec<Option<f64>>,
     /// All figures of the result by identifier.
     pub figures: BTreeMap<String, f64>,
-    /// Why the run did not come to its end.
+    /// Reason for which the run was not completed.
     pub failure: Option<String>,
 }
 
@@ -48,11 +48,11 @@ impl Outcome {
 /// A metric over the seeds of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// Arithmetic mean.
+    /// Arithmetic mean over the seeds.
     pub mean: f64,
-    /// Least value.
+    /// Least value over the seeds.
     pub low: f64,
-    /// Greatest value.
+    /// Greatest value over the seeds.
     pub high: f64,
 }
 
@@ -63,7 +63,7 @@ pub struct Row {
     pub values: Vec<String>,
     /// The metrics; `None` if no point has one.
     pub metrics: Vec<Option<Summary>>,
-    /// Points that are finished, and all of them.
+    /// Number of finished points, and number of all points of the configuration.
     pub points: (usize, usize),
     /// The first failure of a point.
     pub failure: Option<String>,
@@ -124,7 +124,7 @@ fn row(values: Vec<String>, group: &[Option<&Outcome>], metrics: usize) -> Row {
     }
 }
 
-/// Marks the rows that no other dominates, by the means of the metrics that have a better direction.
+/// Marks the rows that no other row dominates, by the means of those metrics for which higher or lower is better.
 fn mark_pareto(rows: &mut [Row], metrics: &[Metric]) {
     let signs: Vec<f64> = metrics
         .iter()
@@ -215,7 +215,7 @@ struct JsonPoint<'a> {
     failure: Option<&'a str>,
 }
 
-/// `points.json`: the same with all figures of each point.
+/// Text of `points.json`: the table with all figures of each point.
 ///
 /// # Errors
 /// `serde_json::Error` if a number is not finite.
@@ -278,9 +278,9 @@ mod tests {
         let mut rows: Vec<Row> = [
             [Some(10.0), Some(100.0)],
             [Some(20.0), Some(200.0)],
-            // Slower and later than the second.
+            // Worse than the second row in both metrics.
             [Some(25.0), Some(150.0)],
-            // As good as the first.
+            // Equal to the first row in both metrics.
             [Some(10.0), Some(100.0)],
             [None, Some(900.0)],
         ]

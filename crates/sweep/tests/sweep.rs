@@ -105,7 +105,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
         let before = known.get_or_insert_with(|| all.clone());
         assert!(*before == all, "{threads} threads");
     }
-    // The same as each point by itself, which is what another executor runs.
+    // A point that is run by itself, as another executor runs it, gives the same file.
     let (files, ..) = known.unwrap();
     for point in [&plan.points[0], &plan.points[7], &plan.points[11]] {
         let document = point.run(&mut (), &|| false).unwrap().unwrap();

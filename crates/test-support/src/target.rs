@@ -8,10 +8,9 @@ use nandscope_workload::OpKind;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// k servers, each of which takes a fixed time for an operation, before one first-come queue.
-///
-/// In a closed loop with queue depth q the throughput is `min(q, k) / service` and the latency
-/// `max(q / k, 1) * service`.
+/// Target with k parallel servers behind one first-come queue; each server takes a fixed time for an operation.
+/// In a closed loop with queue depth q the throughput is `min(q, k) / service` and the latency `max(q / k, 1) *
+/// service`.
 #[derive(Clone, Debug)]
 pub struct MockTarget {
     now: Nanos,
@@ -56,7 +55,7 @@ impl MockTarget {
         }
     }
 
-    /// No operation is begun from `from` to `until`: what arrives then waits.
+    /// No operation is begun from `from` to `until`; operations that arrive in this time wait.
     pub fn with_stall(mut self, from: Nanos, until: Nanos) -> Self {
         self.stall = Some((from, until));
         self
@@ -186,8 +185,8 @@ impl Target for MockTarget {
     }
 }
 
-/// Completes everything at once; its clock advances by a nanosecond per operation so that timed
-/// jobs end. What a run on it costs is the cost of the instrument.
+/// Target that completes every operation at once; its clock advances by a nanosecond per operation so that timed jobs
+/// end. The time of a run on it is the overhead of the measuring program.
 #[derive(Clone, Debug)]
 pub struct NullTarget {
     now: Nanos,
@@ -196,7 +195,7 @@ pub struct NullTarget {
 }
 
 impl NullTarget {
-    /// A target of this size.
+    /// A null target of this capacity.
     pub fn new(capacity: Bytes) -> Self {
         NullTarget {
             now: Nanos::ZERO,

@@ -16,7 +16,7 @@ pub const SECTOR_BYTES: u64 = 512;
 pub struct Bytes(pub u64);
 
 impl Bytes {
-    /// No bytes.
+    /// Zero bytes.
     pub const ZERO: Bytes = Bytes(0);
 
     /// 2^10 bytes times `n`.
@@ -59,7 +59,7 @@ impl AddAssign for Bytes {
 }
 
 impl fmt::Display for Bytes {
-    /// Binary units if the number is whole in them (`128 KiB`), decimal ones otherwise (`250.1 GB`).
+    /// The size in binary units if it is a whole number of them (`128 KiB`), otherwise in decimal units (`250.1 GB`).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n = self.0;
         let text = if n < 1024 {
@@ -96,7 +96,7 @@ impl Lba {
         Lba(offset.0 / SECTOR_BYTES)
     }
 
-    /// Offset of its first byte.
+    /// Offset of the block's first byte.
     pub const fn offset(self) -> Bytes {
         Bytes(self.0.saturating_mul(SECTOR_BYTES))
     }

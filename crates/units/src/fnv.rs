@@ -1,6 +1,6 @@
 //! FNV-1a of 64 bits (Fowler, Noll and Vo): a checksum that finds damage, not forgery.
 
-/// A checksum under way.
+/// A checksum that is being calculated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fnv1a(u64);
 
@@ -11,19 +11,19 @@ impl Fnv1a {
         Fnv1a(0xcbf2_9ce4_8422_2325)
     }
 
-    /// Adds a number in one step; that of a byte is FNV-1a as published.
+    /// Adds a number in one step; for numbers up to 255, that is, bytes, the result is FNV-1a as published.
     #[inline]
     pub fn add(&mut self, number: u64) {
         self.0 = (self.0 ^ number).wrapping_mul(0x0000_0100_0000_01b3);
     }
 
-    /// The checksum of what was added.
+    /// The checksum of all numbers added.
     #[must_use]
     pub const fn sum(self) -> u64 {
         self.0
     }
 
-    /// The checksum of these bytes, one after the other.
+    /// The checksum of these bytes, added one by one.
     #[must_use]
     pub fn of_bytes(bytes: impl IntoIterator<Item = u8>) -> u64 {
         let mut sum = Self::new();

@@ -59,7 +59,7 @@ impl Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
 
-    /// Whether it is zero.
+    /// Whether the time is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -95,7 +95,7 @@ impl Mul<u64> for Nanos {
 }
 
 impl fmt::Display for Nanos {
-    /// The largest unit that leaves at least one digit before the point: `930ns`, `55.1µs`, `2.30ms`, `61.2s`.
+    /// The time in the largest unit with at least one digit before the point: `930ns`, `55.1µs`, `2.30ms`, `61.2s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0;
         let text = match ns {

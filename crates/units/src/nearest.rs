@@ -1,7 +1,7 @@
 //! The spelling that was meant.
 
-/// The names that differ from `word` in at most `edits` letters, the nearest first. Letters that are swapped are one
-/// edit. Names that are equally near keep their order.
+/// The names that differ from `word` in at most `edits` letters, nearest first; equally near names keep their order.
+/// Two swapped neighbouring letters count as one edit.
 pub fn nearest<'a>(
     word: &str,
     names: impl IntoIterator<Item = &'a str>,

@@ -11,7 +11,8 @@ pub fn round_significant(value: f64, digits: usize) -> f64 {
     format!("{value:.decimals$e}").parse().unwrap_or(value)
 }
 
-/// This many significant digits, but at most `max_decimals` after the point, and all digits before it.
+/// A number with this many significant digits, but at most `max_decimals` after the point; all digits before the point
+/// are written.
 #[must_use]
 pub fn significant(value: f64, digits: usize, max_decimals: usize) -> String {
     // The exponent of the rounded value: 99.96 has one more digit before the point than 99.94.
@@ -28,7 +29,7 @@ pub fn significant(value: f64, digits: usize, max_decimals: usize) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Three to four significant digits with thousands grouped; `–` if it is not finite.
+/// A number with three to four significant digits and thousands grouped; `–` if it is not finite.
 #[must_use]
 pub fn short(value: f64) -> String {
     let size = value.abs();
@@ -41,7 +42,7 @@ pub fn short(value: f64) -> String {
     }
 }
 
-/// Up to four significant digits without zeros at the end; all digits before the point.
+/// A number with up to four significant digits without trailing zeros; all digits before the point are written.
 #[must_use]
 pub fn short4(value: f64) -> String {
     if value != 0.0 && value.abs() < 0.01 {

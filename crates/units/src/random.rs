@@ -90,7 +90,8 @@ impl Xoshiro256 {
         }
     }
 
-    /// Whether it is in the one state that it never leaves. Seeding cannot reach it; a forged snapshot can.
+    /// Whether all words of the state are zero, which no step leaves. Seeding cannot reach this state; a forged
+    /// snapshot can.
     pub fn is_stuck(&self) -> bool {
         self.state == [0; 4]
     }

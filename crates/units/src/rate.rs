@@ -31,8 +31,8 @@ impl Rate {
         Rate((bytes.0 as u128 * 1_000_000_000 / time.0 as u128).min(u64::MAX as u128) as u64)
     }
 
-    /// How long `bytes` take at this rate, rounded to the nearest nanosecond; zero at rate zero,
-    /// the rate of a stage without a limit.
+    /// The time that `bytes` take at this rate, rounded to the nearest nanosecond; zero at rate zero, which means that
+    /// there is no limit.
     pub fn time_for(self, bytes: Bytes) -> Nanos {
         if self.0 == 0 {
             return Nanos::ZERO;

@@ -6,7 +6,7 @@ use thiserror::Error;
 /// Fault of the text of a size or a time.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseQuantityError {
-    /// No number at the start.
+    /// The text does not start with a number.
     #[error("`{0}` does not start with a number")]
     NoNumber(String),
     /// The letters after the number are not a known unit.
@@ -19,7 +19,7 @@ pub enum ParseQuantityError {
         /// The known units.
         known: &'static str,
     },
-    /// More than 2^64.
+    /// The size or time exceeds 2^64 bytes or nanoseconds.
     #[error("`{0}` is too large")]
     TooLarge(String),
 }

@@ -1,4 +1,4 @@
-//! A folder for a test, and what is planted in it.
+//! A temporary folder for a test, and helpers that create files of all kinds in it.
 
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{FileTypeExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-/// A folder that goes away at the end.
+/// A temporary folder, removed when it is dropped.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -39,7 +39,7 @@ impl Folder {
         self.path(name)
     }
 
-    /// A device node; `None`, said aloud, where that is not allowed.
+    /// Creates a device node; `None`, with a notice, where the system forbids it.
     pub fn node(&self, name: &str, kind: FileType, major: u32, minor: u32) -> Option<PathBuf> {
         let path = self.path(name);
         let made = mknodat(CWD, &path, kind, Mode::RWXU, makedev(major, minor));
@@ -69,7 +69,7 @@ impl Drop for Folder {
     }
 }
 
-/// Says past the harness that something was not tested.
+/// Prints, past the test harness's capture, that something was not tested.
 pub fn skip(what: &str, why: &str) {
     let told = fs::File::options().write(true).open("/proc/self/fd/2");
     let _ = told.and_then(|mut out| writeln!(out, "SKIPPED {what}: {why}"));
