@@ -80,7 +80,8 @@ def verification(document, text):
     step = document.steps[0]
     figure = {f["id"]: f["value"] for f in step["figures"]}
     claimed, real = figure["verify.claimed"], figure.get("verify.real")
-    kept = next(c for c in step["curves"] if c["y_name"].startswith("block kept"))
+    states = next(c for c in step["curves"] if c["y_name"].startswith("state of the block (3 genuine, "))
+    kept = {**states, "y": [int(v == 3) for v in states["y"]]}
     wrong = sum(v == 0 for v in kept["y"])
     aliases = [row["cells"] for t in step["tables"] if "another address" in t["title"] for row in t["rows"]]
     verdict = next(c for c in step["conclusions"] if c["id"] == "verify.verdict")

@@ -3,6 +3,7 @@
 use super::full::Full;
 use super::left::Kept;
 use super::sampling::Reading;
+use super::tag::Seen;
 use super::verdict::{Behaviour, Finding, Verdict};
 use crate::registers::{Sign, Weight};
 use nandscope_result::{
@@ -10,6 +11,7 @@ use nandscope_result::{
 };
 use nandscope_units::Bytes;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// Result of a verification for scripts; sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -314,10 +316,13 @@ fn figures(summary: &Summary) -> Vec<Figure> {
 }
 
 fn map(finding: &Finding) -> Curve {
-    kept_curve(
-        &finding.sampling.readings,
+    let sampling = &finding.sampling;
+    let aliased: BTreeSet<u64> = sampling.aliases.iter().map(|a| a.written).collect();
+    state_curve(
+        &sampling.readings,
         finding.block_bytes,
         end_of(finding),
+        &aliased,
     )
 }
 
@@ -360,8 +365,37 @@ fn by_place(finding: &Finding) -> Option<DataTable> {
     })
 }
 
-/// Curve of tags by address: 1 if kept, 0 if not; the threshold is the real end.
-fn kept_curve(readings: &[Reading], block_bytes: usize, end: Option<u64>) -> Curve {
+/// Codes of the states of a block, which [`STATES`] names.
+const GENUINE: f64 = 3.0;
+const ALIASED: f64 = 2.0;
+const LOST: f64 = 1.0;
+const UNREADABLE: f64 = 0.0;
+/// Name of the curve of states, with the meaning of its values.
+const STATES: &str = "state of the block (3 genuine, 2 aliased, 1 lost, 0 unreadable)";
+
+/// State of a tagged block. A block is aliased if its tag was found at another address, or the tag of another block in it;
+/// if tags are, a right one past the end was answered by memory of a lower address.
+fn state(reading: &Reading, end: Option<u64>, aliased: &BTreeSet<u64>) -> f64 {
+    let holds_other = matches!(reading.seen, Seen::Tag { place, .. } if place != reading.place);
+    let answered_below = reading.seen.right() && !aliased.is_empty();
+    if is_kept(reading, end) {
+        GENUINE
+    } else if reading.seen.failed() {
+        UNREADABLE
+    } else if holds_other || answered_below || aliased.contains(&reading.place) {
+        ALIASED
+    } else {
+        LOST
+    }
+}
+
+/// Curve of the states of tagged blocks by address; the threshold is the real end.
+fn state_curve(
+    readings: &[Reading],
+    block_bytes: usize,
+    end: Option<u64>,
+    aliased: &BTreeSet<u64>,
+) -> Curve {
     let mut readings: Vec<_> = readings.iter().collect();
     readings.sort_by_key(|r| r.place);
     let gb = |place: u64| place as f64 * block_bytes as f64 / 1e9;
@@ -369,13 +403,10 @@ fn kept_curve(readings: &[Reading], block_bytes: usize, end: Option<u64>) -> Cur
         name: "tagged blocks".to_string(),
         x_name: "place".to_string(),
         x_unit: "GB".to_string(),
-        y_name: "block kept (1 yes, 0 no)".to_string(),
+        y_name: STATES.to_string(),
         y_unit: String::new(),
         x: readings.iter().map(|r| gb(r.place)).collect(),
-        y: readings
-            .iter()
-            .map(|r| f64::from(u8::from(is_kept(r, end))))
-            .collect(),
+        y: readings.iter().map(|r| state(r, end, aliased)).collect(),
         threshold: end.map(gb),
     }
 }
@@ -476,7 +507,12 @@ pub fn kept_step(kept: &Kept, summary: &KeptSummary, block_bytes: usize) -> Step
                 .to_string(),
         end_s: summary.elapsed_s,
         conclusions: vec![answer],
-        curves: vec![kept_curve(&kept.readings, block_bytes, None)],
+        curves: vec![state_curve(
+            &kept.readings,
+            block_bytes,
+            None,
+            &BTreeSet::new(),
+        )],
         ..StepResult::default()
     }
 }
@@ -548,5 +584,37 @@ impl Full {
             _ if errors == 0 && self.right > 0 && wrong * 2 > rest => Verdict::Fake,
             _ => Verdict::Failing,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_has_the_state_that_its_contents_show() {
+        let state = |place, seen, aliased: &[u64]| {
+            let reading = Reading {
+                place,
+                seen,
+                as_before: false,
+                constant: false,
+            };
+            state(&reading, Some(100), &aliased.iter().copied().collect())
+        };
+        let other = Seen::Tag {
+            place: 7,
+            generation: 1,
+        };
+        assert_eq!(state(50, Seen::Right, &[]), GENUINE);
+        assert_eq!(state(50, other, &[]), ALIASED);
+        assert_eq!(state(150, Seen::Foreign, &[150]), ALIASED);
+        assert_eq!(state(150, Seen::Right, &[160]), ALIASED);
+        // A cache answered.
+        assert_eq!(state(150, Seen::Right, &[]), LOST);
+        assert_eq!(state(50, Seen::Foreign, &[]), LOST);
+        assert_eq!(state(50, Seen::Damaged { bits: 1 }, &[]), LOST);
+        assert_eq!(state(50, Seen::Unreadable, &[]), UNREADABLE);
+        assert_eq!(state(150, Seen::Refused, &[]), UNREADABLE);
     }
 }

@@ -8,6 +8,7 @@ use super::matrix::Matrix;
 use super::modes::modes;
 use super::plot::{Plot, ROWS_OF_A_PLOT};
 use super::step::Step;
+use super::strip::{self, Strip};
 use super::{speed, states, time};
 use crate::csv;
 use crate::names::Unique;
@@ -41,6 +42,8 @@ pub struct Chapter {
     pub verdict: String,
     /// Chart for the first page; other charts are in the chapter.
     pub glance: Option<BarChart>,
+    /// Address ranges of all its steps.
+    pub strips: Vec<Strip>,
     /// Answers of all its steps.
     pub answers: Vec<Answer>,
     /// Figures of all its steps.
@@ -90,7 +93,11 @@ pub fn within(document: &ResultDocument, most_values: usize) -> Vec<Chapter> {
                 .iter()
                 .filter(|s| s.section == title)
                 .collect();
-            chapter(title, &steps, &modes, &mode_names, &mut names)
+            let of_step = |s: &&StepResult| strip::of_step(s, document.target.capacity_bytes);
+            Chapter {
+                strips: steps.iter().flat_map(of_step).collect(),
+                ..chapter(title, &steps, &modes, &mode_names, &mut names)
+            }
         })
         .collect();
     reduce(&mut chapters, most_values);
@@ -242,6 +249,7 @@ fn chapter(
         open: false,
         verdict: verdict(steps),
         glance: None,
+        strips: Vec::new(),
         answers: answers(steps)
             .into_iter()
             .map(|c| Answer::of(c, modes.len() > 1))

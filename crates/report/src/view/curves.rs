@@ -3,6 +3,7 @@
 
 use super::plot::{Axis, Kind, Line, Mark, Plot};
 use super::statements::Paragraph;
+use super::strip;
 use super::table::{Samples, Table};
 use crate::names::{Unique, capital, valid_name};
 use crate::number::{short, with_unit};
@@ -14,7 +15,8 @@ const MOST_LINES: usize = 8;
 /// The plots of one step, in the order of their first curves.
 pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
     let mut groups: Vec<Vec<&Curve>> = Vec::new();
-    for curve in step.curves.iter().filter(|c| has_points(c)) {
+    let drawn = |c: &&Curve| has_points(c) && !strip::has_states(c);
+    for curve in step.curves.iter().filter(drawn) {
         match groups
             .iter_mut()
             .find(|g| g.len() < MOST_LINES && g.first().is_some_and(|first| alike(first, curve)))

@@ -26,6 +26,7 @@ pub mod speed;
 pub mod statements;
 pub mod states;
 pub mod step;
+pub mod strip;
 pub mod sustained;
 pub mod table;
 pub mod time;
