@@ -145,7 +145,7 @@ nandscope.exports = (function () {
       (inside.length ? Array.prototype.slice.call(inside) : [row]).forEach(function (bar) {
         var fill = bar.querySelector(".bars-fill"), end = parseFloat(fill.style.width) / 100 * length;
         el(svg, "rect", { x: x, y: y + 4, width: Math.max(1, end), height: 14, fill: colourOf(fill) });
-        var whisker = bar.querySelector(".bars-whisker"), published = bar.querySelector(".bars-published"), right = end;
+        var whisker = bar.querySelector(".bars-whisker"), published = bar.querySelector(".bars-published, .bars-limit"), right = end;
         if (whisker) {
           var from = parseFloat(whisker.style.left) / 100 * length, to = from + parseFloat(whisker.style.width) / 100 * length;
           line(svg, x + from, y + 11, x + to, y + 11, css("--ink"), { "stroke-width": 2 });

@@ -94,7 +94,7 @@ fn draw_bar<DB: DrawingBackend>(
         ))?;
         right = right.max(to);
     }
-    if let Some(at) = &bar.published_at {
+    if let Some(at) = bar.published_at.as_ref().or(bar.limit_at.as_ref()) {
         let x = LEFT + share(at);
         root.draw(&PathElement::new(
             [(x, top - 3), (x, bottom + 3)],

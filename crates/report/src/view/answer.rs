@@ -1,5 +1,6 @@
 //! Answers of a document, and their order of importance.
 
+use super::requirements;
 use nandscope_result::Conclusion;
 
 /// An answer with its evidence.
@@ -11,6 +12,8 @@ pub struct Answer {
     pub answer: String,
     /// `pass` or `fail` for a test, empty for other questions.
     pub class: &'static str,
+    /// Why a test was passed or failed; empty if no requirement is known.
+    pub why: String,
     /// Evidence of the answer.
     pub evidence: String,
 }
@@ -33,6 +36,7 @@ impl Answer {
                 Some(false) => "fail",
                 None => "",
             },
+            why: requirements::why(conclusion),
             evidence: conclusion.evidence.clone(),
         }
     }

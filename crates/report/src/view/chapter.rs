@@ -7,6 +7,7 @@ use super::bars::{self, BarChart};
 use super::matrix::Matrix;
 use super::modes::modes;
 use super::plot::{Plot, ROWS_OF_A_PLOT};
+use super::requirements;
 use super::step::Step;
 use super::strip::{self, Strip};
 use super::{speed, states, time};
@@ -100,6 +101,12 @@ pub fn within(document: &ResultDocument, most_values: usize) -> Vec<Chapter> {
             }
         })
         .collect();
+    if let ([only], procedure::SPEED_CLASS) = (chapters.as_mut_slice(), document.procedure.as_str())
+    {
+        let all: Vec<&StepResult> = document.steps.iter().collect();
+        only.charts
+            .splice(0..0, requirements::charts(&answers(&all)));
+    }
     reduce(&mut chapters, most_values);
     number_series(&mut chapters, document, &modes);
     if let [only] = chapters.as_mut_slice() {

@@ -22,6 +22,7 @@ pub mod power_and_heat;
 pub mod published;
 pub mod ranking;
 pub mod regions;
+pub mod requirements;
 pub mod speed;
 pub mod statements;
 pub mod states;

@@ -3,12 +3,14 @@
 
 mod drives;
 mod grouping;
+mod limits;
 mod scale;
 mod singles;
 
 use crate::number::short;
 pub use drives::{DriveValue, of_drives};
 pub use grouping::{of_labelled, of_steps};
+pub use limits::{LimitedValue, of_limits};
 pub use singles::without_singles;
 
 /// A chart: rows of bars over one axis.
@@ -68,12 +70,16 @@ pub struct Bar {
     pub repeats: Option<(f64, f64)>,
     /// Published value.
     pub published: Option<f64>,
+    /// Least value that is required.
+    pub limit: Option<f64>,
     /// Length in percent.
     pub length: String,
     /// Start and length of the range of the repeats in percent.
     pub whisker: Option<(String, String)>,
     /// Place of the published value in percent.
     pub published_at: Option<String>,
+    /// Place of the required value in percent.
+    pub limit_at: Option<String>,
     /// Remark, such as `baseline`.
     pub note: String,
 }
@@ -118,6 +124,12 @@ impl BarChart {
         })
     }
 
+    /// Whether a bar has a required value.
+    pub fn has_limits(&self) -> bool {
+        let mut bars = self.rows.iter().flat_map(|r| &r.bars);
+        bars.any(|b| b.limit.is_some())
+    }
+
     /// Whether a bar has a published value.
     pub fn has_published(&self) -> bool {
         self.rows
@@ -136,6 +148,9 @@ impl Bar {
         }
         if let Some(published) = self.published {
             parts.push(format!("published {}", short(published)));
+        }
+        if let Some(limit) = self.limit {
+            parts.push(format!("of {}", short(limit)));
         }
         if !self.note.is_empty() {
             parts.push(self.note.clone());

@@ -28,9 +28,11 @@ pub(super) fn bar(figure: &Figure, mode: Option<&str>, modes: &[String]) -> Bar 
             .as_ref()
             .map(|p| p.value)
             .filter(|v| v.is_finite()),
+        limit: None,
         length: String::new(),
         whisker: None,
         published_at: None,
+        limit_at: None,
         note: String::new(),
     }
 }
@@ -64,6 +66,7 @@ pub(super) fn chart(title: &str, unit: &str, mut rows: Vec<BarRow>) -> BarChart 
                 b.value,
                 b.repeats.map_or(0.0, |r| r.1),
                 b.published.unwrap_or(0.0),
+                b.limit.unwrap_or(0.0),
             ]
         })
         .fold(0.0, f64::max);
@@ -84,6 +87,7 @@ pub(super) fn chart(title: &str, unit: &str, mut rows: Vec<BarRow>) -> BarChart 
             )
         });
         bar.published_at = bar.published.map(|p| format!("{:.2}", percent(p)));
+        bar.limit_at = bar.limit.map(|l| format!("{:.2}", percent(l)));
     }
     let count = libm::round(end / step) as usize;
     let ticks = (0..=count.min(8))
