@@ -2,10 +2,12 @@
 //! or difference to a baseline, sorted with the best first; their long writes, their scaling with queue
 //! depth, their latencies and the consistency of their rates in the same plots.
 
+mod conclusion;
 mod consistency;
 mod document_names;
 mod efficiency;
 pub(crate) mod hosts;
+mod merged;
 mod page;
 pub(crate) mod plots;
 mod price;

@@ -6,12 +6,12 @@ use super::plots;
 use super::row::{PRICE, Row};
 use super::rows::rows;
 use super::selection::charted;
-use super::{Basis, consistency, efficiency, letter};
+use super::{Basis, conclusion, consistency, efficiency, letter, merged};
 use crate::encode;
 use crate::error::Result;
 use crate::html::{SCRIPT, STYLE, THEME_SCRIPT};
 use crate::names::Unique;
-use crate::view::bars::{self, BarChart, DriveValue};
+use crate::view::bars::BarChart;
 use crate::view::plot::Plot;
 use askama::Template;
 use nandscope_result::ResultDocument;
@@ -24,6 +24,7 @@ const MOST_OF_A_KIND: usize = 8;
 #[template(path = "compare.html")]
 struct Page<'a> {
     documents: Vec<Document<'a>>,
+    conclusion: Vec<String>,
     rows: Vec<Row>,
     charts: Vec<BarSection>,
     sections: Vec<(&'static str, &'static str, Vec<Plot>)>,
@@ -129,6 +130,12 @@ pub fn html(documents: &[&ResultDocument], basis: &Basis) -> Result<String> {
                 document,
             })
             .collect(),
+        conclusion: conclusion::sentences(
+            &charted(&rows, usize::MAX),
+            documents,
+            &alignment,
+            &lettered,
+        ),
         charts: charts(&rows, &lettered, &alignment.heading()),
         rows,
         sections,
@@ -162,29 +169,8 @@ fn charts(rows: &[Row], names: &[String], host: &str) -> Vec<BarSection> {
     ];
     let drawn = sections
         .into_iter()
-        .map(|(id, title, rows)| (id, title, bar_charts(&rows, names, host)));
+        .map(|(id, title, rows)| (id, title, merged::charts(&rows, names, host)));
     drawn.filter(|(_, _, charts)| !charts.is_empty()).collect()
-}
-
-/// Charts can be saved separately, so their titles name the host.
-fn bar_charts(rows: &[&Row], names: &[String], host: &str) -> Vec<BarChart> {
-    rows.iter()
-        .map(|row| {
-            let drives: Vec<DriveValue> = row
-                .ranked()
-                .into_iter()
-                .map(|(i, value)| DriveValue {
-                    name: names.get(i).cloned().unwrap_or_default(),
-                    value,
-                    note: row.change(i),
-                    baseline: i == row.baseline,
-                })
-                .collect();
-            // A price is the same on every host.
-            let host = if row.id == PRICE { "" } else { host };
-            bars::of_drives(&format!("{}{host}", row.title), &row.unit, &drives)
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -219,6 +205,7 @@ mod tests {
         };
         let page = html(&[&a, &b], &baseline).unwrap();
         assert!(page.contains("B: fast <span class=\"tag\">baseline"));
-        assert!(page.contains("0.40×") && !page.contains("2.50×"));
+        let bars = &page[page.find("class=\"bars").unwrap()..];
+        assert!(bars.contains("0.40×") && !bars.contains("2.50×"));
     }
 }

@@ -8,7 +8,7 @@ mod scale;
 mod singles;
 
 use crate::number::short;
-pub use drives::{DriveValue, of_drives};
+pub use drives::{DriveValue, SharedRow, of_drives, of_shared};
 pub use grouping::{of_labelled, of_steps};
 pub use limits::{LimitedValue, of_limits};
 pub use singles::without_singles;
