@@ -20,6 +20,30 @@ pub struct Matrix {
 }
 
 impl Matrix {
+    /// Heading of a column with the heading above it, for readers who see one row at a time.
+    fn label(&self, column: usize) -> String {
+        let own = self.columns.get(column).map_or("", String::as_str);
+        let mut end = 0;
+        let head = self.heads.iter().find(|(_, span)| {
+            end += span;
+            column < end
+        });
+        match head {
+            Some((head, _)) => format!("{head}, {own}"),
+            None => own.to_string(),
+        }
+    }
+
+    /// The labels of all columns.
+    pub fn labels(&self) -> Vec<String> {
+        (0..self.columns.len()).map(|i| self.label(i)).collect()
+    }
+
+    /// Whether a phone has no room for its columns side by side.
+    pub fn is_wide(&self) -> bool {
+        self.columns.len() > 2
+    }
+
     /// Converts a table of the document; the headings of the columns include the units.
     pub fn of_data(table: &DataTable) -> Matrix {
         let heading = |c: &DataColumn| match c.unit.as_str() {
@@ -273,5 +297,26 @@ mod tests {
         let hot = figure("u.throttle.min", "Throttle", "U", 50.0, "%");
         let m = of_figures("Key", &[&cool[0], &hot]).unwrap();
         assert_eq!(m.bodies[0].rows[0].cells[0].text, "100\u{202f}%");
+    }
+
+    #[test]
+    fn a_column_has_the_heading_above_it() {
+        let matrix = Matrix {
+            title: String::new(),
+            corner: "Test".into(),
+            heads: vec![("Read".into(), 2), ("Write".into(), 1)],
+            columns: ["fresh", "used", "fresh"].map(String::from).into(),
+            bodies: Vec::new(),
+        };
+        assert_eq!(
+            matrix.labels(),
+            ["Read, fresh", "Read, used", "Write, fresh"]
+        );
+        assert!(matrix.is_wide());
+        let plain = Matrix {
+            heads: Vec::new(),
+            ..matrix
+        };
+        assert_eq!(plain.labels(), ["fresh", "used", "fresh"]);
     }
 }

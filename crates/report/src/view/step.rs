@@ -42,6 +42,9 @@ pub struct Step {
     pub marks: Vec<(String, String)>,
 }
 
+/// Names of the latencies of a job.
+pub const LATENCIES: [&str; 5] = ["Mean", "p50", "p99", "p99.9", "Greatest"];
+
 /// One direction of one job.
 #[derive(Clone, Debug)]
 pub struct JobRow {
