@@ -30,7 +30,7 @@ pub struct Progress {
     pub elapsed_s: f64,
 }
 
-/// What the work shares with the thread that waits for it.
+/// State that the working thread shares with the thread that waits for it.
 #[derive(Debug, Default)]
 pub struct Watch {
     stop: AtomicBool,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Operations of a part: 30 MiB.
 const PART: usize = 1 << 20;
 
-/// The columns of one part.
+/// Columns of one part of the operations.
 #[derive(Debug, Default)]
 struct Part {
     submitted_ns: Vec<u64>,

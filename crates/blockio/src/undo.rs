@@ -16,7 +16,7 @@ const ATOM: u64 = 4096;
 
 /// Contents that a power cut can change.
 pub trait Contents {
-    /// Why they could not be read or written.
+    /// Error of the contents, which could not be read or written.
     type Error;
 
     /// Appends `length` bytes from `offset` on to `to`.

@@ -455,7 +455,7 @@ mod tests {
         assert_eq!(source.profile.interface[0].active_dies, 32);
         let line = "cores = 2 # override; the profile has 4\n";
         assert!(source.text.contains(line), "{}", source.text);
-        // Nothing set leaves the profile as it is, to the byte.
+        // Without overrides the text of the profile is unchanged, byte for byte.
         let plain = device_source("reference-nvme-64gb").unwrap();
         assert_eq!(with(&[]).unwrap().text, plain.text);
     }

@@ -126,8 +126,8 @@ impl Precondition {
         self.apply_in_steps(device, seed, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// The same in steps of some milliseconds, between which `step` hears how far the device is and may end the
-    /// preparation. It is then filled in part.
+    /// Brings the device into this state in steps of some milliseconds. `step` is called after each with the progress,
+    /// and can end the preparation; the device is then filled in part.
     ///
     /// # Errors
     /// As [`Precondition::apply`], and [`PreconditionError::Stopped`] if `step` ended it.

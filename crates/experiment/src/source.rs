@@ -119,7 +119,7 @@ pub(crate) fn meant(place: &str, names: &[&str]) -> String {
     }
 }
 
-/// Names that are suggested at most.
+/// Greatest number of names that are suggested.
 const MOST_SUGGESTIONS: usize = 8;
 /// Most letters in which a misspelt name differs.
 const MISSPELT: usize = 3;

@@ -111,7 +111,7 @@ impl Clients {
         after.into_iter().chain(before)
     }
 
-    /// Forgets those who are over.
+    /// Forgets the clients whose connection is over.
     pub fn forget_gone(&mut self, now: Nanos) {
         let pressed = self.room().0 < PRESSED;
         self.all.retain(|_, client| !client.is_over(now, pressed));

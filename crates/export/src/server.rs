@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 /// Connections that are accepted in one turn.
 const ACCEPTED_IN_TURN: usize = 64;
-/// Commands that the device is given in one turn.
+/// Most commands that the device is given in one turn of the server.
 const COMMANDS_IN_TURN: u64 = 4096;
 /// Steps of the device at the end between two looks at the clock.
 const STEPS_AT_END: usize = 1000;

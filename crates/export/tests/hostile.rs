@@ -76,7 +76,7 @@ fn a_client_that_goes_in_the_middle_of_a_write() {
     let mut leaving = serving.client(true);
     leaving.send(&request(0, command::WRITE, 1, 0, 65536));
     leaving.send(&[0xee; 65535]);
-    // And with requests under way.
+    // A client that leaves while its requests are under way.
     let mut busy = serving.client(true);
     for cookie in 0..50 {
         busy.send(&request(0, command::READ, cookie, 0, 1 << 20));

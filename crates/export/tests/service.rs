@@ -153,7 +153,7 @@ fn without_waiting_the_queue_does_not_run_dry() {
         service.submit(origin(cookie), request(Action::Read, 0, 512), Nanos(0));
     }
     assert_eq!(service.due(), Some(Nanos::ZERO));
-    // The toy has them all at one instant; a card, half of them.
+    // The toy device completes all of them at one instant; a card only half of them.
     assert_eq!(run(&mut service, 0).len(), 8);
     let profile = library::device("talk-mmcblk1-8gb")
         .unwrap()

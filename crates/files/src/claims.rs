@@ -23,7 +23,7 @@ enum Use {
     Write,
     /// Any file in this folder may be written.
     WriteInside,
-    /// Any file whose path begins so may be written.
+    /// Any file whose path has this beginning may be written.
     WriteBeginning,
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why a path is not written to, though the system would.
+/// Reason for which a path is not written to, though the system would write to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// A directory, or a path that ends like one.

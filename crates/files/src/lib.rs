@@ -236,7 +236,7 @@ pub fn folder_of(path: &Path) -> &Path {
 /// `Refusal` if the path ends like one of a directory (`x/`, `x/.`, `..`) or is empty.
 fn name_of(path: &Path) -> Result<&OsStr, Refusal> {
     let bytes = path.as_os_str().as_encoded_bytes();
-    // `Path::file_name` ignores both endings.
+    // `Path::file_name` ignores a final slash and a final `/.`.
     if bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
         return Err(Refusal::Directory);
     }

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Folder and name of each.
+/// Folder and name of each partial file that this process is writing.
 static UNDER_WAY: Mutex<Vec<(OwnedFd, OsString)>> = Mutex::new(Vec::new());
 
 fn all() -> MutexGuard<'static, Vec<(OwnedFd, OsString)>> {

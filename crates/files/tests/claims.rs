@@ -57,7 +57,7 @@ fn one_file_has_one_role_whatever_leads_to_it() {
         ("new", "New"),
         ("in/new", "new"),
         ("missing/deep/new", "missing/new"),
-        // A circle is for the writing to refuse.
+        // A circle of links is not an error of the claims, but of the writing.
         ("a", "there"),
     ] {
         assert!(!collide(&at(one), &at(other)), "{one} {other}");

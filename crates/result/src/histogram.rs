@@ -18,7 +18,7 @@ pub const SIGNIFICANT_DIGITS: u8 = 3;
 /// Why a histogram's text could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HistogramError {
-    /// Not base64.
+    /// The text is not base64.
     #[error("the histogram is not base64: {0}; the document was damaged or edited")]
     Base64(String),
     /// Base64, but no HdrHistogram V2.

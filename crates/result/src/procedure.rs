@@ -16,7 +16,7 @@ pub const CARD_REVIEW: &str = "card review";
 pub const FOLDER_REVIEW: &str = "folder review";
 /// flashbench's conclusions about a card.
 pub const FLASHBENCH: &str = "flashbench";
-/// The same with every cell of its tables.
+/// Procedure of flashbench, with every cell of its tables in the result.
 pub const FLASHBENCH_WHOLE: &str = "flashbench-whole";
 /// Speed classes of SD cards.
 pub const SPEED_CLASS: &str = "speed-class";
@@ -26,7 +26,7 @@ pub const IOMETER: &str = "iometer";
 pub const PLAIN: &str = "plain";
 /// Suite for solid-state drives.
 pub const DRIVE: &str = "solid-state drive";
-/// The same with several drives, for their ratios.
+/// Suite for solid-state drives, run with several drives to compare them.
 pub const DRIVES: &str = "solid-state drives side by side";
 /// Latency over the fullness of a drive.
 pub const FULLNESS: &str = "fullness sweep";

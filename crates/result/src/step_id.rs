@@ -28,7 +28,7 @@ pub fn number_of_group(id: &str) -> Option<usize> {
     id.strip_prefix(GROUP)?.parse().ok()
 }
 
-/// The step in which that group reads back what it wrote.
+/// Identifier of the step in which the group of this number reads back what it wrote.
 pub fn read_back(number: usize) -> String {
     group(number) + READ_BACK
 }

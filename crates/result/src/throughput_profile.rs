@@ -5,14 +5,14 @@ use crate::{DirectionResult, Operation, Series, StepResult, series};
 
 /// Shortest write with a sustained rate, seconds.
 pub const SHORTEST_S: f64 = 20.0;
-/// Nor does one of less data, which may fit into a buffer, 10^9 bytes.
+/// Least data of a write with a sustained rate, 10^9 bytes: less may fit into a buffer.
 pub const LEAST_GB: f64 = 0.05;
 /// Fewest intervals of a profile.
 const FEWEST: usize = 10;
 /// Share of the time that is called the slowest or the fastest part.
 const TENTH: f64 = 0.1;
-/// Samples that are averaged: enough to pass over a single odd one, few enough to see a cache
-/// that lasts only some samples.
+/// Number of samples that are averaged: enough to pass over a single odd one, few enough to see a cache that lasts only
+/// some samples.
 const WINDOW: usize = 3;
 /// Ratio of the throughput to that at the start, below which the device counts as slowed down.
 const SLOWED: f64 = 0.6;
@@ -27,11 +27,11 @@ pub struct ThroughputProfile {
     /// Bytes written before the speed fell below six tenths of the burst, 10^9 bytes; `None`
     /// where it never did for good, or by no more than its noise.
     pub fast_gb: Option<f64>,
-    /// The same in seconds from the start of the series.
+    /// Time, in seconds from the start of the series, until the speed fell as described at `fast_gb`; `None` as there.
     pub fast_s: Option<f64>,
-    /// All that was written, 10^9 bytes.
+    /// Amount of data written, 10^9 bytes.
     pub written_gb: f64,
-    /// Time that it took, seconds.
+    /// Time that the write took, seconds.
     pub time_s: f64,
     /// Rate in the slowest tenth of the time, MB/s.
     pub slowest_mb_s: f64,
@@ -40,7 +40,7 @@ pub struct ThroughputProfile {
 }
 
 impl ThroughputProfile {
-    /// All that was written divided by the time, MB/s.
+    /// Amount of data written divided by the time, MB/s.
     pub fn mean_mb_s(&self) -> f64 {
         self.written_gb * 1e3 / self.time_s
     }
@@ -113,13 +113,13 @@ pub fn faster_beyond_noise(fast: &[f64], slow: &[f64]) -> bool {
     pairs >= EXCEEDS * n * m && distance * distance >= SIGNIFICANT * SIGNIFICANT * variance
 }
 
-/// The series of the speed of writing, MB/s.
+/// The series of the write bandwidth of a step, in MB/s.
 pub fn write_series(step: &StepResult) -> Option<&Series> {
     let name = series::of(&Operation::Write, series::BANDWIDTH);
     step.find_series(&name).filter(|s| s.unit == "MB/s")
 }
 
-/// The same from the series itself, which begins at `start_s` seconds.
+/// The profile of a series of write bandwidth in MB/s that begins at `start_s` seconds; `None` if it is too short.
 pub fn of_series(series: &Series, start_s: f64) -> Option<ThroughputProfile> {
     let samples = weighted(series, start_s);
     let (written_gb, time_s) = (gb(&samples), seconds(&samples));
@@ -178,7 +178,7 @@ pub fn weighted(series: &Series, start_s: f64) -> Vec<(f64, f64)> {
     for (&t, &v) in series.t_s.iter().zip(&series.v) {
         let since = t - before;
         before = t;
-        // Nothing is known of a gap between two intervals.
+        // A gap between two intervals was not measured, so only the usual interval counts.
         let dt = usual.map_or(since, |usual| match since > LONGEST * usual + 1e-9 {
             true => usual,
             false => since,

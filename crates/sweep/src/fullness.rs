@@ -506,7 +506,7 @@ mod tests {
             .collect()
     }
 
-    /// A run of a second with a read and three writes of 1 MB, each as long.
+    /// Outcome of a run of one second: one read and three writes of 1 MB, all with this latency.
     fn outcome(latency_us: f64) -> Outcome {
         let mut figures = BTreeMap::new();
         for (direction, count) in [("read", 1.0), ("write", 3.0)] {

@@ -44,7 +44,7 @@ pub struct Parts {
 #[derive(Debug, Default)]
 pub struct PointMaker {
     abouts: HashMap<(String, Vec<ProfileOverride>, String), Arc<Simulated>>,
-    /// By name, text and the options that are set.
+    /// Checked jobs, by name and text of the job file and the options set on every job.
     jobs: HashMap<JobsKey, Arc<Jobs>>,
     /// Jobs and capacities that fit.
     checked: HashSet<(JobsKey, u64)>,

@@ -9,8 +9,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Target with k parallel servers behind one first-come queue; each server takes a fixed time for an operation.
-/// In a closed loop with queue depth q the throughput is `min(q, k) / service` and the latency `max(q / k, 1) *
-/// service`.
+///
+/// In a closed loop with queue depth q the throughput is `min(q, k) / service` and the latency
+/// `max(q / k, 1) * service`.
 #[derive(Clone, Debug)]
 pub struct MockTarget {
     now: Nanos,

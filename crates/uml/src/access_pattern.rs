@@ -35,7 +35,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// From the start of one phase to that of another.
+    /// The window from the start of one phase to the start of another.
     pub fn between(starts: &[PhaseStart], from: &str, to: &str) -> Option<Window> {
         let at = |name: &str| starts.iter().find(|m| m.name == name).map(|m| m.at);
         Some(Window {

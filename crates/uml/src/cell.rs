@@ -29,9 +29,9 @@ pub struct Cell {
     pub workload: String,
     /// Settings of the run.
     pub settings: Settings,
-    /// From the first operation of the work to the end of the `sync` after it.
+    /// Time from the first operation of the work to the end of the `sync` after it.
     pub time: Nanos,
-    /// Of this: the `sync`.
+    /// Part of this time that the `sync` took.
     pub sync: Nanos,
     /// Statistics of the trace.
     pub pattern: AccessPattern,
@@ -45,7 +45,7 @@ pub struct Cell {
     pub values: Vec<(String, f64)>,
     /// Equal in two runs that gave the same commands at the same times.
     pub fingerprint: u32,
-    /// Real time that it took.
+    /// Real time that the run took.
     pub took: Duration,
     /// Messages of the kernel.
     pub messages: u64,

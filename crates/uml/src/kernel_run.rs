@@ -76,7 +76,7 @@ pub struct KernelRun<'a> {
     pub silence: Duration,
     /// Longest real time.
     pub wall: Duration,
-    /// Longest virtual time.
+    /// Limit of the kernel's virtual time.
     pub virtual_time: Nanos,
     /// Virtual time of a power cut, if there is one.
     pub cut: Option<Nanos>,
@@ -117,7 +117,7 @@ const SHARED_MEMORY: &str = "/dev/shm";
 /// The folders of a run.
 struct Folders {
     run: Scratch,
-    /// Of the machine's memory, where that is another one.
+    /// Folder of the machine's memory, if it is not the folder of its other files.
     memory: Option<Scratch>,
 }
 

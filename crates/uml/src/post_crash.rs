@@ -10,7 +10,7 @@ use nandscope_device::Cut;
 pub enum Change {
     /// A write that was submitted, whether it completed or not; the device numbers these from 0.
     Write {
-        /// First byte.
+        /// Offset of the first written byte.
         offset: u64,
         /// Written data.
         data: Vec<u8>,

@@ -96,7 +96,7 @@ pub fn library() -> Vec<Workload> {
     ]
 }
 
-/// The workload of that name.
+/// The workload with this name.
 pub fn named(name: &str) -> Option<Workload> {
     library().into_iter().find(|w| w.name == name)
 }

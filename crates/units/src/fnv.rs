@@ -5,7 +5,7 @@
 pub struct Fnv1a(u64);
 
 impl Fnv1a {
-    /// The checksum of nothing.
+    /// The checksum of an empty input.
     #[must_use]
     pub const fn new() -> Self {
         Fnv1a(0xcbf2_9ce4_8422_2325)

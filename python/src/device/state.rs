@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 /// The device and what belongs to its state.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// `None` during a run, and after one that ended with a fault of nandscope.
+    /// The simulated device; `None` during a run, and after a run that ended with an internal error of nandscope.
     device: Option<Device>,
     /// Commands that were submitted one by one and have not completed.
     pub outstanding: u64,

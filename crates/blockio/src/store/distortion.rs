@@ -57,7 +57,7 @@ impl Fake {
     }
 }
 
-/// Bytes that read otherwise from the second time on.
+/// Bytes that are read unchanged once, and changed from the second read on.
 #[derive(Debug)]
 struct Tampered {
     range: Range<u64>,

@@ -21,7 +21,8 @@ pub struct Preparation {
     pub until_steady: bool,
     /// Bytes programmed per byte written, over the present round.
     pub write_amplification: f64,
-    /// Range of the write amplification of the last rounds as a share of its mean, after the second.
+    /// Range of the write amplification in the last rounds, as a share of its mean; `None` before the second round has
+    /// ended.
     pub range: Option<f64>,
 }
 

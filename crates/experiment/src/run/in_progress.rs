@@ -26,7 +26,7 @@ pub(super) struct RunInProgress<'a, T: RunTarget> {
     observer: &'a mut dyn RunObserver,
     stop: &'a dyn Fn() -> bool,
     document: ResultDocument,
-    /// Number of its notices from before the target was prepared.
+    /// Number of the document's notices that were made before the target was prepared.
     first_notices: usize,
     /// Groups that an interrupted run has done.
     earlier: usize,

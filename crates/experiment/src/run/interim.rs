@@ -11,7 +11,7 @@ use std::time::Instant;
 pub struct InterimResults<'a> {
     /// Observer of the run.
     pub observer: &'a mut dyn RunObserver,
-    /// The groups before this one.
+    /// Result of the groups that ended before the present one.
     pub document: &'a ResultDocument,
     /// Description of this group.
     pub meta: &'a StepMeta,

@@ -32,11 +32,11 @@ pub enum Value {
     Bandwidth,
     /// Operations per second; 1 for a single operation.
     Iops,
-    /// From the hand-over of an operation until it was submitted, ns: fio's `slat`.
+    /// Time from the hand-over of an operation to its submission, ns: fio's `slat`.
     Submission,
-    /// From there until it was complete, ns: fio's `clat`.
+    /// Time from the submission of an operation to its completion, ns: fio's `clat`.
     Completion,
-    /// Both, ns: fio's `lat`.
+    /// Time from the hand-over of an operation to its completion, ns: fio's `lat`.
     Latency,
     /// Histograms of the completion latency.
     Histogram,
@@ -47,7 +47,7 @@ pub enum Value {
 /// A log of single operations, in the form of fio's `write_…_log`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFile {
-    /// The option that asked for it.
+    /// Name of the job's option that asks for the log.
     pub key: &'static str,
     /// The name, relative to the folder of the logs.
     pub name: String,

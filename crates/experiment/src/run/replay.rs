@@ -25,7 +25,7 @@ pub enum ReplayError {
         /// The trace as it was named.
         path: String,
     },
-    /// Its file cannot be read.
+    /// The trace's file cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
     /// The job names a format that does not exist.
@@ -38,18 +38,18 @@ pub enum ReplayError {
         /// The format as it was named.
         format: String,
     },
-    /// It has faults.
+    /// The trace has faults.
     #[error(transparent)]
     Trace(#[from] TraceError),
     /// A trace of the library is damaged.
     #[error("{0}")]
     Library(TraceError),
-    /// It does not fit the device.
+    /// The trace does not fit the device.
     #[error("{at}: {path}: {error}")]
     Fit {
         /// File and line of the job's trace.
         at: String,
-        /// The trace as it was named.
+        /// Name of the trace, as the job gives it.
         path: String,
         /// Cause.
         error: trace::ReplayError,

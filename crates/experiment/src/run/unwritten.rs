@@ -9,12 +9,12 @@ use nandscope_workload::pattern::Region;
 /// Smallest share of a region that is worth a warning.
 const LEAST: f64 = 0.005;
 
-/// Parts of a target that hold nothing: starts and ends in bytes, ascending and apart.
+/// Parts of a target that hold nothing: starts and ends in bytes, ascending and disjoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Empty(Vec<(u64, u64)>);
 
 impl Empty {
-    /// These parts.
+    /// Makes the set of these empty parts.
     pub(super) fn of(parts: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut empty = Empty::default();
         empty.add(parts);

@@ -116,7 +116,7 @@ fn finds_only_earlier(group: &[Job], capacity: Bytes) -> bool {
     })
 }
 
-/// The greatest number that divides both.
+/// Greatest common divisor of two numbers.
 fn greatest_divisor(a: u64, b: u64) -> u64 {
     match b {
         0 => a,

@@ -19,7 +19,7 @@ pub enum CommandJournalError {
     /// An entry does not have its checksum.
     #[error("{0}")]
     Damaged(Damage),
-    /// It belongs to another state than it was replayed on.
+    /// The journal belongs to another state of the device than the one on which it was replayed.
     #[error("the journal does not fit the state of the device: {0}")]
     Misfit(String),
 }

@@ -4,7 +4,7 @@ use nandscope_units::Bytes;
 
 /// Most data of one read or write.
 pub const LARGEST_TRANSFER: u32 = 1 << 20;
-/// The file in the folder.
+/// The one file of the mounted folder: the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
     /// Name in the mounted folder.

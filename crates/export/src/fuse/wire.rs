@@ -59,7 +59,7 @@ pub struct Head {
     pub opcode: u32,
     /// The kernel's number of the request.
     pub unique: u64,
-    /// The file that it is about.
+    /// Number of the file that the request concerns.
     pub node: u64,
 }
 

@@ -91,7 +91,7 @@ pub mod command {
     pub const READ: u16 = 0;
     /// `NBD_CMD_WRITE`.
     pub const WRITE: u16 = 1;
-    /// The client goes.
+    /// `NBD_CMD_DISC`: the client disconnects.
     pub const DISCONNECT: u16 = 2;
     /// `NBD_CMD_FLUSH`.
     pub const FLUSH: u16 = 3;

@@ -17,7 +17,7 @@ pub struct Queue {
     pub requests: Option<u64>,
     /// The largest request that the kernel makes.
     pub largest_request: Option<Bytes>,
-    /// The largest that the device takes.
+    /// Largest request that the device accepts.
     pub largest_possible: Option<Bytes>,
     /// Smallest addressable unit (`queue/logical_block_size`).
     pub logical_block: Option<Bytes>,

@@ -282,7 +282,7 @@ impl Guard {
         Ok(reasons)
     }
 
-    /// The kernel would not open it: for a reason that is known, or because somebody holds it.
+    /// Reason for which the kernel did not open the device: a known one, or that another program holds the device open.
     fn why_not(
         &self,
         number: DeviceNumber,

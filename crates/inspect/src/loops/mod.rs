@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// A file, whatever its names are.
+/// Identity of a file, whatever names lead to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileId {
     /// The file system, as `stat` gives it.

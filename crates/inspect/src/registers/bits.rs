@@ -11,7 +11,7 @@ pub enum RegisterError {
     Length {
         /// Digits that were there.
         found: usize,
-        /// Digits of the register.
+        /// Number of hexadecimal digits of the register.
         wanted: usize,
     },
     /// A character is not a hexadecimal digit.

@@ -6,16 +6,16 @@ use super::ReadAt;
 use nandscope_units::Bytes;
 use std::io;
 
-/// Read as a whole at each end. The farthest known formats are within 4 MiB of an end (the second
-/// header of LUKS2, and 1.6 MB from the end Promise's).
+/// Bytes read as a whole at each end of the device. The farthest known formats are within 4 MiB of an end (the second
+/// header of LUKS2, and Promise's, 1.6 MB from the end).
 const EDGE: u64 = 8 << 20;
-/// Read at a time.
+/// Bytes that are read at a time.
 const CHUNK: u64 = 256 << 10;
-/// Read at each place in between.
+/// Bytes that are read at each place between the two ends.
 const SAMPLE: u64 = 4096;
-/// Places in between, at equal distances.
+/// Number of places that are read between the two ends, at equal distances.
 const SAMPLES: u64 = 256;
-/// Copies of the superblock of btrfs.
+/// Offsets in bytes of the copies of the superblock of btrfs.
 const BTRFS: [u64; 2] = [64 << 20, 256 << 30];
 /// Block groups of ext with copies of the superblock.
 const EXT_GROUPS: [u64; 5] = [1, 3, 5, 7, 9];

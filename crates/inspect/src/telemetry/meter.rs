@@ -17,7 +17,7 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Longest line of a table, bytes; longer ones are invalid.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// One line of the table.
+/// One line of the meter's table.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MeterSample {
     /// Seconds on the meter's clock, if the table has such a column.

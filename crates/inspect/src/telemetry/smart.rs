@@ -40,7 +40,7 @@ pub struct Smart {
     pub host_written: Option<Bytes>,
     /// Hours of operation.
     pub power_on_hours: Option<u64>,
-    /// Times it was switched on.
+    /// Number of times that the device was switched on.
     pub power_cycles: Option<u64>,
     /// Times it lost its power without notice (NVMe).
     pub unsafe_shutdowns: Option<u64>,

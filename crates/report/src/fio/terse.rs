@@ -13,12 +13,12 @@ const PERCENTILES: usize = 20;
 /// Version of the terse output, which decides about the fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TerseVersion {
-    /// Reads and writes.
+    /// Version 3: reads and writes.
     #[default]
     Three,
-    /// Trims as well.
+    /// Version 4: reads, writes and trims.
     Four,
-    /// Trims, and operations per second over time.
+    /// Version 5: reads, writes and trims, and operations per second over time.
     Five,
 }
 

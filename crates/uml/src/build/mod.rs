@@ -17,7 +17,7 @@ pub use error::{BuildError, Step};
 pub use source::Source;
 pub use tool::{check_tools, in_path};
 
-/// The options, over a base of `allnoconfig`.
+/// The kernel's options, as a list of changes to `allnoconfig`.
 const CONFIG: &str = include_str!("kernel.config");
 /// Pinned random numbers, the cost of calls, the record of calls, children that end with their kernel, processors with AMX.
 const PATCH: &str = include_str!("virtual-time.patch");

@@ -94,7 +94,7 @@ pub struct Outcome {
     pub kept: Promises,
     /// Exit code of the repair; `None` if there is no such program.
     pub repair: Option<i32>,
-    /// It could be mounted.
+    /// The file system could be mounted.
     pub mounted: bool,
     /// Exit code of the final check; `None` if there is no such program.
     pub check: Option<i32>,
