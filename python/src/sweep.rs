@@ -295,7 +295,7 @@ struct Gathered {
 }
 
 impl Keep for Gathered {
-    /// The caller has looked for finished points before.
+    /// Finds nothing: the caller has looked for finished points before.
     fn find(&self, _: &Point) -> Found {
         Found::Nothing
     }

@@ -67,7 +67,7 @@ pub struct InvalidCommand {
 pub struct NotFake {
     /// Capacity in bytes that was given for the fake card.
     pub holds: u64,
-    /// Bytes that it reports.
+    /// Capacity in bytes that the card reports.
     pub capacity: u64,
 }
 

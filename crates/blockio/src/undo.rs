@@ -86,7 +86,7 @@ struct Entry {
 /// Unpersisted writes and the data under them.
 #[derive(Debug, Default)]
 pub struct Undo {
-    /// In the order in which they became contents.
+    /// Changes in the order in which they were made.
     entries: VecDeque<Entry>,
 }
 

@@ -46,7 +46,7 @@ pub enum KeptError {
     Snapshot(#[from] SnapshotError),
 }
 
-/// The header before the snapshot.
+/// Header of a file with a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kept {

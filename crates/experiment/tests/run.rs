@@ -24,7 +24,7 @@ fn jobs(text: &str) -> Jobs {
     Jobs::parse("t.fio", text, &[]).unwrap()
 }
 
-/// Notes what it hears.
+/// Observer that records the calls of a run.
 #[derive(Default)]
 struct Notes {
     phases: Vec<Phase>,

@@ -23,9 +23,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Round trips before the measured ones.
+/// Number of unmeasured round trips before the measured ones.
 const WARM_UP: usize = 100;
-/// Round trips that count.
+/// Number of round trips that are measured.
 const ROUNDS: usize = 500;
 const CAPACITY: Bytes = Bytes::mib(1);
 

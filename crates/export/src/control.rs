@@ -57,7 +57,7 @@ impl Control {
         Some(String::from_utf8_lossy(&line).trim().to_string())
     }
 
-    /// Answers. Who does not read the answers is not waited for.
+    /// Sends an answer, without waiting for a client that does not read.
     pub(crate) fn answer(&mut self, text: &str) {
         let line = format!("{}\n", text.replace('\n', "\n  "));
         let sent = self.stream.send(&[IoSlice::new(line.as_bytes())]);

@@ -282,7 +282,7 @@ fn sockets_are_private() {
     assert_eq!(outside.kind(), ErrorKind::ConnectionRefused);
 }
 
-/// It has ten seconds to choose an export.
+/// A client has ten seconds to choose an export.
 #[test]
 fn who_never_comes_to_the_point_is_dropped() {
     let serving = Serving::start(export(), FAST);

@@ -17,7 +17,7 @@ use std::path::Path;
 const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
 /// Mode of a new file before the umask.
 const USUAL: Mode = Mode::from_bits_retain(0o666);
-/// A trial that a full disk does not take.
+/// Data of a test write, which fails if the disk is full.
 const TRIAL: [u8; 512] = [0; 512];
 
 pub fn write(path: &Path, bytes: &[u8], access: Access) -> Result<(), WriteError> {
@@ -185,7 +185,7 @@ pub fn create_folder(folder: &Path) -> Result<(), WriteError> {
     let missing: Vec<&Path> = folder.ancestors().take_while(is_missing).collect();
     for missing in missing.into_iter().rev() {
         match std::fs::create_dir(missing) {
-            // Somebody else was faster.
+            // Another process has created the folder first.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists && missing.is_dir() => {}
             made => made.map_err(WriteError::io(folder, "make this folder"))?,
         }

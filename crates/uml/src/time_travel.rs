@@ -23,9 +23,9 @@ pub enum Op {
     Get,
     /// The kernel's time has moved to the time.
     Update,
-    /// To the kernel: run, it is the time.
+    /// To the kernel: the time that it asked for has come, and it may run.
     Run,
-    /// To the kernel: until before the time you need not ask.
+    /// To the kernel: it may advance its time without asking, up to just before the given time.
     FreeUntil,
     /// The kernel requests the time of day.
     TimeOfDay,

@@ -184,7 +184,7 @@ fn run_with_contents(
 fn document_of(ran: Result<Run, RunError>, slot: &mut Slot) -> Result<ResultDocument, Failure> {
     let ran = ran.map_err(|e| of_class(e.class(), &e))?;
     let mut document = ran.document;
-    // Where the command line has them, which prepares the device in the same run.
+    // Notices of the preparation go to the place where the command line, which prepares in the same run, has them.
     let place = ran.first_notices.min(document.notices.len());
     let prepared = slot.prepared.drain(..).map(Notice::info);
     document.notices.splice(place..place, prepared);

@@ -19,9 +19,9 @@ type Operation = (OpKind, Bytes, u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     at: Nanos,
-    /// From the hand-over to the target until it was submitted there.
+    /// Time from the hand-over of the operation to the target until its submission there.
     submission: Nanos,
-    /// From there until it was complete.
+    /// Time from the submission of the operation to its completion.
     latency: Nanos,
     operation: Operation,
 }

@@ -184,7 +184,7 @@ pub struct Run {
     pub logs: Vec<(String, String)>,
     /// The files of `verify_dump`.
     pub dumps: Vec<Attachment>,
-    /// Reason of the end.
+    /// Reason for which the run ended.
     pub ending: Ending,
 }
 

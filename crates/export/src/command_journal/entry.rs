@@ -35,7 +35,7 @@ pub enum Entry {
     Command {
         /// Command as submitted to the device.
         command: Command,
-        /// When.
+        /// Time of the event on the device's clock.
         at: Nanos,
         /// True if all events planned for this instant were executed before.
         settled: bool,
@@ -44,7 +44,7 @@ pub enum Entry {
     },
     /// Power went and came back.
     PowerCut {
-        /// When.
+        /// Time of the event on the device's clock.
         at: Nanos,
         /// As for commands.
         settled: bool,

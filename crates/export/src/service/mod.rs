@@ -139,7 +139,7 @@ impl<M: SimulatedDevice> Service<M> {
         self.recording.as_ref()
     }
 
-    /// Requests that are not done yet.
+    /// Number of requests that are not completed yet.
     pub const fn outstanding(&self) -> usize {
         self.outstanding
     }

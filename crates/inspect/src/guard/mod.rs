@@ -43,7 +43,7 @@ pub enum DestroyData {
     /// Written blocks will be restored from a journal, so existing contents are no reason to refuse. All
     /// other rules apply.
     PutBack,
-    /// As `PutBack`, and blocks that hold something else by now than what was written are overwritten too.
+    /// As `PutBack`; in addition, blocks whose contents have changed since they were written are overwritten.
     Overwrite,
 }
 

@@ -29,7 +29,7 @@ pub struct Absent(pub String);
 pub type Reading<T> = Result<T, Absent>;
 
 impl Absent {
-    /// For this reason.
+    /// A reading that is absent for this reason.
     pub fn new(why: impl Into<String>) -> Self {
         Absent(why.into())
     }

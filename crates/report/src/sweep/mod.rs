@@ -105,8 +105,8 @@ impl Page<'_> {
 /// Relative difference from the best value below which a value counts as equally good.
 const AS_GOOD: f64 = 0.01;
 
-/// Text such as `iops 555 033 IOPS with controller.cores = 2, job.iodepth = 64`; `None` if neither direction is better or
-/// all values are within 1 % of the best.
+/// Text such as `iops 555 033 IOPS with controller.cores = 2, job.iodepth = 64`; `None` if neither direction is better
+/// or all values are within 1 % of the best.
 fn best(report: &SweepReport, m: usize) -> Option<String> {
     let metric = &report.metrics[m];
     let higher = metric.better? == "higher";

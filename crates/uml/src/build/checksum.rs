@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Tarballs that are known.
+/// Known source archives.
 const KNOWN: [(&str, &str); 2] = [
     (
         "2ca1f17051a430f6fed1196e4952717507171acfd97d96577212502703b25deb",

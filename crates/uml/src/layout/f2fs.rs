@@ -63,9 +63,9 @@ pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
 
 /// The segment table according to the newer of the two checkpoints.
 struct Checkpoint {
-    /// A bit for each block of the table: whether its second copy counts.
+    /// A bit for each block of the segment information table: whether its second copy is valid.
     second: Vec<u8>,
-    /// The first field of entries that are newer than the table, by segment.
+    /// First field of the journal's entries, which are newer than the segment information table, by segment.
     recent: BTreeMap<u64, u64>,
 }
 
