@@ -76,7 +76,7 @@ where
             // A panic is a fault of nandscope: it must not end the interpreter.
             let outcome = catch_unwind(AssertUnwindSafe(|| work(&shared)))
                 .unwrap_or_else(|payload| Err(error::of_panic(&*payload)));
-            // Nobody listens any more after an interruption.
+            // Sending fails only if the caller was interrupted and no longer waits.
             let _ = done.send(outcome);
         })
         .map_err(|e| Failure::File(format!("cannot start a thread: {e}")))?;

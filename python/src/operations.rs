@@ -79,7 +79,7 @@ impl Part {
     }
 }
 
-/// Operations that are over.
+/// Completed operations.
 #[derive(Debug)]
 pub struct Operations {
     schema: SchemaRef,
@@ -87,7 +87,7 @@ pub struct Operations {
 }
 
 impl Operations {
-    /// They as a table that shares their memory.
+    /// The operations as a table that shares their memory.
     pub fn table(&self) -> Table {
         Table::of_parts(self.schema.clone(), self.parts.clone())
     }

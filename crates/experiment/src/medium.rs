@@ -18,15 +18,15 @@ const REQUEST: u64 = 512 << 10;
 /// A fault that a verification cannot have.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum MediumFaultError {
-    /// It is not a command.
+    /// The text is not a fault command.
     #[error(transparent)]
     Command(#[from] InvalidCommand),
-    /// It is not about contents.
+    /// The fault does not concern the contents.
     #[error(
         "`verify` injects fake, unreadable, read-errors, read-only, corrupt and tamper only; use `nandscope serve`"
     )]
     Elsewhere,
-    /// It does not fit the device.
+    /// The fake card would not hold less than the device.
     #[error(transparent)]
     NotFake(#[from] NotFake),
 }

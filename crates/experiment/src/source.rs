@@ -34,17 +34,17 @@ pub enum SourceError {
     Unknown {
         /// `device` or `host`.
         kind: &'static str,
-        /// As it was named.
+        /// Name that was given.
         name: String,
         /// Phrase that suggests similar names; may be empty.
         meant: String,
         /// The command that lists the library.
         list: &'static str,
     },
-    /// Its file cannot be read.
+    /// The profile's file cannot be read.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// It has faults.
+    /// The profile has faults.
     #[error(transparent)]
     Invalid(#[from] InvalidProfile),
 }

@@ -41,7 +41,7 @@ pub enum Transport {
     Memory,
     /// Over a network: nbd, rbd.
     Network,
-    /// None of these.
+    /// Another transport, or an unknown one.
     Unknown,
 }
 

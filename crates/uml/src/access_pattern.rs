@@ -331,7 +331,7 @@ fn units(writes: &[&Event], unit: u64) -> Vec<u64> {
         .collect()
 }
 
-/// How often a touched unit is not among the `open` last ones, the first touches included.
+/// Number of touches of a unit that is not among the `open` units touched last; first touches count.
 fn misses(units: &[u64], open: usize) -> u64 {
     let mut held: VecDeque<u64> = VecDeque::with_capacity(open + 1);
     let mut misses = 0;

@@ -42,15 +42,15 @@ struct Flight {
 /// A fault of the contents that a run cannot have.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum ContentsError {
-    /// It is not a command.
+    /// The text is not a fault command.
     #[error(transparent)]
     Command(#[from] InvalidCommand),
-    /// It is about unpersisted writes.
+    /// The fault concerns unpersisted writes.
     #[error(
         "--fault `{0}`: a job cannot verify contents across a power cut, because it does not know which writes the device may lose; use `nandscope serve` or `nandscope fs --cuts`"
     )]
     PowerCut(String),
-    /// It does not fit the device.
+    /// The fake card would not hold less than the device.
     #[error("--fault `{fault}`: {error}")]
     NotFake {
         /// Fault command as given.

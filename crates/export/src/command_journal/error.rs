@@ -5,18 +5,18 @@ use thiserror::Error;
 /// A journal that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CommandJournalError {
-    /// It does not begin like one.
+    /// The file does not begin like a journal.
     #[error("not a journal of a served device")]
     NotAJournal,
-    /// It was written by another version of nandscope.
+    /// The journal was written by another version of nandscope.
     #[error(
         "the journal has version {0}, but this nandscope reads version 3; serve once with the nandscope that wrote it"
     )]
     Version(char),
-    /// Its head does not have its checksum.
+    /// The checksum of the journal's head is wrong.
     #[error("the header of the journal is damaged")]
     Head,
-    /// An entry does not have its checksum.
+    /// The checksum of an entry is wrong.
     #[error("{0}")]
     Damaged(Damage),
     /// The journal belongs to another state of the device than the one on which it was replayed.

@@ -34,11 +34,11 @@ use std::path::{Path, PathBuf};
 /// Data that may be destroyed, by `--destroy-data`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DestroyData {
-    /// No writing.
+    /// Data must not be destroyed.
     No,
-    /// `--destroy-data`: of a device that is shown to be empty.
+    /// `--destroy-data`: a device may be written if it is shown to be empty.
     Blank,
-    /// `--destroy-data=NAME`: of the device with this name, whatever is on it.
+    /// `--destroy-data=NAME`: the device with this name may be written, whatever it contains.
     Named(String),
     /// Written blocks will be restored from a journal, so existing contents are no reason to refuse. All
     /// other rules apply.

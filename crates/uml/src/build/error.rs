@@ -21,13 +21,13 @@ pub enum BuildError {
         what: String,
         /// Exit status or signal.
         status: String,
-        /// Its last lines.
+        /// Last lines of the program's output.
         said: String,
     },
     /// A file or folder.
     #[error("{place}: {source}")]
     Io {
-        /// Which.
+        /// Path of the file or folder.
         place: String,
         /// Why.
         source: io::Error,
