@@ -57,7 +57,8 @@ pub enum InputError {
         /// Bytes that are read at most.
         limit: Bytes,
     },
-    /// A FIFO, a device or the like, where only a regular file is read: one found in a folder, or one that must be kept.
+    /// A FIFO, a device or the like, where only a regular file is read: one found in a folder, or one that must be
+    /// kept.
     #[error("{what} {} is not a regular file; put a regular file there", path.display())]
     NotRegular {
         /// Kind of the file with its article, such as `the job file`.

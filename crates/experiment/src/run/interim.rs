@@ -13,9 +13,9 @@ pub struct InterimResults<'a> {
     pub observer: &'a mut dyn RunObserver,
     /// Result of the groups that ended before the present one.
     pub document: &'a ResultDocument,
-    /// Description of this group.
+    /// Description of the present group.
     pub meta: &'a StepMeta,
-    /// Its jobs.
+    /// Jobs of the present group.
     pub jobs: &'a [JobMeta],
     /// Start of the run.
     pub began: Instant,

@@ -36,7 +36,7 @@ enum Reason {
     Io(#[from] io::Error),
 }
 
-/// A mount, undone when it goes: by a thread that began with it, since the server may confine itself
+/// A mount, undone when this value is dropped: by a thread that began with it, since the server may confine itself
 /// (Landlock) in the meantime, after which it could not unmount.
 #[derive(Debug)]
 pub struct Mount {

@@ -34,9 +34,9 @@ pub struct Smart {
     pub used_percent: Option<f64>,
     /// Spare blocks that are left, percent.
     pub spare_percent: Option<f64>,
-    /// Read by the host in its life.
+    /// Amount of data that the host has read during the device's life.
     pub host_read: Option<Bytes>,
-    /// Written by the host in its life.
+    /// Amount of data that the host has written during the device's life.
     pub host_written: Option<Bytes>,
     /// Hours of operation.
     pub power_on_hours: Option<u64>,
