@@ -26,8 +26,8 @@ fn jobs_of_the_library_are_listed_printed_and_run() {
     }
     assert!(names.len() > 10, "{names:?}");
     let run = |job: &str| {
-        let words = ["run", job, &tiny(), "--job", "number_ios=10"];
-        folder.run(&words)
+        let short = ["--job", "runtime=10ms", "--job", "ramp_time=0"];
+        folder.run(&[&["run", job, &tiny()][..], &short].concat())
     };
     let by_name = run("rand-read");
     assert!(by_name.succeeds().out.contains("read: IOPS="));
@@ -56,7 +56,7 @@ fn a_profile_is_printed_and_taken_as_a_file() {
         "rand-read",
         "sim:./my-card.toml",
         "--job",
-        "number_ios=10",
+        "runtime=10ms",
     ];
     folder.run(&words).succeeds();
     // A policy that a program supplies is not there on the command line.

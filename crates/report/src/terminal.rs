@@ -11,6 +11,7 @@ use crate::view::overview;
 use crate::view::page_context::Rank;
 use crate::view::published::{self, Placed};
 use crate::view::ranking;
+use crate::view::strip;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use nandscope_result::{
     Figure, Operation, ResultDocument, Series, StepResult, figure_id, procedure, series,
@@ -304,6 +305,13 @@ const MOST_CURVES: usize = 4;
 fn curves(out: &mut String, document: &ResultDocument, options: &Options, width: usize) {
     let all = document.steps.iter().flat_map(|s| &s.curves);
     for curve in all.take(MOST_CURVES) {
+        if let Some((legend, line)) =
+            strip::in_terminal(curve, document.target.capacity_bytes, width - 2)
+        {
+            paragraph(out, &legend, "  ", width);
+            let _ = writeln!(out, "  {line}");
+            continue;
+        }
         let at = |i: usize| curve.y.get(i).copied().filter(|v| v.is_finite());
         let last = curve.x.len().min(curve.y.len()).saturating_sub(1);
         let (Some(from), Some(to)) = (at(0), at(last)) else {

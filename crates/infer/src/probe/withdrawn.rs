@@ -88,7 +88,7 @@ mod tests {
         assert!(
             plain.findings[1]
                 .evidence
-                .starts_with("seen: writes show no unit")
+                .starts_with("seen: writes show no allocation unit")
         );
         let mut stacked = report(512 << 10);
         let layout = Layout {

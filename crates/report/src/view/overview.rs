@@ -358,9 +358,9 @@ mod tests {
         let of = |series| of(&document(series), &[]);
         let silent = of(vec![series("device temperature", "°C", vec![40.0])]);
         assert_eq!(silent.paragraphs.len(), 1);
-        assert!(!silent.paragraphs[0].text.contains("throttle"));
+        assert!(!silent.paragraphs[0].text.contains("throttl"));
         let cool = of(vec![series("throttle", "%", vec![100.0; 4])]);
-        assert!(cool.paragraphs[0].text.contains("does not throttle"));
+        assert!(cool.paragraphs[0].text.contains("shows no throttling"));
         let hot = of(vec![series("throttle", "", vec![1.0, 0.5, 0.5, 1.0])]);
         assert_eq!(hot.paragraphs[0].lead, "Weaknesses");
         assert!(

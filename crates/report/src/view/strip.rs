@@ -4,7 +4,7 @@
 use crate::number::{short, with_unit};
 use nandscope_result::{Curve, StepResult};
 
-/// Fields of a strip: each is still a few pixels wide on a phone.
+/// Fields of a strip on a page: each is still a few pixels wide on a phone.
 const FIELDS: usize = 100;
 
 /// State of a field, the worst first.
@@ -39,6 +39,17 @@ impl State {
             State::Aliased => "aliased",
             State::Genuine => "genuine",
             State::NotTested => "not tested",
+        }
+    }
+
+    /// Sign in a terminal.
+    fn sign(self) -> char {
+        match self {
+            State::Unreadable => 'U',
+            State::Lost => 'L',
+            State::Aliased => 'A',
+            State::Genuine => '=',
+            State::NotTested => '.',
         }
     }
 
@@ -97,8 +108,26 @@ pub fn of_step(step: &StepResult, capacity_bytes: u64) -> Vec<Strip> {
         .iter()
         .filter(|c| has_states(c) && c.x_unit == "GB");
     curves
-        .filter_map(|c| of_curve(c, &step.title, capacity_bytes as f64 / 1e9))
+        .filter_map(|c| of_curve(c, &step.title, capacity_bytes as f64 / 1e9, FIELDS))
         .collect()
+}
+
+/// A curve of states as a line of `count` signs for a terminal, with a legend before it; `None` for other curves.
+pub fn in_terminal(curve: &Curve, capacity_bytes: u64, count: usize) -> Option<(String, String)> {
+    let strip = of_curve(curve, "", capacity_bytes as f64 / 1e9, count.max(1))?;
+    let line = strip.fields.iter().map(|field| field.state.sign());
+    let key = strip
+        .key
+        .iter()
+        .map(|(state, _)| format!("{} {}", state.sign(), state.name()));
+    let end = strip.end.map(|(_, text)| format!("; {text}"));
+    let legend = format!(
+        "Address range, {} a sign: {}{}",
+        with_unit(capacity_bytes as f64 / 1e6 / count.max(1) as f64, "MB"),
+        key.collect::<Vec<_>>().join(", "),
+        end.unwrap_or_default()
+    );
+    Some((legend, line.collect()))
 }
 
 /// Codes and states in the brackets of a name.
@@ -113,7 +142,7 @@ fn codes(name: &str) -> Vec<(f64, State)> {
     pairs.collect::<Option<_>>().unwrap_or_default()
 }
 
-fn of_curve(curve: &Curve, title: &str, capacity: f64) -> Option<Strip> {
+fn of_curve(curve: &Curve, title: &str, capacity: f64, count: usize) -> Option<Strip> {
     let codes = codes(&curve.y_name);
     let state = |v: f64| codes.iter().find(|c| c.0 == v).map(|c| c.1);
     let blocks: Vec<(f64, State)> = (curve.x.iter().zip(&curve.y))
@@ -122,10 +151,10 @@ fn of_curve(curve: &Curve, title: &str, capacity: f64) -> Option<Strip> {
     if blocks.is_empty() || capacity <= 0.0 {
         return None;
     }
-    let width = capacity / FIELDS as f64;
-    let mut members: Vec<Vec<State>> = vec![Vec::new(); FIELDS];
+    let width = capacity / count as f64;
+    let mut members: Vec<Vec<State>> = vec![Vec::new(); count];
     for (place, state) in &blocks {
-        let at = ((place / width) as usize).min(FIELDS - 1);
+        let at = ((place / width) as usize).min(count - 1);
         members[at].push(*state);
     }
     let fields: Vec<Field> = members
@@ -166,7 +195,7 @@ fn of_curve(curve: &Curve, title: &str, capacity: f64) -> Option<Strip> {
             .map(|v| (percent(v), short(v)))
             .collect(),
         meaning: format!(
-            "Each field is 1/{FIELDS} of the claimed capacity, {}, in the worst state of the {} tagged blocks that were written there.",
+            "Each field is 1/{count} of the claimed capacity, {}, in the worst state of the {} tagged blocks that were written there.",
             with_unit(width * 1e3, "MB"),
             blocks.len()
         ),
@@ -271,5 +300,16 @@ mod tests {
             assert!(of_step(&step(name, &[1.0], &[1.0]), 8_000_000_000).is_empty());
         }
         assert!(of_step(&old, 0).is_empty());
+    }
+
+    #[test]
+    fn a_terminal_shows_a_sign_for_each_part_of_the_range() {
+        let step = step(STATES, &[0.5, 3.5, 4.5, 7.9], &[3.0, 3.0, 2.0, 1.0]);
+        let (legend, line) = in_terminal(&step.curves[0], 8_000_000_000, 8).expect("has states");
+        assert_eq!(line, "=..=A..L");
+        assert_eq!(
+            legend,
+            "Address range, 1000 MB a sign: = genuine, A aliased, L lost, . not tested; real end at 4.00 GB"
+        );
     }
 }
