@@ -308,7 +308,7 @@ mod tests {
         let (legend, line) = in_terminal(&step.curves[0], 8_000_000_000, 8).expect("has states");
         assert_eq!(line, "=..=A..L");
         assert_eq!(
-            legend,
+            legend.replace('\u{202f}', " "),
             "Address range, 1000 MB a sign: = genuine, A aliased, L lost, . not tested; real end at 4.00 GB"
         );
     }
