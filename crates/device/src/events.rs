@@ -75,8 +75,8 @@ pub(crate) struct EventQueue {
     sequence: u64,
     /// Time of the first event of the ring and of `beyond`.
     next: u64,
-    /// The earliest event, if it was inserted before all others and is outside the ring, and its time; [`NEVER`] if
-    /// there is none.
+    /// The earliest event, if it was inserted before all others and is outside the ring, and its time; [`NEVER`] without
+    /// such an event.
     first: Event,
     first_at: u64,
 }

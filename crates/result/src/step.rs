@@ -154,7 +154,7 @@ pub struct Conclusion {
 pub const CANNOT_TELL: &str = "cannot tell";
 
 impl Conclusion {
-    /// An answer to a question; [`CANNOT_TELL`] means that there is none.
+    /// An answer to a question, or [`CANNOT_TELL`].
     pub fn new(
         id: &str,
         question: &str,

@@ -135,7 +135,7 @@ impl Reliability {
     }
 
     /// Reads a page of a block: draws the number of retries. For most reads of healthy blocks, limits stored with the
-    /// block show that there is none.
+    /// block show that no retry is needed.
     #[inline]
     pub(crate) fn read(
         &self,

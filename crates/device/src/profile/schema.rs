@@ -263,7 +263,7 @@ pub struct FtlSection {
     pub journal_on_flush: bool,
     /// Location of the mapping table.
     pub map: MapSection,
-    /// SLC cache; left out, there is none.
+    /// SLC cache; left out, the device has no SLC cache.
     pub slc_cache: Option<SlcCacheSection>,
 }
 
@@ -320,7 +320,7 @@ impl fmt::Display for VictimPolicyName {
     }
 }
 
-/// Where the mapping table is.
+/// Location and caches of the mapping table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MapSection {
@@ -340,7 +340,7 @@ pub struct MapSection {
     pub update_entries: Option<u32>,
 }
 
-/// Where the mapping table is.
+/// Location of the mapping table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MapLocation {

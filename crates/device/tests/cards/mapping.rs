@@ -76,7 +76,7 @@ fn a_full_block_of_a_mapped_au_waits_until_little_of_it_is_left() {
     // If those four pages were overwritten meanwhile, no page is moved.
     let second = first().chain(4..16).chain(4..8);
     exactly("two others", mapped_after(second), page + ERASE_US);
-    // After a single page, so much of the old block is left that all is merged.
+    // After a single page most of the old block is still valid, so the whole block is merged.
     let merged = page + 2.0 * ERASE_US + PAGES as f64 * MOVE_PAGE_US;
     let same = (0..2 * PAGES).map(|_| 0);
     exactly("one page", mapped_after(same), merged);

@@ -33,7 +33,7 @@ const DEPTH: u32 = 4;
 const OVER: f64 = 0.75;
 /// Consecutive rates that must be below.
 pub(super) const STAYS: usize = 6;
-/// Divisor of the number of rates after a plateau: at most this part of them may be as high as the plateau.
+/// At most one in `LASTS` rates after a plateau may be as high as the plateau.
 const LASTS: usize = 10;
 /// Least size of an SLC cache, bytes; a smaller plateau may be a write buffer, or blocks erased before.
 pub(super) const SMALLEST: u64 = 128 << 20;

@@ -45,7 +45,7 @@ impl Cursor {
         Some(self.source.expected_bytes()?.saturating_mul(passes))
     }
 
-    /// The next operation, of another pass if the current one has ended; `None` if there is none.
+    /// The next operation, of another pass if the current one has ended; `None` after the last pass.
     #[inline]
     pub(super) fn next(&mut self, pace: Option<&Pace>) -> Option<TimedOp> {
         if self.ahead.len() <= FEW {

@@ -26,7 +26,7 @@ use nandscope_units::Nanos;
 use std::collections::VecDeque;
 use timed::TimedList;
 
-/// Index that stands for no read.
+/// Index for "no read".
 const NONE: u32 = u32::MAX;
 /// Maximum number of planned reads; the sorted lists are maintained by insertion.
 const MOST: u32 = 256;

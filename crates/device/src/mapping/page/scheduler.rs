@@ -185,8 +185,8 @@ impl PageMapDevice {
     }
 
     /// Ends a stall, in which writes wait for room and no operation under way can make any. Relocates regardless of the
-    /// host's credit; if that makes no room, the host gets the remaining space; if there is none, the device has
-    /// reached its end of life.
+    /// host's credit; if that makes no room, the host gets the remaining space; without remaining space, the
+    /// device has reached its end of life.
     fn end_stall(&mut self) {
         if self.log.is_read_only() {
             return self.refuse_waiting();
