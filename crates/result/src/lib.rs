@@ -40,5 +40,5 @@ pub use kind::{EventKind, Level, Operation, Relation, StopReason, TargetKind, To
 pub use slug::slug;
 pub use step::{
     ADDRESS_UNIT, CANNOT_TELL, Conclusion, Curve, DataColumn, DataRow, DataTable, DirectionResult,
-    Event, JobResult, Latency, LatencyStages, Ranked, Series, SteadyState, StepResult,
+    Event, JobResult, Latency, LatencyStages, Ranked, Requirement, Series, SteadyState, StepResult,
 };

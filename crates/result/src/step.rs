@@ -148,6 +148,37 @@ pub struct Conclusion {
     /// Result of a test.
     #[serde(default)]
     pub passed: Option<bool>,
+    /// Values that the test requires, with what was measured. It is passed if all of them are met.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<Requirement>,
+}
+
+/// A measured value and the limit that a test sets it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Requirement {
+    /// What is required, such as `random read`; empty if the question says it.
+    #[serde(default)]
+    pub what: String,
+    /// Measured value.
+    pub value: f64,
+    /// Limit of the value.
+    pub limit: f64,
+    /// Unit of both, such as `MB/s`.
+    pub unit: String,
+    /// Whether the limit is the greatest value allowed; otherwise it is the least.
+    #[serde(default)]
+    pub at_most: bool,
+}
+
+impl Requirement {
+    /// Whether the value keeps the limit.
+    pub fn is_met(&self) -> bool {
+        match self.at_most {
+            true => self.value <= self.limit,
+            false => self.value >= self.limit,
+        }
+    }
 }
 
 /// Answer of a [`Conclusion`] that has none.

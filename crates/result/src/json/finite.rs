@@ -61,6 +61,10 @@ fn step(s: &StepResult, all: &mut Vec<Named>) {
     }
     for conclusion in &s.conclusions {
         let path = format!("{path}conclusion `{}`: ", conclusion.id);
+        for requirement in &conclusion.requirements {
+            keep(all, &path, "value", requirement.value);
+            keep(all, &path, "limit", requirement.limit);
+        }
         if let Some(v) = conclusion.confidence {
             keep(all, &path, "confidence", v);
         }

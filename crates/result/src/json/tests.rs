@@ -269,6 +269,8 @@ fn every_floating_point_field_is_looked_at() {
         "Latency.stddev_ns",
         "Published.tolerance",
         "Published.value",
+        "Requirement.limit",
+        "Requirement.value",
         "Series.interval_s",
         "Series.t_s",
         "Series.v",

@@ -6,7 +6,7 @@ use super::recording::{Areas, Fragmented, fragmented, unfragmented, update_times
 use crate::flashbench::{columns, size};
 use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
-use nandscope_result::{Conclusion, DataRow, DataTable, slug};
+use nandscope_result::{Conclusion, DataRow, DataTable, Requirement, slug};
 
 const SECTION: &str = "Speed classes";
 /// Number of areas used for recording.
@@ -15,11 +15,11 @@ const AREAS_QUICK: u32 = 2;
 /// Duration of random reads, and of writes, s: ten minutes together.
 const RANDOM_S: u64 = 300;
 const RANDOM_QUICK_S: u64 = 2;
-/// Longest time that a card may be busy with one write (§4.6.2.2 for SDHC, §4.13.3 for UHS), seconds.
-const BUSY_S: f64 = 0.25;
-/// Limits of file-system updates, seconds: mean of eight; then the longest (§4.13.2.4).
-const UPDATE_MEAN_S: f64 = 0.1;
-const UPDATE_LONGEST_S: f64 = 0.75;
+/// Longest time that a card may be busy with one write (§4.6.2.2 for SDHC, §4.13.3 for UHS), ms.
+const BUSY_MS: f64 = 250.0;
+/// Limits of file-system updates, ms: mean of eight; then the longest (§4.13.2.4).
+const UPDATE_MEAN_MS: f64 = 100.0;
+const UPDATE_LONGEST_MS: f64 = 750.0;
 
 /// Runs all tests.
 pub(crate) fn run<T: Target>(
@@ -45,10 +45,29 @@ pub(crate) fn run<T: Target>(
     Ok(Flow::Continue)
 }
 
-/// A condition in addition to the rate: whether it is met, and its description.
+/// Conditions in addition to the rate, and their description.
 struct Condition {
-    kept: bool,
+    requirements: Vec<Requirement>,
     text: String,
+}
+
+/// The least that is required of a value.
+fn at_least(what: &str, value: f64, limit: f64, unit: &str) -> Requirement {
+    Requirement {
+        what: what.to_string(),
+        value,
+        limit,
+        unit: unit.to_string(),
+        at_most: false,
+    }
+}
+
+/// The longest time that is allowed, in ms.
+fn at_most_ms(what: &str, value: f64, limit: f64) -> Requirement {
+    Requirement {
+        at_most: true,
+        ..at_least(what, value, limit, "ms")
+    }
 }
 
 fn updates_step<T: Target>(
@@ -81,9 +100,12 @@ fn updates_step<T: Target>(
             Pick::Mean,
         );
         Condition {
-            kept: t.mean_s <= UPDATE_MEAN_S && t.longest_s <= UPDATE_LONGEST_S,
+            requirements: vec![
+                at_most_ms("largest mean of 8 updates", mean, UPDATE_MEAN_MS),
+                at_most_ms("longest update", longest, UPDATE_LONGEST_MS),
+            ],
             text: format!(
-                "updates of the file system {mean:.1} ms (at most 100 ms, mean of 8) and {longest:.1} ms (at most 750 ms)"
+                "updates of the file system {mean:.1} ms (at most {UPDATE_MEAN_MS} ms, mean of 8) and {longest:.1} ms (at most {UPDATE_LONGEST_MS} ms)"
             ),
         }
     });
@@ -92,26 +114,29 @@ fn updates_step<T: Target>(
 }
 
 fn verdict(class: &Class, rate: f64, how: &str, busy_s: f64, updates: &Condition) -> Conclusion {
-    let mb_per_s = rate / 1e6;
-    let passed = mb_per_s >= f64::from(class.mb_per_s) && busy_s <= BUSY_S && updates.kept;
-    Conclusion {
-        id: format!("speed-class.{}", slug(class.name)),
-        question: class.name.to_string(),
-        answer: answer(passed),
-        evidence: format!(
-            "{mb_per_s:.2} MB/s of {} MB/s, {how}; longest write {:.1} ms (at most {:.0} ms); {}",
-            class.mb_per_s,
-            busy_s * 1e3,
-            BUSY_S * 1e3,
-            updates.text
-        ),
-        passed: Some(passed),
-        ..Conclusion::default()
-    }
+    let (mb_per_s, busy) = (rate / 1e6, busy_s * 1e3);
+    let evidence = format!(
+        "{mb_per_s:.2} MB/s of {} MB/s, {how}; longest write {busy:.1} ms (at most {BUSY_MS} ms); {}",
+        class.mb_per_s, updates.text
+    );
+    let mut requirements = vec![
+        at_least("", mb_per_s, f64::from(class.mb_per_s), "MB/s"),
+        at_most_ms("longest write", busy, BUSY_MS),
+    ];
+    requirements.extend(updates.requirements.iter().cloned());
+    let id = format!("speed-class.{}", slug(class.name));
+    test(&id, class.name, evidence, requirements)
 }
 
-fn answer(passed: bool) -> String {
-    if passed { "pass" } else { "fail" }.to_string()
+/// The conclusion of a class: passed if all of its requirements are met.
+fn test(id: &str, name: &str, evidence: String, requirements: Vec<Requirement>) -> Conclusion {
+    let passed = requirements.iter().all(Requirement::is_met);
+    let answer = if passed { "pass" } else { "fail" };
+    Conclusion {
+        passed: Some(passed),
+        requirements,
+        ..Conclusion::new(id, name, answer, evidence)
+    }
 }
 
 fn unfragmented_step<T: Target>(
@@ -271,20 +296,18 @@ fn application_step<T: Target>(
             Pick::Mean,
         );
     }
-    let passed = found.read_iops >= class.read_iops
-        && found.write_iops >= class.write_iops
-        && found.sequential_mb_per_s >= SEQUENTIAL_MB_PER_S;
-    runner.conclude(Conclusion {
-        id: format!("speed-class.{}", class.id),
-        question: class.name.to_string(),
-        answer: answer(passed),
-        evidence: format!(
-            "{:.0} of {} IOPS read, {:.0} of {} IOPS write, {:.1} of {SEQUENTIAL_MB_PER_S} MB/s sequential write; {conditions}",
-            found.read_iops, class.read_iops, found.write_iops, class.write_iops, found.sequential_mb_per_s
-        ),
-        passed: Some(passed),
-        ..Conclusion::default()
-    });
+    let (sequential, limit) = (found.sequential_mb_per_s, SEQUENTIAL_MB_PER_S);
+    let evidence = format!(
+        "{:.0} of {} IOPS read, {:.0} of {} IOPS write, {sequential:.1} of {limit} MB/s sequential write; {conditions}",
+        found.read_iops, class.read_iops, found.write_iops, class.write_iops
+    );
+    let requirements = vec![
+        at_least("read", found.read_iops, class.read_iops, "IOPS"),
+        at_least("write", found.write_iops, class.write_iops, "IOPS"),
+        at_least("sequential write", sequential, limit, "MB/s"),
+    ];
+    let id = format!("speed-class.{}", class.id);
+    runner.conclude(test(&id, class.name, evidence, requirements));
     runner.end_step();
     Ok(Flow::Continue)
 }
