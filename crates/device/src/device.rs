@@ -77,7 +77,7 @@ impl Device {
     /// Uses a victim policy of the program, which the profile must name.
     pub(crate) fn supply(&mut self, policy: &Arc<dyn VictimPolicy>) -> Result<(), DeviceError> {
         let is_wanted = match &mut self.0 {
-            Ftl::PageMap(device) => device.supply(policy),
+            Ftl::PageMap(device) => device.chooser_mut().supply(policy),
             Ftl::AuMap(_) => false,
         };
         if is_wanted {
@@ -91,7 +91,7 @@ impl Device {
     /// Name of the victim policy that the program has yet to supply.
     pub(crate) fn missing_policy(&self) -> Option<&str> {
         match &self.0 {
-            Ftl::PageMap(device) => device.missing_policy(),
+            Ftl::PageMap(device) => device.chooser().missing(),
             Ftl::AuMap(_) => None,
         }
     }

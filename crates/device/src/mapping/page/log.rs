@@ -128,7 +128,7 @@ pub(crate) struct Log {
     /// Time at which the device became read-only, with too few blocks left for collection.
     read_only_since: Option<Nanos>,
     collection: Collection,
-    chooser: Chooser,
+    pub(crate) chooser: Chooser,
     pub(crate) accounts: Accounts,
 }
 

@@ -51,8 +51,8 @@ use crate::mapping::page::ppn::Ppn;
 pub(crate) use crate::mapping::page::program_id::ProgramId;
 use crate::mapping::page::readahead::ReadAhead;
 pub(crate) use crate::mapping::page::readahead::SegmentId;
-use crate::policy::VictimPolicy;
 use crate::policy::pacing::Pace;
+use crate::policy::victim::Chooser;
 use crate::power::Power;
 use crate::profile::host::HostProfile;
 use crate::profile::schema::{ControllerSection, FtlSection, Profile};
@@ -68,7 +68,6 @@ use parity::ParityPrograms;
 use read_plan::ReadPlan;
 use recent::RecentTimes;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use unpersisted::UnpersistedWrites;
 use writes::Writes;
 
@@ -163,14 +162,14 @@ impl PageMapDevice {
     ///
     /// # Errors
     /// [`AttachError`] if host and device have no link in common.
-    /// Uses a victim policy of the program. Returns whether the profile names it.
-    pub(crate) fn supply(&mut self, policy: &Arc<dyn VictimPolicy>) -> bool {
-        self.log.supply(policy)
+    /// The choice of victims.
+    pub(crate) fn chooser(&self) -> &Chooser {
+        &self.log.chooser
     }
 
-    /// Name of the victim policy that the program has yet to supply.
-    pub(crate) fn missing_policy(&self) -> Option<&str> {
-        self.log.missing_policy()
+    /// See [`PageMapDevice::chooser`].
+    pub(crate) fn chooser_mut(&mut self) -> &mut Chooser {
+        &mut self.log.chooser
     }
 
     pub(crate) fn new(

@@ -7,12 +7,10 @@ use crate::flash::blocks::{NATIVE_CYCLE, State};
 use crate::flash::superblock_id::SuperblockId;
 use crate::invariant::{Checked, check_sum};
 use crate::mapping::page::geometry::OPEN_SUPERBLOCKS;
-use crate::policy::VictimPolicy;
 use crate::policy::pacing::{CREDIT_PER_UNIT, Room};
 use crate::policy::victim::Closed;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// Number of collections after which a waiting refresh is done. A refresh makes no room, but must not be deferred for
 /// ever.
@@ -69,16 +67,6 @@ impl Collection {
 }
 
 impl Log {
-    /// Uses a victim policy of the program. Returns whether the profile names it.
-    pub(crate) fn supply(&mut self, policy: &Arc<dyn VictimPolicy>) -> bool {
-        self.chooser.supply(policy)
-    }
-
-    /// Name of the victim policy that the program has yet to supply.
-    pub(crate) fn missing_policy(&self) -> Option<&str> {
-        self.chooser.missing()
-    }
-
     /// Free superblocks at which collection starts, including those that the static SLC cache could use but does not.
     pub(super) fn gc_low_watermark(&self) -> u32 {
         self.layout.gc.start + self.layout.slc.fixed.saturating_sub(self.slc.count())
