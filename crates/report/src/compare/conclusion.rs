@@ -6,7 +6,7 @@ use super::rows::test_id;
 use crate::number;
 use crate::view::bars::Better;
 use crate::view::published;
-use nandscope_result::ResultDocument;
+use nandscope_result::{Figure, ResultDocument};
 
 /// Least ratio of values that differ. Repeats of one device on one host differ by up to a few percent.
 const LEAST_LEAD: f64 = 1.05;
@@ -29,14 +29,12 @@ pub(super) fn sentences(
     names: &[String],
 ) -> Vec<String> {
     let is_power = |row: &&&Row| matches!(row.unit.as_str(), "W" | "J/GB" | "MB/s/W");
-    let is_speed = |row: &&&Row| {
-        matches!(
-            row.unit.as_str(),
-            "MB/s" | "IOPS" | "GB/s" | "ns" | "µs" | "ms" | "s"
-        )
-    };
-    let ranges = |row: &Row| ranges(row, documents, alignment);
-    let speed: Vec<&Row> = rows.iter().filter(is_speed).copied().collect();
+    let figures: Vec<Vec<&Figure>> = documents
+        .iter()
+        .map(|d| published::all_figures(d).iter().map(|p| p.figure).collect())
+        .collect();
+    let ranges = |row: &Row| ranges(row, &figures, alignment);
+    let speed: Vec<&Row> = rows.iter().filter(|r| r.is_speed()).copied().collect();
     let power: Vec<&Row> = rows.iter().filter(is_power).copied().collect();
     let mut said = of_kind(&speed, "faster", "tests", names, &ranges);
     said.extend(of_kind(
@@ -53,11 +51,10 @@ pub(super) fn sentences(
 type Ranges = Vec<Option<(f64, f64, f64)>>;
 
 /// The values of a row with the ranges of their repeats; a value that was measured once is its own range.
-fn ranges(row: &Row, documents: &[&ResultDocument], alignment: &Alignment) -> Ranges {
-    let of_document = |(i, document): (usize, &&ResultDocument)| {
+fn ranges(row: &Row, figures: &[Vec<&Figure>], alignment: &Alignment) -> Ranges {
+    let of_document = |(i, figures): (usize, &Vec<&Figure>)| {
         let value = row.values.get(i).copied().flatten()?;
-        let all = published::all_figures(document);
-        let same = all.iter().map(|p| p.figure).find(|f| {
+        let same = figures.iter().copied().find(|f| {
             test_id(f) == row.id
                 && f.unit == row.unit
                 && f.value == value
@@ -67,7 +64,7 @@ fn ranges(row: &Row, documents: &[&ResultDocument], alignment: &Alignment) -> Ra
         let high = same.and_then(|f| f.high).unwrap_or(value);
         Some((value, low.min(value), high.max(value)))
     };
-    documents.iter().enumerate().map(of_document).collect()
+    figures.iter().enumerate().map(of_document).collect()
 }
 
 /// The result that leads in a figure beyond the range of all repeats; `None` if none does.
@@ -148,7 +145,6 @@ fn of_kind(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_result::Figure;
 
     fn document(title: &str, figures: &[(&str, f64, f64, f64, &str)]) -> ResultDocument {
         let mut document = crate::blank::document();

@@ -14,18 +14,18 @@ const BENCHMARKS: [(&str, &str); 5] = [
     ("sustained", "Sustained access"),
 ];
 
-/// What tests with one chart have in common.
+/// Key of a chart of several tests: benchmark, direction and unit that they share.
 #[derive(PartialEq)]
 struct Group<'a> {
-    benchmark: &'a str,
+    benchmark: &'static str,
     direction: &'a str,
     unit: &'a str,
 }
 
 /// Group of a figure; `None` if it has a chart of its own.
 fn group(row: &Row) -> Option<Group<'_>> {
-    let (benchmark, _) = row.id.split_once('.')?;
-    BENCHMARKS.iter().find(|b| b.0 == benchmark)?;
+    let (first, _) = row.id.split_once('.')?;
+    let (_, benchmark) = *BENCHMARKS.iter().find(|b| b.0 == first)?;
     let direction = ["read", "write"];
     let direction = direction
         .into_iter()
@@ -58,13 +58,9 @@ pub(super) fn charts(rows: &[&Row], names: &[String], host: &str) -> Vec<BarChar
 
 /// A row of each test with a bar of each document.
 fn of_group(group: &Group, members: &[&Row], host: &str) -> BarChart {
-    let title = BENCHMARKS
-        .iter()
-        .find(|b| b.0 == group.benchmark)
-        .map_or("", |b| b.1);
     let title = match group.direction {
-        "" => title.to_string(),
-        direction => format!("{title}, {direction}"),
+        "" => group.benchmark.to_string(),
+        direction => format!("{}, {direction}", group.benchmark),
     };
     let rows = members.iter().map(|row| SharedRow {
         label: capital(&row.title),
@@ -94,8 +90,11 @@ fn of_row(row: &Row, names: &[String], host: &str) -> BarChart {
         .map(|(i, value)| DriveValue {
             name: names.get(i).cloned().unwrap_or_default(),
             value,
-            note: row.change(i),
-            baseline: i == row.baseline,
+            note: match i == row.baseline {
+                true => "baseline".to_string(),
+                false => row.change(i),
+            },
+            highlighted: i == row.baseline,
         })
         .collect();
     // A price is the same on every host.

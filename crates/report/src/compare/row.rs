@@ -41,6 +41,14 @@ impl Row {
         (i != self.baseline && !self.answer).then_some((base, value))
     }
 
+    /// Whether the figure is a rate or a time.
+    pub(crate) fn is_speed(&self) -> bool {
+        matches!(
+            self.unit.as_str(),
+            "MB/s" | "IOPS" | "GB/s" | "ns" | "µs" | "ms" | "s"
+        )
+    }
+
     /// Whether two values are compared by their difference.
     fn is_difference(&self) -> bool {
         matches!(self.unit.as_str(), "%" | "°C")

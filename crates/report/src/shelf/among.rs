@@ -42,16 +42,8 @@ fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<PageContext
     }
     let members = library::members(&documents, 0);
     let kind = library::phrase(&documents, &members);
-    let keep = |i: usize| members.contains(&i);
-    let all = documents.len();
-    documents = (0..all)
-        .filter(|i| keep(*i))
-        .map(|i| documents[i])
-        .collect();
-    names = (0..all)
-        .filter(|i| keep(*i))
-        .map(|i| names[i].clone())
-        .collect();
+    let documents: Vec<&ResultDocument> = members.iter().map(|i| documents[*i]).collect();
+    let mut names: Vec<String> = members.iter().map(|i| names[*i].clone()).collect();
     let rivals = documents.len() - 1;
     let alignment = Alignment::or_across(&documents);
     for (name, host) in names.iter_mut().zip(alignment.named()).skip(1) {

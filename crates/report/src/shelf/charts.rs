@@ -55,7 +55,7 @@ impl Names<'_> {
                 name: self.titles.get(*drive).cloned().unwrap_or_default(),
                 value: *value,
                 note: note.clone(),
-                baseline: false,
+                highlighted: false,
             })
             .collect();
         let chart = bars::of_drives(title, unit, &drives);

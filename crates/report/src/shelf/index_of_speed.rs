@@ -8,9 +8,6 @@ use nandscope_units::median;
 
 /// Fewest drives that have an index, this one included.
 const FEWEST: usize = 4;
-/// Colours of this drive's bar and of the others.
-const OWN: usize = 0;
-const OTHER: usize = 4;
 
 /// The index of document `i` over the rates and times among these figures; `None` if too few drives have one.
 pub(super) fn of_rows(rows: &[&Row], i: usize, names: &[String], kind: &str) -> Option<SpeedIndex> {
@@ -37,11 +34,7 @@ pub(super) fn of_rows(rows: &[&Row], i: usize, names: &[String], kind: &str) -> 
 
 /// Whether a figure counts: a rate or a time, which the drive and others have.
 fn counts(row: &Row, i: usize) -> bool {
-    let is_speed = matches!(
-        row.unit.as_str(),
-        "MB/s" | "IOPS" | "GB/s" | "ns" | "µs" | "ms" | "s"
-    );
-    is_speed && positive(row, i).is_some() && values(row).len() >= FEWEST
+    row.is_speed() && positive(row, i).is_some() && values(row).len() >= FEWEST
 }
 
 fn positive(row: &Row, i: usize) -> Option<f64> {
@@ -93,18 +86,11 @@ fn chart(found: &[(usize, f64)], own: usize, names: &[String]) -> BarChart {
         .map(|(j, value)| DriveValue {
             name: names.get(*j).cloned().unwrap_or_default(),
             value: *value,
-            note: String::new(),
-            baseline: false,
+            note: if *j == own { "this drive" } else { "" }.to_string(),
+            highlighted: *j == own,
         })
         .collect();
-    let mut chart = bars::of_drives("Index of speed (1 = median)", "×", &drives);
-    for (row, (j, _)) in chart.rows.iter_mut().zip(found) {
-        for bar in &mut row.bars {
-            bar.mode_index = if *j == own { OWN } else { OTHER };
-            bar.note = if *j == own { "this drive" } else { "" }.to_string();
-        }
-    }
-    chart
+    bars::of_drives("Index of speed (1 = median)", "×", &drives)
 }
 
 #[cfg(test)]

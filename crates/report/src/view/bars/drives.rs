@@ -1,8 +1,7 @@
 //! The chart of one figure of several drives.
 
-use super::scale::{bar, chart};
+use super::scale::{bar_of, chart};
 use super::{Bar, BarChart, BarRow};
-use nandscope_result::Figure;
 
 /// One of several drives in a chart of one figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,29 +10,21 @@ pub struct DriveValue {
     pub name: String,
     /// Value of the figure.
     pub value: f64,
-    /// Ratio or difference to the baseline.
+    /// Remark, such as the ratio to the baseline.
     pub note: String,
-    /// Whether the other drives are compared with this one.
-    pub baseline: bool,
+    /// Whether its bar has the colour that stands out.
+    pub highlighted: bool,
 }
 
 /// A chart of one figure of several drives, in the given order.
 pub fn of_drives(title: &str, unit: &str, drives: &[DriveValue]) -> BarChart {
-    let rows = drives.iter().map(|s| {
-        let figure = Figure {
-            value: s.value,
-            unit: unit.to_string(),
-            ..Figure::default()
-        };
-        let note = if s.baseline { "baseline" } else { &s.note };
-        BarRow {
-            label: s.name.clone(),
-            bars: vec![Bar {
-                mode_index: usize::from(!s.baseline) * OTHERS,
-                note: note.to_string(),
-                ..bar(&figure, None, &[])
-            }],
-        }
+    let rows = drives.iter().map(|s| BarRow {
+        label: s.name.clone(),
+        bars: vec![Bar {
+            mode_index: usize::from(!s.highlighted) * OTHERS,
+            note: s.note.clone(),
+            ..bar_of(s.value, unit)
+        }],
     });
     chart(title, unit, rows.collect())
 }
@@ -54,23 +45,16 @@ pub fn of_shared(title: &str, unit: &str, rows: &[SharedRow]) -> BarChart {
         bars: row
             .values
             .iter()
-            .map(|(name, colour, value, note)| {
-                let figure = Figure {
-                    value: *value,
-                    unit: unit.to_string(),
-                    ..Figure::default()
-                };
-                Bar {
-                    mode: Some(name.clone()),
-                    mode_index: *colour,
-                    note: note.clone(),
-                    ..bar(&figure, None, &[])
-                }
+            .map(|(name, colour, value, note)| Bar {
+                mode: Some(name.clone()),
+                mode_index: *colour,
+                note: note.clone(),
+                ..bar_of(*value, unit)
             })
             .collect(),
     });
     chart(title, unit, rows.collect())
 }
 
-/// Colour of the bars that are not the baseline.
+/// Colour of the bars that are not highlighted.
 const OTHERS: usize = 4;

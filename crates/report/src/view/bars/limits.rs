@@ -1,8 +1,7 @@
 //! The chart of values that must reach a limit.
 
-use super::scale::{bar, chart};
+use super::scale::{bar_of, chart};
 use super::{Bar, BarChart, BarRow};
-use nandscope_result::Figure;
 
 /// A value and the least that is required.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,21 +22,14 @@ const MISSED: usize = 1;
 
 /// A chart of values with the limit of each, in the order given.
 pub fn of_limits(title: &str, unit: &str, values: &[LimitedValue]) -> BarChart {
-    let rows = values.iter().map(|v| {
-        let figure = Figure {
-            value: v.value,
-            unit: unit.to_string(),
-            ..Figure::default()
-        };
-        BarRow {
-            label: v.label.clone(),
-            bars: vec![Bar {
-                mode_index: if v.met { MET } else { MISSED },
-                limit: Some(v.limit),
-                note: if v.met { "reached" } else { "missed" }.to_string(),
-                ..bar(&figure, None, &[])
-            }],
-        }
+    let rows = values.iter().map(|v| BarRow {
+        label: v.label.clone(),
+        bars: vec![Bar {
+            mode_index: if v.met { MET } else { MISSED },
+            limit: Some(v.limit),
+            note: if v.met { "reached" } else { "missed" }.to_string(),
+            ..bar_of(v.value, unit)
+        }],
     });
     chart(title, unit, rows.collect())
 }

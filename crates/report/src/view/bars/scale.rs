@@ -37,6 +37,16 @@ pub(super) fn bar(figure: &Figure, mode: Option<&str>, modes: &[String]) -> Bar 
     }
 }
 
+/// The bar of a value without repeats or publication.
+pub(super) fn bar_of(value: f64, unit: &str) -> Bar {
+    let figure = Figure {
+        value,
+        unit: unit.to_string(),
+        ..Figure::default()
+    };
+    bar(&figure, None, &[])
+}
+
 /// From here on microseconds are shown as milliseconds.
 const LONG_US: f64 = 10_000.0;
 
