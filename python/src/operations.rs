@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Operations of a part: 30 MiB.
 const PART: usize = 1 << 20;
 
-/// Columns of one part of the operations.
+/// Columns of up to [`PART`] operations.
 #[derive(Debug, Default)]
 struct Part {
     submitted_ns: Vec<u64>,

@@ -136,8 +136,8 @@ pub fn for_script(json: &str) -> String {
     out
 }
 
-/// A gap is `null` and breaks the line. A text such as `"3"` stands for that many places at which only other lines have
-/// a sample, which is most places if there are several lines.
+/// A gap is `null` and breaks the line. A text such as `"3"` means 3 places at which this line has no sample but another
+/// line has one.
 fn cells(column: &[Cell]) -> Vec<Value> {
     let mut out = Vec::new();
     for run in column.chunk_by(|a, b| matches!((a, b), (Cell::Absent, Cell::Absent))) {

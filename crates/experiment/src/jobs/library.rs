@@ -37,7 +37,7 @@ pub const JOBS: &[LibraryJob] = &[
 ];
 
 impl LibraryJob {
-    /// What the job does: its first comment.
+    /// Comment at the head of the file, which says what the job does.
     pub fn about(&self) -> String {
         let comments = self.text.lines().map_while(|line| line.strip_prefix(';'));
         let words: Vec<&str> = comments.map(str::trim).collect();

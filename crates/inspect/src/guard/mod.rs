@@ -197,7 +197,7 @@ impl Guard {
     }
 
     /// Why a device is not written without `--destroy-data`: the rules that forbid it even with the option, so that the
-    /// message does not recommend an option that would not help; if there are none, that the option was not given.
+    /// message does not recommend an option that would not help; without such rules, that the option was not given.
     fn why_not_without_asking(&self, name: &Path) -> Vec<Reason> {
         let pinned = pin::device_node(&self.roots, name).ok();
         let number = pinned.as_ref().and_then(Pinned::device);

@@ -12,7 +12,7 @@ pub struct Fault {
     pub line: usize,
     /// Range of bytes in the line; empty if there is no line.
     pub span: Range<usize>,
-    /// Option concerned; empty if there is none in the line.
+    /// Option with the fault; empty for a line without an option.
     pub key: String,
     /// Description of the fault.
     pub message: String,
