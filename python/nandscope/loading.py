@@ -5,14 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from nandscope.errors import Error, FileError
+from nandscope.sweeping.names import metric_column
 
 
 def load(folder: str | os.PathLike[str]) -> Any:
     """The points that sweeps of Python and of the command line wrote into `folder`, as a polars LazyFrame.
 
     The files are Parquet in folders ``version=…/device=…/seed=…``; these become columns, and only what a query
-    needs is read. Columns that a sweep did not have are empty in its rows. Needs polars. Copy folders of several
-    machines into one to read them together: a result has the same name everywhere.
+    needs is read. The axes have their full names (`job.iodepth`), since sweeps with other axes may be in the folder;
+    the metrics have their units, as in `Sweep.table` (`p99_us`). Columns that a sweep did not have are empty in its
+    rows. Needs polars. Copy folders of several machines into one to read them together: a result has the same name
+    everywhere.
     """
     path = Path(folder)
     if not path.is_dir():
@@ -38,4 +41,5 @@ def load(folder: str | os.PathLike[str]) -> Any:
         )
         for some in alike.values()
     ]
-    return polars.concat(tables, how="diagonal_relaxed")
+    table = polars.concat(tables, how="diagonal_relaxed")
+    return table.rename(metric_column)

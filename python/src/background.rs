@@ -110,6 +110,31 @@ where
     }
 }
 
+/// As [`run`] for a call by a user, whose `progress` may be `None` (a bar if a person watches, named `title`), `True` (a
+/// bar), `False` (nothing) or a callable: `nandscope.progress` decides.
+///
+/// # Errors
+/// Those of [`run`], or the exception that `nandscope.progress` raises for another value of `progress`.
+pub fn run_shown<T, W>(
+    py: Python<'_>,
+    title: &str,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: W,
+) -> PyResult<T>
+where
+    T: Send + 'static,
+    W: FnOnce(&Watch) -> Result<T, Failure> + Send + 'static,
+{
+    let module = py.import("nandscope.progress")?;
+    let shown = module.call_method1("chosen", (progress, title))?;
+    let callable = (!shown.is_none()).then_some(&shown);
+    let outcome = run(py, callable, work);
+    if callable.is_some() {
+        module.call_method1("finish", (&shown,))?;
+    }
+    outcome
+}
+
 fn tell(callable: Option<&Bound<'_, PyAny>>, news: Progress) -> PyResult<()> {
     if let Some(callable) = callable {
         callable.call1((news.fraction, news.operations, news.elapsed_s))?;

@@ -107,8 +107,8 @@ impl Default for Gatherer {
             schema: schema(&[
                 ("submitted_ns", UInt64, false),
                 ("completed_ns", UInt64, false),
-                ("offset", UInt64, false),
-                ("length", UInt32, false),
+                ("offset_bytes", UInt64, false),
+                ("length_bytes", UInt32, false),
                 ("operation", UInt8, false),
                 ("status", UInt8, false),
             ]),

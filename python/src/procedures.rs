@@ -21,6 +21,7 @@ use std::path::PathBuf;
 ///
 /// `suite` is `card`, `ssd`, `ssd-peers`, `iometer`, `flashbench`, `flashbench-whole`, `speed-class`, `fill` or `plain`.
 /// Without `host` and `modes` the device is attached in all ways that its profile names. `quick` takes a tenth of the data.
+/// `progress` is that of `Device.run`.
 #[pyfunction]
 #[pyo3(signature = (
     profile, *, suite="card", host=None, seed=1, quick=false, modes=Vec::new(),
@@ -56,7 +57,7 @@ pub fn review(
         quick,
         earlier: None,
     };
-    let document = background::run(py, progress, move |watch| {
+    let document = background::run_shown(py, "review", progress, move |watch| {
         memory::check(&spec.name, &spec.profile).map_err(|e| Failure::File(e.to_string()))?;
         let mut observer = Watched { watch };
         procedure

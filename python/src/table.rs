@@ -81,7 +81,10 @@ impl Table {
             let last = self.cells(rows - tail..rows).into_iter();
             html.extend(last.map(|row| line(row, "td")));
         }
-        html.push_str(&format!("</tbody></table><p>{rows} rows</p>"));
+        html.push_str(&format!(
+            "</tbody></table><p>{rows} row{}</p>",
+            if rows == 1 { "" } else { "s" }
+        ));
         html
     }
 

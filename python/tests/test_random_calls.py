@@ -256,6 +256,7 @@ def test_functions(tiny: str, tmp_path_factory: pytest.TempPathFactory, one: Any
         lambda: swept.pareto(minimize=one, maximize=two),
         lambda: swept.pareto(minimize=[text]),
         lambda: swept.effects(text),
+        lambda: swept.plot(text, x=one),
         lambda: nandscope.ProgressBar(text, width=one if isinstance(one, int) and abs(one) < 1000 else 3)(0.5, 1, 1.0),
         lambda: result.save(folder / "no" / "such" / "folder"),
         lambda: result.to_pandas(text),

@@ -114,7 +114,7 @@ def test_a_sweep_is_kept_and_goes_on(tiny: str, expected: list[Outcome], tmp_pat
     assert isinstance(table, pl.LazyFrame)
     frame = table.sort("controller.cores", "job.iodepth", "seed").collect()
     assert frame["key"].to_list() == [point.key for point in first.points]
-    assert frame["p99"].to_list() == [row["p99"] for row in first.rows]
+    assert frame["p99_us"].to_list() == [row["p99"] for row in first.rows]
     # The table was removed; the results are there.
     bare = tmp_path / "bare"
     shutil.copytree(tmp_path / "points", bare / "points")
@@ -162,12 +162,13 @@ def test_the_command_line_and_python_continue_each_other(
     theirs = pl.read_csv(tmp_path / "two" / "points.csv").sort("key")
     rows = ours.to_polars().sort("key")
     assert theirs["key"].to_list() == rows["key"].to_list()
-    for name, column in (("waf", "waf"), ("p99", "p99 (µs)"), ("iops", "iops (IOPS)")):
+    for name, column in (("waf", "waf"), ("p99_us", "p99 (µs)"), ("iops", "iops (IOPS)")):
         assert theirs[column].to_list() == rows[name].to_list()
     # The same documents as everywhere else, but for the name of the job.
     assert [o.metrics["p99"] for o in ours.outcomes] == [o.metrics["p99"] for o in expected]
     # Either writes the same table.
-    names = ["controller.cores", "job.iodepth", "seed", "waf", "p99", "iops", "key"]
+    names = ["controller.cores", "job.iodepth", "seed", "waf", "p99_us", "iops", "key"]
+    rows = rows.rename({short: full for full, short in ours.axes.items()})
     one, two = (nandscope.load(tmp_path / out).sort("key").collect() for out in ("one", "two"))
     assert one.equals(two) and one.height == 12
     assert one.select(names).equals(rows.select(pl.col(n).cast(one.schema[n]) for n in names))
@@ -196,10 +197,10 @@ def test_the_command_lines_table_is_read_by_every_library(repository: Path, tiny
     frame = table.collect()
     # Nine results, one of them for two points: a synchronous engine has no queue.
     assert frame.height == 10 and frame["key"].n_unique() == 9
-    assert frame["read.p99"].null_count() == 10 and frame["waf"].null_count() == 0
+    assert frame["read.p99_us"].null_count() == 10 and frame["waf"].null_count() == 0
     assert frame["controller.read_us"].to_list().count(2.5) == 4 and frame["job.iodepth"].null_count() == 8
     assert sorted(set(frame["job.bs"])) == ["4096", "4k", "8k"]
-    assert table.filter(pl.col("seed") == 2).select("p99").collect().height == 4
+    assert table.filter(pl.col("seed") == 2).select("p99_us").collect().height == 4
     pattern = str(tmp_path / "out" / "version=*" / "**" / "*.parquet")
     counted = duckdb.sql(f"select count(*), count(distinct key) from read_parquet('{pattern}', union_by_name=true)")
     assert counted.fetchall() == [(10, 9)]
@@ -235,7 +236,7 @@ def test_samples_are_those_of_the_command_line(repository: Path, tiny: str, tmp_
     theirs = nandscope.load(tmp_path / "out").sort("key").collect()
     mine = ours.to_polars().sort("key")
     for name in space:
-        assert theirs[name].to_list() == mine[name].to_list(), name
+        assert theirs[name].to_list() == mine[ours.axes[name]].to_list(), name
 
 
 def test_keys_follow_the_command_line_for_texts_and_shares(repository: Path, tmp_path: Path) -> None:
@@ -352,7 +353,7 @@ def test_the_table_answers_questions(tiny: str) -> None:
     jobs = {"random": writes(), "in order": writes(rw="write")}
     sweep = nandscope.sweep(SPACE, jobs, profile=tiny, metrics=("iops", "write.p99", "read.p99", "page_reads"))
     assert len(sweep) == 12 and set(sweep.table["workload"]) == {"random", "in order"}
-    assert set(sweep.table["read.p99"]) == {None} and None not in sweep.table["page_reads"]
+    assert set(sweep.table["read.p99_us"]) == {None} and None not in sweep.table["page_reads"]
     front = sweep.pareto(minimize=["write.p99"], maximize=["iops"])
     best = max(sweep.rows, key=lambda row: row["iops"])
     assert any(row["iops"] == best["iops"] for row in front)
@@ -363,6 +364,12 @@ def test_the_table_answers_questions(tiny: str) -> None:
     assert "<table>" in sweep._repr_html_()
     with pytest.raises(nandscope.Error, match="needs metrics"):
         sweep.pareto()
+    # Short names are as good as full ones.
+    assert sweep.pareto(minimize=["write.p99_us"], maximize=["iops", "cores"]) == sweep.pareto(
+        minimize=["write.p99"], maximize=["iops", "controller.cores"]
+    )
+    with pytest.raises(nandscope.Error, match="the sweep has no `depth`; it has the axes cores, iodepth, workload and"):
+        sweep.pareto(minimize=["depth"])
 
 
 @pytest.mark.cluster

@@ -124,7 +124,7 @@ impl Device {
         let state: Precondition = state.parse().map_err(Failure::input)?;
         let seed = seed.unwrap_or(self.seed);
         let shared = self.shared.clone();
-        background::run(py, progress, move |watch| {
+        background::run_shown(py, "precondition", progress, move |watch| {
             let mut slot = shared.take()?;
             slot.refuse_outstanding()?;
             let device = slot.device()?;

@@ -17,7 +17,7 @@ impl Device {
     /// it is. `Result.conclusions` has the answers with their confidence and evidence.
     ///
     /// `time_s` is the device's time that may be spent, `write_bytes` the most that is written (by default 4 GB, above
-    /// 36 GB of capacity 3 %).
+    /// 36 GB of capacity 3 %). `progress` is that of `run`.
     #[pyo3(signature = (*, time_s=1200.0, write_bytes=None, read_only=false, seed=None, progress=None))]
     fn probe(
         &self,
@@ -35,7 +35,7 @@ impl Device {
         }
         let (device, about) = (self.copy()?, self.about.clone());
         let seed = seed.unwrap_or(self.seed);
-        let document = background::run(py, progress, move |watch| {
+        let document = background::run_shown(py, "probe", progress, move |watch| {
             let info = about.info(&device);
             let options = Options {
                 time: Nanos::from_secs_f64(time_s),

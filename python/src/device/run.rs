@@ -45,9 +45,12 @@ impl Device {
     ///
     /// The result is that of `nandscope run` with the same job, device and seed, to the byte, except for the wall
     /// clock. `precondition` fills the device first, as the option of the command line does. `fit` is `exact`,
-    /// `wrap` or `scale`: what to do with a trace of a device of another size. `progress` is called as
+    /// `wrap` or `scale`: what to do with a trace of a device of another size. With `operations=True` every operation is
+    /// kept (30 bytes each): `Result.operations`.
+    ///
+    /// Without `progress` a run that takes more than half a second shows a progress bar if standard error is a terminal, or in
+    /// a notebook; `True` always shows it, `False` never. A callable is called as
     /// `progress(fraction, operations, elapsed_s)` about 30 times a second, with `None` for an unknown fraction.
-    /// With `operations=True` every operation is kept (30 bytes each): `Result.operations`.
     ///
     /// With `contents=True` what is written is stored, zeroes at first, so that jobs can verify it; `faults` are
     /// commands of `nandscope ctl` that change it, such as `"corrupt 1e-6"`. The contents are gone after the run.
@@ -79,7 +82,7 @@ impl Device {
             ..RunOptions::new(job.title())
         };
         let (shared, about) = (self.shared.clone(), self.about.clone());
-        background::run(py, progress, move |watch| {
+        background::run_shown(py, "run", progress, move |watch| {
             let mut slot = shared.take()?;
             match contents {
                 None => run(&mut slot, about, &job, &options, operations, watch),

@@ -21,7 +21,7 @@ impl Device {
     ///
     /// `faults` are commands of `nandscope ctl` about contents, such as `"fake 4GiB wrap"`. `budget` is the most blocks
     /// that are written, `cache` the size in blocks of the largest cache that is certain to be detected, `repeats` how
-    /// often all stamps are read once more.
+    /// often all stamps are read once more. `progress` is that of `run`.
     #[pyo3(signature = (
         *, faults=Vec::new(), budget=None, cache=None, repeats=None, seed=None, progress=None
     ))]
@@ -45,7 +45,7 @@ impl Device {
             repeats: repeats.unwrap_or(defaults.repeats),
             leave: false,
         };
-        let document = background::run(py, progress, move |watch| {
+        let document = background::run_shown(py, "verify", progress, move |watch| {
             let info = about.info(&device);
             let mut medium = SimulatedMedium::new(device);
             for fault in &faults {

@@ -119,14 +119,16 @@ impl RunResult {
 
     /// Each job and operation.
     ///
-    /// Columns: step, job, operation, operations, bytes, runtime_s, mb_per_s, iops, then latencies in µs:
-    /// min, mean, p50, p99, p99.9, p99.99, max.
+    /// Columns: step, job, operation, operations, bytes, runtime_s, mb_per_s, iops; latencies since the submission, min_us,
+    /// mean_us, p50_us, p99_us, p99.9_us, p99.99_us, max_us; and since the scheduled start, due_mean_us, due_p99_us,
+    /// due_p99.9_us, due_max_us.
     #[getter]
     fn jobs(&self) -> PyResult<Table> {
         Ok(tables::jobs(&self.document)?)
     }
 
-    /// Differences of the device's counters over each step. Columns: step, name, value.
+    /// Differences of the device's counters over each step. Columns: step, name, value. The name has the unit
+    /// (`folded_bytes`, `energy_j`); the other counters are numbers of events.
     #[getter]
     fn counters(&self) -> Table {
         tables::counters(&self.document)
@@ -138,7 +140,7 @@ impl RunResult {
         tables::events(&self.document)
     }
 
-    /// The answers of a procedure or a probe. Columns: step, id, question, answer, evidence.
+    /// The answers of a procedure or a probe. Columns: step, id, question, answer, confidence (0 to 1), evidence.
     #[getter]
     fn conclusions(&self) -> Table {
         tables::conclusions(&self.document)
@@ -146,7 +148,7 @@ impl RunResult {
 
     /// The single operations of a run with `operations=True`, in the order of their completions.
     ///
-    /// Columns: submitted_ns, completed_ns (on the target's clock), offset, length (bytes), operation
+    /// Columns: submitted_ns, completed_ns (on the target's clock), offset_bytes, length_bytes, operation
     /// (0 read, 1 write, 2 trim, 3 flush), status (0 done, 1 failed, 2 unsupported).
     #[getter]
     fn operations(&self) -> PyResult<Table> {
