@@ -1,26 +1,18 @@
-//! The blind test. `BLIND_DEVICES`, `BLIND_FIRST` and `BLIND_SEED` select other devices; `BLIND_VERBOSE` prints every
-//! wrong conclusion, `BLIND_QUIET` turns the disturbances off, and `BLIND_WRITE` writes the table to docs/inference.md.
+//! The blind test on some drawn devices and on the library. `BLIND_VERBOSE` prints every wrong conclusion. The series of
+//! docs/inference.md are in `blind_series`.
 
-use nandscope_infer::probe::{COUNTED, Question, level};
+use nandscope_infer::probe::Question;
 use nandscope_suite::blind::{
-    Disturbance, Drawn, Half, Outcome, Table, Tried, draw, library_pairs, try_drawn, try_out,
+    Drawn, Half, Outcome, Table, Tried, draw, library_pairs, try_drawn, try_out,
 };
 use std::ops::RangeInclusive;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Number of devices of each series of the table in docs/inference.md, and the seeds of the series.
-const DEVICES: u64 = 2000;
-const SEEDS: RangeInclusive<u64> = 11..=15;
 /// Seeds with which every library device is probed on every host.
 const LIBRARY_SEEDS: RangeInclusive<u64> = 1..=5;
 /// Threads that probe; the order of the devices does not matter.
 const THREADS: usize = 2;
-
-fn number(name: &str, default: u64) -> u64 {
-    let given = std::env::var(name).ok();
-    given.and_then(|s| s.parse().ok()).unwrap_or(default)
-}
 
 fn tell(number: u64, tried: &Tried) {
     if std::env::var_os("BLIND_VERBOSE").is_none() {
@@ -49,7 +41,7 @@ fn tell(number: u64, tried: &Tried) {
 }
 
 /// Tries devices on several threads.
-fn table(range: std::ops::Range<u64>, one: impl Fn(u64) -> Option<Tried> + Sync) -> Table {
+pub fn table(range: std::ops::Range<u64>, one: impl Fn(u64) -> Option<Tried> + Sync) -> Table {
     let (next, all) = (AtomicU64::new(range.start), Mutex::new(Table::default()));
     let work = || {
         loop {
@@ -137,11 +129,11 @@ fn a_unit_is_placed_to_the_sector_where_no_page_shows() {
 }
 
 /// Smallest percentage of right answers among the visible ones.
-const RIGHT: u32 = 85;
+pub const RIGHT: u32 = 85;
 /// Longest time of a probe: its limit and two percent, seconds.
-const TIME_MAX_S: f64 = 1.02 * 1200.0;
+pub const TIME_MAX_S: f64 = 1.02 * 1200.0;
 /// Most bytes that a probe writes.
-const WRITTEN_MAX: u64 = 4_000_000_000;
+pub const WRITTEN_MAX: u64 = 4_000_000_000;
 
 /// Number of devices of the quick test, and their seed, which is not among the documentation's.
 const QUICK: (u64, u64) = (160, 21);
@@ -162,108 +154,6 @@ fn some_drawn_devices_are_answered_within_the_targets() {
             let chance = class.chance(f64::from(*percent) / 100.0);
             assert!(chance >= 0.005, "{id}, stated at {percent} %: {class:?}");
         }
-    }
-}
-
-/// Devices and seeds of this run: those of the documentation unless the environment sets others.
-fn series() -> (std::ops::Range<u64>, RangeInclusive<u64>) {
-    let first = number("BLIND_FIRST", 0);
-    let last = first + number("BLIND_DEVICES", DEVICES);
-    let seed = |default: &u64| number("BLIND_SEED", *default);
-    (first..last, seed(SEEDS.start())..=seed(SEEDS.end()))
-}
-
-#[test]
-#[ignore = "slow: probes ten thousand drawn devices"]
-fn slow_wrong_answers_are_rare_and_confidences_hold_on_the_other_half() {
-    let (devices, seeds) = series();
-    let mut table = Table::default();
-    for seed in seeds.clone() {
-        let one = |number| {
-            let tried = match std::env::var_os("BLIND_QUIET") {
-                None => try_out(number, seed, &|| false).unwrap(),
-                Some(_) => {
-                    let mut drawn = draw(number, seed).unwrap();
-                    drawn.disturbance = Disturbance::default();
-                    try_drawn(drawn, seed ^ number, &|| false).unwrap()
-                }
-            };
-            if let Some(late) = tried.as_ref().filter(|t| t.report.elapsed_s > TIME_MAX_S) {
-                let took = late.report.elapsed_s;
-                println!("device {number} of seed {seed} took {took:.0} s");
-            }
-            tried
-        };
-        table.join(&self::table(devices.clone(), one));
-    }
-    println!("{}\n{}", table.markdown(), table.counted());
-    let documented = (devices, seeds) == (0..DEVICES, SEEDS);
-    if documented {
-        // Written first; outdated counts fail below.
-        the_documentation_shows(&table.markdown(), &table.classes_csv());
-    }
-    assert!(table.longest_s <= TIME_MAX_S, "{}", table.longest_s);
-    assert!(table.most_written <= WRITTEN_MAX);
-    for (id, row) in &table.rows {
-        for (strength, halves) in &row.strengths {
-            let (counted, held) = (halves.counted, halves.held);
-            let confidence = level(counted.right, counted.stated);
-            let chance = held.chance(confidence);
-            // There are about thirty lines, and one in two hundred may fail by chance.
-            assert!(chance >= 0.005, "{id} {strength:?}: {halves:?}");
-        }
-        for (percent, class) in &row.classes {
-            let chance = class.chance(f64::from(*percent) / 100.0);
-            assert!(chance >= 0.005, "{id}, stated at {percent} %: {class:?}");
-        }
-    }
-    if documented {
-        for (id, row) in &table.rows {
-            assert!(100 * row.wrong <= row.asked, "{id}: {row:?}");
-            let visible = row.visible;
-            assert!(
-                100 * visible.right >= RIGHT * visible.stated,
-                "{id}: {row:?}"
-            );
-        }
-        let lines = COUNTED.map(|(question, strength, right, stated)| {
-            format!("    ({question:?}, {strength:?}, {right}, {stated}),\n")
-        });
-        assert_eq!(
-            table.counted(),
-            lines.concat(),
-            "the confidences rest on other counts"
-        );
-    }
-}
-
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/inference.md");
-/// Markers before and after the tables.
-const MARKS: [&str; 2] = [
-    "<!-- written by the blind test, BLIND_WRITE=1 -->\n\n",
-    "\n<!-- end -->",
-];
-
-const CLASSES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/inference.csv");
-
-/// Compares the tables in the documentation with these, or writes them.
-fn the_documentation_shows(tables: &str, classes: &str) {
-    let page = std::fs::read_to_string(PAGE).unwrap();
-    let begin = page.find(MARKS[0]).unwrap() + MARKS[0].len();
-    let end = page.find(MARKS[1]).unwrap();
-    if std::env::var_os("BLIND_WRITE").is_some() {
-        let text = format!("{}{tables}{}", &page[..begin], &page[end..]);
-        std::fs::write(PAGE, text).unwrap();
-        std::fs::write(CLASSES, classes).unwrap();
-    } else {
-        assert!(
-            &page[begin..end] == tables,
-            "docs/inference.md is of another version; BLIND_WRITE=1 writes it:\n{tables}"
-        );
-        assert!(
-            std::fs::read_to_string(CLASSES).unwrap() == classes,
-            "docs/inference.csv is of another version; BLIND_WRITE=1 writes it:\n{classes}"
-        );
     }
 }
 

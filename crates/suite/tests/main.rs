@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod blind;
+mod blind_series;
 mod budget;
 mod cards;
 mod drives;

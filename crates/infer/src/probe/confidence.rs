@@ -1,10 +1,10 @@
 //! Confidences: shares of right answers by question and strength of evidence, counted on the half of the blind-test devices that
 //! is set aside for this (docs/inference.md); the other half checks them. No confidence is set by hand.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Strength of the evidence for an answer, among answers to the same question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strength {
     /// Weakest evidence with which an answer is stated.

@@ -4,12 +4,12 @@
 use super::score::{Judged, Outcome};
 use nandscope_infer::probe::{Question, Report, Strength, level};
 use nandscope_result::StopReason;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Conclusions of one question with one stated confidence, or evidence of one strength.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Class {
     /// Number of answers in this class.
     pub stated: u32,
@@ -56,7 +56,7 @@ impl Half {
 }
 
 /// Answers with evidence of one strength, by half.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Halves {
     /// Answers on the half on which confidences are counted.
     pub counted: Class,
@@ -65,7 +65,7 @@ pub struct Halves {
 }
 
 /// The counts of one question.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// Number of devices for which the question has a true answer, or for which an answer was stated.
     pub asked: u32,
@@ -87,10 +87,10 @@ pub struct Row {
 const FIRST_WRITE: u64 = 512 << 10;
 
 /// The counts of all questions.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Counts by name of the question.
-    pub rows: BTreeMap<&'static str, Row>,
+    pub rows: BTreeMap<String, Row>,
     /// Number of devices drawn and probed.
     pub devices: u32,
     /// Number of probes that ended early: their time was used up, or the device failed.
@@ -116,7 +116,8 @@ impl Table {
         }
         for j in judged {
             if j.outcome != Outcome::Nothing {
-                self.rows.entry(j.question.id()).or_default().add(half, j);
+                let id = j.question.id().to_string();
+                self.rows.entry(id).or_default().add(half, j);
             }
         }
     }
@@ -129,7 +130,7 @@ impl Table {
         self.longest_s = self.longest_s.max(other.longest_s);
         self.unanswered += other.unanswered;
         for (id, more) in &other.rows {
-            self.rows.entry(id).or_default().join(more);
+            self.rows.entry(id.clone()).or_default().join(more);
         }
     }
 
