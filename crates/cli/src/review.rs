@@ -22,7 +22,7 @@ use nandscope_result::ResultDocument;
 use nandscope_suite::spec::attachments;
 use nandscope_suite::{Earlier, Procedure, ReviewObserver, ReviewOptions, SimSpec, SuiteError};
 #[cfg(target_os = "linux")]
-use nandscope_suite::{fill_target, review_folder, review_target};
+use nandscope_suite::{Existing, review_folder};
 use nandscope_units::Nanos;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -408,16 +408,18 @@ fn review_real(
 ) -> Result<Exit, Failure> {
     arguments.params.refuse(&arguments.target)?;
     let path = Path::new(&arguments.target);
-    match procedure {
-        Procedure::Card => {}
-        Procedure::Fill if !path.is_dir() => {}
-        _ => {
-            return Err(Failure::usage(format!(
-                "refusing to review {1}: --suite {0} works with simulated devices only; files and block devices have `card` and `fill`, folders `card`",
-                procedure.name(),
-                arguments.target
-            )));
-        }
+    if procedure == Procedure::SsdPeers {
+        return Err(Failure::usage(format!(
+            "refusing to review {}: --peers compares simulated drives; omit it",
+            arguments.target
+        )));
+    }
+    if path.is_dir() && procedure != Procedure::Card {
+        return Err(Failure::usage(format!(
+            "refusing to review {1}: --suite {0} measures files, block devices and simulated devices; a folder has `card` only",
+            procedure.name(),
+            arguments.target
+        )));
     }
     if !arguments.mode.is_empty() || arguments.host.is_some() {
         return Err(Failure::usage(
@@ -475,10 +477,12 @@ fn review_real(
     let options = arguments.options(&mut keeper);
     let measure = |watch: &mut Watch| {
         let stop = || interrupt.asked();
-        let mut document = match procedure {
-            Procedure::Fill => fill_target(real.target, info, environment, &options, watch, &stop)?,
-            _ => review_target(real.target, info, environment, &options, watch, &stop)?,
+        let existing = Existing {
+            target: real.target,
+            info,
+            environment,
         };
+        let mut document = existing.review(procedure, &options, watch, &stop)?;
         document.environment.extend(real.panel.since_then());
         document.notices.extend(said);
         Ok(document)

@@ -71,7 +71,7 @@ fn prepare<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, SuiteError
         ),
         1,
     );
-    let flow = write_areas(runner, areas);
+    let flow = write_areas(runner, areas, SETTLE);
     runner.end_step();
     flow
 }

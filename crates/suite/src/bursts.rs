@@ -2,9 +2,10 @@
 //! between them, as in interactive use.
 
 use crate::jobs::phase;
-use crate::span::{span_gib, written_span};
+use crate::span::{Effort, written_span};
 use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
+use nandscope_units::number::binary_bytes;
 
 /// A burst test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +38,7 @@ const DUTY_PERCENT: u32 = 20;
 pub(crate) fn run<T: Target>(
     runner: &mut StepRunner<'_, T>,
     bursts: Bursts,
-    quick: bool,
+    effort: Effort,
 ) -> Result<Flow, SuiteError> {
     let Bursts {
         direction,
@@ -46,27 +47,28 @@ pub(crate) fn run<T: Target>(
     } = bursts;
     let title = format!("Burst random {direction}");
     runner.note_stage(&title, 0.0, 1.0, 2);
-    if written_span(
-        runner,
-        &format!("burst-{direction}"),
-        &title,
-        SPAN_GIB,
-        quick,
-    )? == Flow::Stop
-    {
+    let id = format!("burst-{direction}");
+    let total = if effort.quick {
+        total_mib / 4
+    } else {
+        total_mib
+    };
+    let span = effort.span(SPAN_GIB, runner.capacity());
+    if written_span(runner, &id, &title, span, effort)? == Flow::Stop {
         return Ok(Flow::Stop);
     }
+    if runner.skips(&id) {
+        return Ok(Flow::Continue);
+    }
     runner.begin_step(
-        &format!("burst-{direction}"),
+        &id,
         &title,
         "Bursts",
-        format!("Random {direction}s of 4 KiB at queue depth 1 over {SPAN_GIB} GiB, in bursts of {burst_mib} MiB that take {DUTY_PERCENT} % of the time, {total_mib} MiB in all."),
+        format!("Random {direction}s of 4 KiB at queue depth 1 over {}, in bursts of {burst_mib} MiB that take {DUTY_PERCENT} % of the time, {total} MiB in all.", binary_bytes(span)),
         1,
     );
-    let total = if quick { total_mib / 4 } else { total_mib };
-    let span = span_gib(SPAN_GIB, quick);
     let text = format!(
-        "[burst-{direction}]\nrw=rand{direction}\nbs=4k\niodepth=1\nsize={span}g\nio_size={total}m\nnorandommap=1\nnandscope_duty_cycle={burst_mib}m:{DUTY_PERCENT}\n"
+        "[burst-{direction}]\nrw=rand{direction}\nbs=4k\niodepth=1\nsize={span}\nio_size={total}m\nnorandommap=1\nnandscope_duty_cycle={burst_mib}m:{DUTY_PERCENT}\n"
     );
     let phase = phase(&title, &text, runner.capacity(), runner.seed)?;
     let flow = runner.run(phase);

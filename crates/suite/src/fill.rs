@@ -2,18 +2,16 @@
 //! on a device fresh from the factory, then over the data of the first fill. The first shows the end of the cache and
 //! the rate after it; the second, the rate without free space. There is no idle time between them.
 
-use crate::document::{begun, empty};
+use crate::document::begun;
 use crate::jobs::phase;
 use crate::modes::{Between, Turn, Turns, published};
 use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
-use crate::own_time::in_own_time;
 use crate::sequential::write_figures;
 use crate::spec::SimSpec;
 use crate::step_runner::{Flow, Pick, SECOND, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
-use nandscope_result::{ResultDocument, TargetInfo, procedure, throughput_profile};
+use nandscope_result::{ResultDocument, procedure, throughput_profile};
 use nandscope_units::{Bytes, Nanos};
-use std::collections::BTreeMap;
 
 const SECTION: &str = "Fill";
 const PASSES: u32 = 2;
@@ -25,7 +23,7 @@ const SECONDLY: u64 = 500_000_000_000;
 /// Shortest recording interval.
 const SHORTEST: Nanos = Nanos::from_millis(20);
 /// Notice of a quick run.
-const SHORTENED: &str = "Quick run: the first tenth of the device is filled, so that regions beyond the cache may not be reached; nothing is compared with publications.";
+pub(crate) const SHORTENED: &str = "Quick run: the first tenth of the device is filled, so that regions beyond the cache may not be reached; nothing is compared with publications.";
 
 /// Fills the device twice in every selected mode, each time from a fresh device. `stop` is called often; when it
 /// returns true, the measurements so far are returned, marked as incomplete.
@@ -52,35 +50,17 @@ pub(crate) fn run(
     published(spec, options, document)
 }
 
-/// Fills a file or a block device twice, in real time. Steps of an earlier run are not repeated. `environment` is added
-/// to the result; all data on the target is lost.
-///
-/// # Errors
-/// [`SuiteError::Step`] if the target cannot be written at all.
-pub fn fill_target<T: Target>(
-    target: T,
-    info: TargetInfo,
-    environment: BTreeMap<String, String>,
-    options: &ReviewOptions,
-    observer: &mut dyn ReviewObserver,
-    stop: &dyn Fn() -> bool,
-) -> Result<ResultDocument, SuiteError> {
-    let mut document = empty(
-        info.model.clone(),
-        info,
-        options,
-        procedure::FILL,
-        SHORTENED,
-    );
-    document.environment = environment;
-    let percent = if options.quick { QUICK_PERCENT } else { 100 };
-    in_own_time(target, document, options, observer, stop, |runner| {
-        both(runner, percent, "the device as it was")
-    })
+/// Fills an existing target twice.
+pub(crate) fn on_target<T: Target>(
+    runner: &mut StepRunner<'_, T>,
+    quick: bool,
+) -> Result<Flow, SuiteError> {
+    let percent = if quick { QUICK_PERCENT } else { 100 };
+    both(runner, percent, "the device as it was")
 }
 
 /// Both passes over the first `percent` of a target, whose state is `before` at first.
-pub(crate) fn both<T: Target>(
+fn both<T: Target>(
     runner: &mut StepRunner<'_, T>,
     percent: u32,
     before: &str,

@@ -17,7 +17,7 @@ use nandscope_units::Nanos;
 const SECTION: &str = "Iometer";
 
 /// Notice of a quick run.
-const SHORTENED: &str = "Quick run: a file of an eighth of the size, read and written for 2 s. Nothing is compared with publications.";
+pub(crate) const SHORTENED: &str = "Quick run: a file of an eighth of the size, read and written for 2 s. Nothing is compared with publications.";
 
 /// Amount of data and duration.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ pub(crate) fn run(
     let turns = Turns::new(options, Between::Same(rest, rest));
     let ports = Turn::of_modes(spec, &modes);
     let measured = turns.take(&ports, &mut document, observer, stop, |runner, _| {
-        port(runner, options.quick)
+        port(runner, options.quick, RESTED)
     })?;
     side_by_side(&mut document, &modes[..measured]);
     published(spec, options, document)
@@ -94,26 +94,31 @@ fn rest(device: &mut Device) {
     }
 }
 
+/// What a simulated device did before each port.
+const RESTED: &str = "The device has rested before until its temperature stays the same.";
+
+/// Measures an existing target at the port to which it is attached.
+pub(crate) fn on_target<T: Target>(
+    runner: &mut StepRunner<'_, T>,
+    quick: bool,
+) -> Result<Flow, SuiteError> {
+    port(runner, quick, "The device is measured as it was.")
+}
+
 /// Steps at each port: write the file, read, write.
 const STEPS: u32 = 3;
 
-fn port<T: Target>(runner: &mut StepRunner<'_, T>, quick: bool) -> Result<Flow, SuiteError> {
+/// Measures at one port. `before` describes what the device did before, as a sentence.
+fn port<T: Target>(
+    runner: &mut StepRunner<'_, T>,
+    quick: bool,
+    before: &str,
+) -> Result<Flow, SuiteError> {
     let extent = if quick { Extent::QUICK } else { Extent::FULL };
     // A small device is measured over its whole capacity.
     let file_mib = extent.file_mib.min(runner.capacity().0 >> 20);
     runner.note_stage(SECTION, 0.0, 1.0, STEPS);
-    runner.begin_step(
-        "iometer-file",
-        "Test file",
-        SECTION,
-        format!("A sequential write of the first {file_mib} MiB, so that reads find data. The device has rested before until its temperature stays the same."),
-        1,
-    );
-    let text = format!("[make test file]\nrw=write\nbs=128k\niodepth=32\nsize={file_mib}m\n");
-    let flow = phase("test file", &text, runner.capacity(), runner.seed)
-        .and_then(|phase| runner.run(phase));
-    runner.end_step();
-    if flow? == Flow::Stop {
+    if test_file(runner, file_mib, before)? == Flow::Stop {
         return Ok(Flow::Stop);
     }
     for direction in [Operation::Read, Operation::Write] {
@@ -124,6 +129,31 @@ fn port<T: Target>(runner: &mut StepRunner<'_, T>, quick: bool) -> Result<Flow, 
     Ok(Flow::Continue)
 }
 
+fn test_file<T: Target>(
+    runner: &mut StepRunner<'_, T>,
+    file_mib: u64,
+    before: &str,
+) -> Result<Flow, SuiteError> {
+    let id = "iometer-file";
+    if runner.skips(id) {
+        return Ok(Flow::Continue);
+    }
+    runner.begin_step(
+        id,
+        "Test file",
+        SECTION,
+        format!(
+            "A sequential write of the first {file_mib} MiB, so that reads find data. {before}"
+        ),
+        1,
+    );
+    let text = format!("[make test file]\nrw=write\nbs=128k\niodepth=32\nsize={file_mib}m\n");
+    let flow = phase("test file", &text, runner.capacity(), runner.seed)
+        .and_then(|phase| runner.run(phase));
+    runner.end_step();
+    flow
+}
+
 fn one<T: Target>(
     runner: &mut StepRunner<'_, T>,
     direction: &Operation,
@@ -131,8 +161,12 @@ fn one<T: Target>(
     run_s: u64,
 ) -> Result<Flow, SuiteError> {
     let title = format!("128 KiB sequential {direction}, QD32");
+    let id = format!("iometer-{direction}");
+    if runner.skips(&id) {
+        return Ok(Flow::Continue);
+    }
     runner.begin_step(
-        &format!("iometer-{direction}"),
+        &id,
         &title,
         SECTION,
         format!("{run_s} s in blocks of 128 KiB, 32 commands outstanding, round and round over {file_mib} MiB."),

@@ -41,11 +41,10 @@ mod ssd_traces;
 mod step_runner;
 mod sustained;
 
-pub use fill::fill_target;
 pub use nandscope_infer::timed as probe;
 pub use options::{Earlier, ReviewObserver, ReviewOptions};
 pub use procedure::Procedure;
-pub use real::review_target;
+pub use real::Existing;
 #[cfg(target_os = "linux")]
 pub use real_folders::review_folder;
 pub use review::review;

@@ -11,7 +11,7 @@ use nandscope_measure::sim::SimTarget;
 use nandscope_result::ResultDocument;
 
 /// Notice of a quick run.
-const SHORTENED: &str =
+pub(crate) const SHORTENED: &str =
     "Quick run: a tenth of the data and of the time. Nothing is compared with publications.";
 
 /// Runs `measure` on one device in each mode of the options and returns the document. Without modes in the options it

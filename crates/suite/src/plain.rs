@@ -80,7 +80,8 @@ pub(crate) fn run(
     published(spec, options, document)
 }
 
-fn all<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, SuiteError> {
+/// Runs all parts.
+pub(crate) fn all<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, SuiteError> {
     runner.note_stage(SECTION, 0.0, 1.0, PARTS.len() as u32);
     for part in &PARTS {
         if one(runner, part)? == Flow::Stop {
@@ -92,6 +93,9 @@ fn all<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, SuiteError> {
 
 fn one<T: Target>(runner: &mut StepRunner<'_, T>, part: &Part) -> Result<Flow, SuiteError> {
     let id = format!("plain-{}", part.id);
+    if runner.skips(&id) {
+        return Ok(Flow::Continue);
+    }
     runner.begin_step(&id, part.title, SECTION, part.how.to_string(), 1);
     let place = if part.id == "write-start" {
         ""

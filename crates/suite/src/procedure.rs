@@ -61,6 +61,16 @@ impl Procedure {
         }
     }
 
+    /// Name in the results of the procedure.
+    pub(crate) const fn in_results(self) -> &'static str {
+        match self {
+            Procedure::Card => procedure::CARD_REVIEW,
+            Procedure::Ssd => procedure::DRIVE,
+            Procedure::SsdPeers => procedure::DRIVES,
+            _ => self.name(),
+        }
+    }
+
     /// The procedure of that name.
     ///
     /// # Errors
@@ -107,8 +117,7 @@ impl Procedure {
             Procedure::Flashbench | Procedure::FlashbenchWhole => {
                 let extent = match self {
                     Procedure::FlashbenchWhole => flashbench::Extent::WHOLE,
-                    _ if options.quick => flashbench::Extent::QUICK,
-                    _ => flashbench::Extent::FULL,
+                    _ => flashbench::Extent::of(options.quick),
                 };
                 modes::run(spec, options, self.name(), observer, stop, |runner| {
                     flashbench::run(runner, extent)

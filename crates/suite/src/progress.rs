@@ -27,19 +27,25 @@ impl<'a> StepWatcher<'a> {
         number: usize,
         count: usize,
     ) -> Self {
-        let share = 1.0 / count.max(1) as f64;
-        StepWatcher {
+        let mut watcher = StepWatcher {
             observer,
             mode: mode.to_string(),
-            part: (number as f64 * share, share),
+            part: (0.0, 1.0),
             title: String::new(),
             stage: (0.0, 1.0),
             steps: (0, 1),
-        }
+        };
+        watcher.part(number, count);
+        watcher
     }
 }
 
 impl Watcher for StepWatcher<'_> {
+    fn part(&mut self, number: usize, count: usize) {
+        let share = 1.0 / count.max(1) as f64;
+        self.part = (number as f64 * share, share);
+    }
+
     fn stage(&mut self, title: &str, base: f64, share: f64, steps: u32) {
         self.title = title.to_string();
         self.stage = (base, share);

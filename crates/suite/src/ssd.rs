@@ -2,18 +2,23 @@
 //! is empty except for the tested span, then application traces on an empty and on a full drive. [`drive`] runs it on
 //! one drive; [`beside`] runs the parts that print ratios on a drive and the drives it was published with.
 //!
-//! Every part begins with a drive fresh from the factory, as the suite erased drives between tests.
+//! Every part begins with a drive fresh from the factory, as the suite erased drives between tests. [`on_target`] runs the
+//! parts on an existing drive, which is discarded before each of them.
 
 use crate::document::{begun, value};
+use crate::jobs::phase;
 use crate::modes::{Between, Turn, Turns};
 use crate::options::{ReviewObserver, ReviewOptions};
+use crate::span::Effort;
 use crate::spec::{Mode, SimSpec};
 use crate::ssd_traces::{self, State};
 use crate::step_runner::{Flow, StepRunner, SuiteError, id_in_mode};
 use crate::{bursts, facts, sustained};
 use nandscope_device::{Fill, FillError, break_if};
 use nandscope_measure::sim::SimTarget;
+use nandscope_measure::target::Target;
 use nandscope_result::{Figure, ResultDocument, procedure};
+use nandscope_units::Nanos;
 
 /// Other drives in the SM2262EN preview.
 const PEERS: [&str; 2] = ["hp-ex920-1tb", "samsung-970-pro-512gb"];
@@ -43,29 +48,45 @@ impl Part {
         Part::Traces(State::Full),
     ];
 
+    /// Share of the capacity that is filled in order before the part, 0 to 1.
+    fn filled(self) -> f64 {
+        match self {
+            Part::Traces(state) => state.share(),
+            _ => 0.0,
+        }
+    }
+
+    /// Measures on a drive that is empty, or filled as [`Part::filled`] says.
+    fn measure<T: Target>(
+        self,
+        runner: &mut StepRunner<'_, T>,
+        effort: Effort,
+    ) -> Result<Flow, SuiteError> {
+        match self {
+            Part::BurstRead => bursts::run(runner, bursts::READ, effort),
+            Part::BurstWrite => bursts::run(runner, bursts::WRITE, effort),
+            Part::SustainedRead => sustained::run(runner, sustained::READ, effort),
+            Part::SustainedWrite => sustained::run(runner, sustained::WRITE, effort),
+            Part::Traces(state) => ssd_traces::run(runner, state, effort.settle),
+        }
+    }
+
+    /// Fills a simulated drive without spending virtual time, then measures.
     fn run(
         self,
         runner: &mut StepRunner<'_, SimTarget>,
         quick: bool,
         stop: &dyn Fn() -> bool,
     ) -> Result<Flow, SuiteError> {
-        match self {
-            Part::BurstRead => bursts::run(runner, bursts::READ, quick),
-            Part::BurstWrite => bursts::run(runner, bursts::WRITE, quick),
-            Part::SustainedRead => sustained::run(runner, sustained::READ, quick),
-            Part::SustainedWrite => sustained::run(runner, sustained::WRITE, quick),
-            Part::Traces(state) => {
-                let device = runner.target.device_mut();
-                if state != State::Empty {
-                    let step = &mut |_| break_if(stop());
-                    match device.fill(state.share(), Fill::Sequential, step) {
-                        Err(FillError::Stopped) => return Ok(Flow::Stop),
-                        filled => filled.map_err(|e| SuiteError::Target(e.to_string()))?,
-                    };
-                }
-                ssd_traces::run(runner, state)
-            }
+        if self.filled() > 0.0 {
+            let step = &mut |_| break_if(stop());
+            let device = runner.target.device_mut();
+            match device.fill(self.filled(), Fill::Sequential, step) {
+                Err(FillError::Stopped) => return Ok(Flow::Stop),
+                filled => filled.map_err(|e| SuiteError::Target(e.to_string()))?,
+            };
         }
+        self.measure(runner, Effort::simulated(quick))
     }
 }
 
@@ -83,7 +104,7 @@ pub fn drive(
     let mode = first_mode(spec)?;
     let drives = [(spec, mode)];
     let mut document = run(&drives, &Part::WHOLE, options, begun, observer, stop)?;
-    fullness(&mut document, &mode.name);
+    fullness(&mut document, Some(&mode.name));
     finish(document, spec)
 }
 
@@ -116,6 +137,88 @@ pub fn beside(
     finish(document, spec)
 }
 
+/// Notice of a quick run on an existing drive.
+pub(crate) const SHORTENED_ON_TARGET: &str = "Quick run: a tenth of the data and of the time, a quarter of the tested spans, and application traces on the empty drive only.";
+
+/// Runs all parts on an existing drive, a quick run those on an empty drive. Before each part the whole drive is discarded, and
+/// filled as far as the part needs.
+pub(crate) fn on_target<T: Target>(
+    runner: &mut StepRunner<'_, T>,
+    quick: bool,
+) -> Result<Flow, SuiteError> {
+    let parts = Part::WHOLE.iter().filter(|p| !quick || p.filled() == 0.0);
+    let parts: Vec<Part> = parts.copied().collect();
+    let effort = Effort::in_real_time(quick);
+    for (number, part) in parts.iter().enumerate() {
+        runner.note_part(number, parts.len());
+        runner.note_stage("Preparation", 0.0, 0.0, 1);
+        if prepare(runner, number, part.filled(), effort.idle)? == Flow::Stop
+            || part.measure(runner, effort)? == Flow::Stop
+        {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+/// Discards the whole drive, then writes the first `share` of it in order, before the part of this number.
+fn prepare<T: Target>(
+    runner: &mut StepRunner<'_, T>,
+    number: usize,
+    share: f64,
+    idle: Nanos,
+) -> Result<Flow, SuiteError> {
+    let id = format!("ssd-state-{}", number + 1);
+    if runner.skips(&id) {
+        return Ok(Flow::Continue);
+    }
+    let percent = (share * 100.0).round();
+    let (title, then, phases) = if share > 0.0 {
+        let then = format!(", then {percent} % of it is written in order, 128 KiB at QD32");
+        (format!("Drive filled to {percent} %"), then, 3)
+    } else {
+        ("Empty drive".to_string(), String::new(), 2)
+    };
+    runner.begin_step(
+        &id,
+        &title,
+        "Preparation",
+        format!(
+            "The whole drive is discarded, where the path to it passes discards on{then}; {} s of idle time.",
+            idle.as_secs_f64()
+        ),
+        phases,
+    );
+    let flow = match discard_and_fill(runner, &title, share) {
+        Ok(Flow::Continue) => runner.idle(idle),
+        other => other,
+    };
+    runner.end_step();
+    flow
+}
+
+fn discard_and_fill<T: Target>(
+    runner: &mut StepRunner<'_, T>,
+    title: &str,
+    share: f64,
+) -> Result<Flow, SuiteError> {
+    let bytes = runner.capacity().0;
+    let mut jobs = vec!["[discard]\nrw=trim\nbs=1g\n".to_string()];
+    if share > 0.0 {
+        let filled = (bytes as f64 * share) as u64 / (128 << 10) * (128 << 10);
+        jobs.push(format!(
+            "[fill]\nrw=write\nbs=128k\niodepth=32\nsize={filled}\n"
+        ));
+    }
+    for job in jobs {
+        let phase = phase(title, &job, runner.capacity(), runner.seed)?;
+        if runner.run(phase)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
 fn first_mode(spec: &SimSpec) -> Result<&Mode, SuiteError> {
     spec.modes
         .first()
@@ -129,11 +232,11 @@ fn finish(mut document: ResultDocument, spec: &SimSpec) -> Result<ResultDocument
 
 /// Adds differences that show whether a drive that is 80 % full behaves like a full one, and a half full one like the
 /// mean of an empty and a full one.
-fn fullness(document: &mut ResultDocument, mode: &str) {
+pub(crate) fn fullness(document: &mut ResultDocument, mode: Option<&str>) {
     for trace in ["light", "heavy"] {
         let at = |state: State| {
             let id = format!("atsb.{trace}.{}.latency", state.name());
-            value(document, &id_in_mode(Some(mode), &id))
+            value(document, &id_in_mode(mode, &id))
         };
         let states = [
             at(State::Empty),
@@ -160,9 +263,9 @@ fn fullness(document: &mut ResultDocument, mode: &str) {
         ] {
             if expected > 0.0 {
                 document.figures.push(Figure {
-                    id: id_in_mode(Some(mode), &format!("atsb.{trace}.{id}")),
+                    id: id_in_mode(mode, &format!("atsb.{trace}.{id}")),
                     title: format!("Application traces, {trace}, latency {what}"),
-                    mode: Some(mode.to_string()),
+                    mode: mode.map(str::to_string),
                     value: (measured / expected - 1.0) * 100.0,
                     unit: "%".to_string(),
                     ..Figure::default()

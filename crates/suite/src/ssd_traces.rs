@@ -23,6 +23,8 @@ const LONGEST: u32 = 128 * 1024;
 const BLOCK: u32 = 128 * 1024;
 /// Idle time before a trace.
 pub(crate) const SETTLE: Nanos = Nanos::from_secs(60);
+/// The same in a quick run in real time.
+pub(crate) const SETTLE_QUICK: Nanos = Nanos::from_secs(6);
 
 /// Fullness of the drive before the traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,10 +71,11 @@ impl State {
 pub(crate) fn run<T: Target>(
     runner: &mut StepRunner<'_, T>,
     state: State,
+    settle: Nanos,
 ) -> Result<Flow, SuiteError> {
     let (state, words) = (state.name(), state.words());
     runner.note_stage(&format!("Application traces, {words} drive"), 0.0, 1.0, 3);
-    if prepare(runner, state)? == Flow::Stop {
+    if prepare(runner, state, settle)? == Flow::Stop {
         return Ok(Flow::Stop);
     }
     for heavy in [false, true] {
@@ -82,8 +85,12 @@ pub(crate) fn run<T: Target>(
         } else {
             "one after the other"
         };
+        let id = format!("trace-{name}-{state}");
+        if runner.skips(&id) {
+            continue;
+        }
         runner.begin_step(
-            &format!("trace-{name}-{state}"),
+            &id,
             &format!("Application traces, {name}, {words} drive"),
             "Application traces",
             format!("Reads and writes of the recorded traces, {how}, with their pauses, none longer than 25 ms; the drive is {words} before."),
@@ -109,17 +116,22 @@ pub(crate) fn run<T: Target>(
 }
 
 /// Writes the data that the traces will read, so that an empty drive has it.
-pub(crate) fn prepare<T: Target>(
+fn prepare<T: Target>(
     runner: &mut StepRunner<'_, T>,
     state: &str,
+    settle: Nanos,
 ) -> Result<Flow, SuiteError> {
+    let id = format!("trace-prepare-{state}");
+    if runner.skips(&id) {
+        return Ok(Flow::Continue);
+    }
     runner.begin_step(
-        &format!("trace-prepare-{state}"),
+        &id,
         "Application traces: writing what they read",
         "Preparation",
         format!(
             "All that the traces read is written sequentially, then {} s of idle time.",
-            SETTLE.as_secs_f64()
+            settle.as_secs_f64()
         ),
         2,
     );
@@ -128,7 +140,7 @@ pub(crate) fn prepare<T: Target>(
         let replay = replay(trace, Timing::ClosedLoop, runner.capacity())?;
         areas.extend(areas_read(replay));
     }
-    let flow = write_areas(runner, areas);
+    let flow = write_areas(runner, areas, settle);
     runner.end_step();
     flow
 }
@@ -145,10 +157,11 @@ pub(crate) fn areas_read(mut replay: Replay) -> Vec<(u64, u64)> {
     areas
 }
 
-/// Writes the areas in order, then leaves the device idle.
+/// Writes the areas in order, then leaves the device idle for a while.
 pub(crate) fn write_areas<T: Target>(
     runner: &mut StepRunner<'_, T>,
     areas: Vec<(u64, u64)>,
+    settle: Nanos,
 ) -> Result<Flow, SuiteError> {
     let source = Areas::new(areas);
     let pacing = Pacing {
@@ -161,7 +174,7 @@ pub(crate) fn write_areas<T: Target>(
         interval: SECOND,
     };
     match runner.run(phase) {
-        Ok(Flow::Continue) => runner.idle(SETTLE),
+        Ok(Flow::Continue) => runner.idle(settle),
         other => other,
     }
 }

@@ -55,6 +55,8 @@ pub(crate) struct Phase {
 
 /// Receives progress within a phase, for the progress of the whole procedure.
 pub(crate) trait Watcher {
+    /// Called when part `number` of `count` parts of equal weight begins. A procedure without parts is one part.
+    fn part(&mut self, number: usize, count: usize);
     /// Called when a stage of `steps` steps begins: `base` is the share of the procedure before it, `share` its own
     /// share.
     fn stage(&mut self, title: &str, base: f64, share: f64, steps: u32);
@@ -147,6 +149,27 @@ impl<'a, T: Target> StepRunner<'a, T> {
 
     pub(crate) fn capacity(&self) -> Bytes {
         self.target.capacity()
+    }
+
+    /// Value of a figure that an earlier run has measured on this target; `id` is prefixed with the mode.
+    pub(crate) fn earlier_value(&self, id: &str) -> Option<f64> {
+        let id = id_in_mode(self.mode.as_deref(), id);
+        let steps = self.document.steps.iter().take(self.earlier);
+        let mut figures = steps.flat_map(|step| &step.figures);
+        figures.find(|f| f.id == id).map(|f| f.value)
+    }
+
+    /// Table of a step that an earlier run has finished on this target.
+    pub(crate) fn earlier_table(&self, id: &str, title: &str) -> Option<&DataTable> {
+        let id = self.step_id(id);
+        let mut steps = self.document.steps.iter().take(self.earlier);
+        let step = steps.find(|step| step.id == id)?;
+        step.tables.iter().find(|table| table.title == title)
+    }
+
+    /// Announces the next of several parts; see [`Watcher::part`].
+    pub(crate) fn note_part(&mut self, number: usize, count: usize) {
+        self.watcher.part(number, count);
     }
 
     /// Announces the next stage of the procedure; see [`Watcher::stage`].

@@ -3,10 +3,11 @@
 //! with it.
 
 use crate::jobs::phase;
-use crate::span::{IDLE, span_gib, written_span};
+use crate::span::{Effort, written_span};
 use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
 use nandscope_result::{StepResult, series};
+use nandscope_units::number::binary_bytes;
 
 /// A sustained test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,31 +34,41 @@ const TIME_S: u64 = 60;
 pub(crate) fn run<T: Target>(
     runner: &mut StepRunner<'_, T>,
     test: Sustained,
-    quick: bool,
+    effort: Effort,
 ) -> Result<Flow, SuiteError> {
     let direction = test.direction;
     let title = format!("Sustained random {direction}");
     runner.note_stage(&title, 0.0, 1.0, 1 + DEPTHS.len() as u32);
     let id = format!("sustained-{direction}");
-    if written_span(runner, &id, &title, SPAN_GIB, quick)? == Flow::Stop {
+    let span = effort.span(SPAN_GIB, runner.capacity());
+    if written_span(runner, &id, &title, span, effort)? == Flow::Stop {
         return Ok(Flow::Stop);
     }
     let mut scored = Scored::default();
     for depth in DEPTHS {
         let last = depth == DEPTHS[DEPTHS.len() - 1];
+        let step = format!("{id}-qd{depth}");
+        if runner.skips(&step) {
+            let figure = figure_id(direction, depth);
+            let watts = runner.earlier_value(&format!("{figure}.power"));
+            if let Some(mb) = runner.earlier_value(&figure) {
+                scored.add(depth, mb, watts);
+            }
+            continue;
+        }
         runner.begin_step(
-            &format!("{id}-qd{depth}"),
+            &step,
             &format!("{title}, queue depth {depth}"),
             "Sustained random access",
-            format!("Random {direction}s of 4 KiB over {SPAN_GIB} GiB at queue depth {depth}, a minute or {DATA_GB} GB, whichever ends first; {} s of idle time after it.", IDLE.as_secs_f64()),
+            format!("Random {direction}s of 4 KiB over {} at queue depth {depth}, a minute or {DATA_GB} GB, whichever ends first; {} s of idle time after it.", binary_bytes(span), effort.idle.as_secs_f64()),
             2,
         );
-        let flow = one_depth(runner, direction, depth, quick, &mut scored);
+        let flow = one_depth(runner, direction, depth, (span, effort.quick), &mut scored);
         if last {
             scored.figures(runner, direction);
         }
         let flow = match flow {
-            Ok(Flow::Continue) if !last => runner.idle(IDLE),
+            Ok(Flow::Continue) if !last => runner.idle(effort.idle),
             other => other,
         };
         runner.end_step();
@@ -68,11 +79,16 @@ pub(crate) fn run<T: Target>(
     Ok(Flow::Continue)
 }
 
+/// Identifier of the bandwidth at a queue depth.
+fn figure_id(direction: &str, depth: u32) -> String {
+    format!("sustained.{direction}.qd{depth}")
+}
+
 fn one_depth<T: Target>(
     runner: &mut StepRunner<'_, T>,
     direction: &str,
     depth: u32,
-    quick: bool,
+    (span, quick): (u64, bool),
     scored: &mut Scored,
 ) -> Result<Flow, SuiteError> {
     let (data_mb, time_s) = if quick {
@@ -80,10 +96,9 @@ fn one_depth<T: Target>(
     } else {
         (DATA_GB * 1000, TIME_S)
     };
-    let span = span_gib(SPAN_GIB, quick);
     let bytes = data_mb * 1_000_000 / 4096 * 4096;
     let text = format!(
-        "[qd{depth}]\nrw=rand{direction}\nbs=4k\niodepth={depth}\nsize={span}g\nio_size={bytes}\nruntime={time_s}\nnorandommap=1\n"
+        "[qd{depth}]\nrw=rand{direction}\nbs=4k\niodepth={depth}\nsize={span}\nio_size={bytes}\nruntime={time_s}\nnorandommap=1\n"
     );
     let phase = phase("sustained", &text, runner.capacity(), runner.seed)?;
     if runner.run(phase)? == Flow::Stop {
@@ -92,23 +107,20 @@ fn one_depth<T: Target>(
     let Some((mb, watts)) = runner.current().and_then(measured) else {
         return Ok(Flow::Continue);
     };
-    let id = format!("sustained.{direction}.qd{depth}");
+    let id = figure_id(direction, depth);
     let title = format!("Sustained random {direction}, queue depth {depth}");
     runner.figure(&id, &title, "MB/s", &[mb], Pick::Mean);
-    runner.figure(
-        &format!("{id}.power"),
-        &format!("{title}, power"),
-        "W",
-        &[watts],
-        Pick::Mean,
-    );
-    tails(runner, &id, &title);
-    if depth <= SCORED {
-        scored.mb.push(mb);
-        scored.watts.push(watts);
-    } else {
-        scored.deep.push(mb);
+    if let Some(watts) = watts {
+        runner.figure(
+            &format!("{id}.power"),
+            &format!("{title}, power"),
+            "W",
+            &[watts],
+            Pick::Mean,
+        );
     }
+    tails(runner, &id, &title);
+    scored.add(depth, mb, watts);
     Ok(Flow::Continue)
 }
 
@@ -135,9 +147,14 @@ fn tails<T: Target>(runner: &mut StepRunner<'_, T>, id: &str, title: &str) {
     }
 }
 
-/// Bandwidth in MB/s and mean power in W of a step with one job.
-pub(crate) fn measured(step: &StepResult) -> Option<(f64, f64)> {
+/// Bandwidth in MB/s, and mean power in W where it is measured, of a step with one job.
+fn measured(step: &StepResult) -> Option<(f64, Option<f64>)> {
     let bandwidth = step.jobs.last()?.directions.first()?.bandwidth_bytes_per_s / 1e6;
+    Some((bandwidth, mean_power(step)))
+}
+
+/// Mean power of a step, W; `None` without a power meter.
+fn mean_power(step: &StepResult) -> Option<f64> {
     let power = step.find_series(series::POWER)?;
     let mut before = step.start_s;
     let (mut joules, mut seconds) = (0.0, 0.0);
@@ -146,19 +163,30 @@ pub(crate) fn measured(step: &StepResult) -> Option<(f64, f64)> {
         seconds += t - before;
         before = *t;
     }
-    (seconds > 0.0).then(|| (bandwidth, joules / seconds))
+    (seconds > 0.0).then(|| joules / seconds)
 }
 
-/// Sums over the scored queue depths.
+/// Values at the queue depths.
 #[derive(Debug, Default)]
 struct Scored {
+    /// MB/s at the scored queue depths.
     mb: Vec<f64>,
+    /// Power at the scored queue depths where it is measured, W.
     watts: Vec<f64>,
     /// MB/s at queue depths beyond the scored ones.
     deep: Vec<f64>,
 }
 
 impl Scored {
+    fn add(&mut self, depth: u32, mb: f64, watts: Option<f64>) {
+        if depth <= SCORED {
+            self.mb.push(mb);
+            self.watts.extend(watts);
+        } else {
+            self.deep.push(mb);
+        }
+    }
+
     fn figures<T: Target>(&self, runner: &mut StepRunner<'_, T>, direction: &str) {
         let id = format!("sustained.{direction}");
         let title = format!("Sustained random {direction}, mean of queue depths 1, 2 and 4");
@@ -183,7 +211,7 @@ impl Scored {
             );
         }
         let (mb, watts): (f64, f64) = (self.mb.iter().sum(), self.watts.iter().sum());
-        if watts > 0.0 {
+        if watts > 0.0 && self.watts.len() == self.mb.len() {
             runner.figure(
                 &format!("{id}.efficiency"),
                 &format!("{title}, efficiency"),

@@ -3,12 +3,11 @@
 
 use nandscope_device::Device;
 use nandscope_measure::sim::SimTarget;
-use nandscope_measure::target::Target;
 use nandscope_result::ResultDocument;
 use nandscope_result::json::to_json;
-use nandscope_suite::{Earlier, Procedure, ReviewObserver, ReviewOptions, SimSpec, review_target};
+use nandscope_suite::{Earlier, Existing, Procedure, ReviewObserver, ReviewOptions, SimSpec};
 use nandscope_units::Nanos;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 fn quick() -> ReviewOptions {
@@ -75,38 +74,57 @@ fn target(spec: &SimSpec) -> SimTarget {
     SimTarget::new(Device::new(&spec.profile, &mode.host, 3).unwrap())
 }
 
-fn review<T: Target>(
-    target: T,
+/// Runs a procedure on a simulated device as on an existing one.
+fn review(
+    procedure: Procedure,
     spec: &SimSpec,
     options: &ReviewOptions,
     observer: &mut dyn ReviewObserver,
     stop: &dyn Fn() -> bool,
 ) -> ResultDocument {
-    let info = spec.target_info();
-    review_target(target, info, BTreeMap::new(), options, observer, stop).unwrap()
+    let existing = Existing {
+        target: target(spec),
+        info: spec.target_info(),
+        environment: BTreeMap::new(),
+    };
+    existing
+        .review(procedure, options, observer, stop)
+        .unwrap_or_else(|e| panic!("{}: {e}", procedure.name()))
 }
 
-#[test]
-fn on_a_target_that_keeps_its_state_no_step_is_done_twice() {
-    let spec = SimSpec::library("sm2708-250gb").unwrap();
-    let whole = review(target(&spec), &spec, &quick(), &mut (), &|| false);
-    for done in [2, 13] {
-        /// Stops after a number of steps.
-        struct Until<'a>(&'a Cell<bool>, usize, &'a RefCell<Option<ResultDocument>>);
-        impl ReviewObserver for Until<'_> {
-            fn progress(&mut self, _: f64, _: &str, _: &str, _: Nanos) {}
-            fn step_done(&mut self, document: &ResultDocument) {
-                if document.steps.len() == self.1 {
-                    self.0.set(true);
-                    *self.2.borrow_mut() = Some(document.clone());
-                }
-            }
+/// Stops after a number of steps, and keeps the document of that moment.
+struct Until<'a> {
+    stop: &'a Cell<bool>,
+    steps: usize,
+    document: Option<ResultDocument>,
+}
+
+impl ReviewObserver for Until<'_> {
+    fn step_done(&mut self, document: &ResultDocument) {
+        if document.steps.len() == self.steps {
+            self.stop.set(true);
+            self.document = Some(document.clone());
         }
-        let (stop, last) = (Cell::new(false), RefCell::new(None));
-        let mut until = Until(&stop, done, &last);
-        let cut = review(target(&spec), &spec, &quick(), &mut until, &|| stop.get());
-        assert!(!cut.complete, "{done}");
-        let document = last.take().unwrap();
+    }
+}
+
+/// Interrupts a procedure after a number of steps and resumes it: no step is done twice, none is missing, and what later steps
+/// conclude from earlier ones is there.
+fn no_step_is_done_twice(procedure: Procedure, device: &str, after: impl Fn(usize) -> Vec<usize>) {
+    let spec = SimSpec::library(device).unwrap();
+    let whole = review(procedure, &spec, &quick(), &mut (), &|| false);
+    let name = procedure.name();
+    assert!(whole.complete, "{name}: {:?}", whole.notices);
+    for done in after(whole.steps.len()) {
+        let stop = Cell::new(false);
+        let mut until = Until {
+            stop: &stop,
+            steps: done,
+            document: None,
+        };
+        let cut = review(procedure, &spec, &quick(), &mut until, &|| stop.get());
+        assert!(!cut.complete, "{name}, {done}");
+        let document = until.document.unwrap();
         let options = ReviewOptions {
             earlier: Some(Earlier {
                 document: document.clone(),
@@ -115,14 +133,44 @@ fn on_a_target_that_keeps_its_state_no_step_is_done_twice() {
             ..quick()
         };
         let mut kept = Kept::default();
-        let resumed = review(target(&spec), &spec, &options, &mut kept, &|| false);
-        assert!(resumed.complete);
-        assert_eq!(resumed.steps[..done], document.steps[..], "{done}");
-        assert_eq!(kept.steps.len(), whole.steps.len() - done, "{done}");
-        let ids = |d: &ResultDocument| d.steps.iter().map(|s| s.id.clone()).collect::<Vec<_>>();
-        assert_eq!(ids(&resumed), ids(&whole));
+        let resumed = review(procedure, &spec, &options, &mut kept, &|| false);
+        assert!(resumed.complete, "{name}, {done}: {:?}", resumed.notices);
+        assert_eq!(resumed.steps[..done], document.steps[..], "{name}, {done}");
+        assert_eq!(kept.steps.len(), whole.steps.len() - done, "{name}, {done}");
+        let steps = |d: &ResultDocument| d.steps.iter().map(|s| s.id.clone()).collect::<Vec<_>>();
+        assert_eq!(steps(&resumed), steps(&whole), "{name}, {done}");
         let figures =
-            |d: &ResultDocument| d.figures.iter().map(|f| f.id.clone()).collect::<Vec<_>>();
-        assert_eq!(figures(&resumed), figures(&whole));
+            |d: &ResultDocument| d.all_figures().map(|f| f.id.clone()).collect::<Vec<_>>();
+        assert_eq!(figures(&resumed), figures(&whole), "{name}, {done}");
+        let asked = |d: &ResultDocument| {
+            let steps = d.steps.iter().flat_map(|s| &s.conclusions);
+            steps.map(|c| c.id.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(asked(&resumed), asked(&whole), "{name}, {done}");
     }
+}
+
+#[test]
+fn on_a_target_that_keeps_its_state_no_step_is_done_twice() {
+    no_step_is_done_twice(Procedure::Card, "sm2708-250gb", |_| vec![2, 13]);
+}
+
+#[test]
+fn short_procedures_on_an_existing_target_go_on_after_any_step() {
+    for (procedure, device) in [
+        (Procedure::Fill, "sm2708-250gb"),
+        (Procedure::Iometer, "sm2708-250gb"),
+        (Procedure::Plain, "sandisk-ultra-16gb"),
+        (Procedure::SpeedClass, "samsung-evo-16gb"),
+        (Procedure::Flashbench, "samsung-evo-16gb"),
+    ] {
+        no_step_is_done_twice(procedure, device, |steps| (1..steps).collect());
+    }
+}
+
+#[test]
+fn the_suite_for_drives_on_an_existing_target_goes_on_within_its_parts() {
+    no_step_is_done_twice(Procedure::Ssd, "reference-nvme-64gb", |steps| {
+        vec![3, 6, 8, steps - 1]
+    });
 }

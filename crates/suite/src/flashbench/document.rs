@@ -89,6 +89,28 @@ pub(super) fn boundary(id: &str, question: &str, step: Option<CardStep>) -> Conc
     Conclusion::new(id, question, answer, evidence)
 }
 
+/// Title of the table of rates.
+pub(super) fn rate_title(order: Order) -> String {
+    format!("Interleaved AUs, {}, by length of a piece", order.name())
+}
+
+/// The rates of a table, with pieces of these lengths: AUs, length in bytes, bytes per second.
+pub(super) fn rates(table: &DataTable, lengths: &[u64]) -> Vec<(u32, u64, f64)> {
+    let named = |name: &str| lengths.iter().copied().find(|l| size(*l) == name);
+    let mut rates = Vec::new();
+    for row in &table.rows {
+        let Ok(units) = row.label.parse() else {
+            continue;
+        };
+        for (column, cell) in table.columns.iter().zip(&row.cells) {
+            if let (Some(length), Some(mb_per_s)) = (named(&column.name), cell) {
+                rates.push((units, length, mb_per_s * 1e6));
+            }
+        }
+    }
+    rates
+}
+
 /// Table of rates by number of units and length of pieces.
 pub(super) fn rate_table(order: Order, rates: &[Rate]) -> DataTable {
     let mut lengths: Vec<u64> = rates.iter().map(|r| r.length).collect();
@@ -104,7 +126,7 @@ pub(super) fn rate_table(order: Order, rates: &[Rate]) -> DataTable {
     let names: Vec<String> = lengths.iter().map(|l| size(*l)).collect();
     let names: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), "MB/s")).collect();
     DataTable {
-        title: format!("Interleaved AUs, {}, by length of a piece", order.name()),
+        title: rate_title(order),
         corner: "units".to_string(),
         columns: columns(&names),
         rows: units

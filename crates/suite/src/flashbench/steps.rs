@@ -4,9 +4,8 @@ use super::document;
 use crate::jobs::phase;
 use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_infer::flashbench::{
-    self as inference, AlignPlan, Boundaries, Care, Certainty, Knee, OpenAu, OpenUnits, Order,
-    Pinned, Rate, SHORTEST, align, boundaries, confirmed, fat_and_data, find_fat, open_units,
-    search, treatments,
+    self as inference, AlignPlan, Care, Certainty, Knee, OpenAu, OpenUnits, Order, Pinned, Rate,
+    SHORTEST, align, boundaries, confirmed, fat_and_data, find_fat, open_units, search, treatments,
 };
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
@@ -29,19 +28,24 @@ pub(crate) struct Extent {
 
 impl Extent {
     /// The whole suite, in an acceptable time for a user.
-    pub(crate) const FULL: Extent = Extent {
+    const FULL: Extent = Extent {
         fill: true,
         factors: &[3, 5, 7, 9],
         whole_table: false,
         budget: Some(Nanos::from_secs(20)),
     };
     /// A quick run: only the measurements needed for the answers.
-    pub(crate) const QUICK: Extent = Extent {
+    const QUICK: Extent = Extent {
         fill: false,
         factors: &[3],
         whole_table: false,
         budget: Some(Nanos::from_secs(5)),
     };
+    /// The whole suite, or a quick run.
+    pub(crate) const fn of(quick: bool) -> Extent {
+        if quick { Extent::QUICK } else { Extent::FULL }
+    }
+
     /// Every cell of every table, units always filled: hours on a real card.
     pub(crate) const WHOLE: Extent = Extent {
         fill: true,
@@ -80,9 +84,8 @@ pub(crate) fn run<T: Target>(
     let Some(found) = align_step(runner, &extent)? else {
         return Ok(Flow::Stop);
     };
-    let seen = found.unit.filter(|s| s.certainty() != Certainty::None);
-    let unit = seen.map_or(UNIT_DEFAULT, |s| s.at);
-    let because = if seen.is_some() {
+    let unit = found.unit.unwrap_or(UNIT_DEFAULT);
+    let because = if found.unit.is_some() {
         "as align found it"
     } else {
         "flashbench's default, since align could not tell"
@@ -91,8 +94,7 @@ pub(crate) fn run<T: Target>(
         return Ok(Flow::Stop);
     };
     // Pieces shorter than a page leave pages partly written, which has a different cost.
-    let page = found.page.filter(|s| s.certainty() != Certainty::None);
-    let piece = page.map_or(open.length, |s| open.length.max(s.at));
+    let piece = found.page.map_or(open.length, |page| open.length.max(page));
     let open = OpenUnits {
         length: if unit.is_multiple_of(piece) {
             piece
@@ -105,8 +107,12 @@ pub(crate) fn run<T: Target>(
 }
 
 fn fill<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, SuiteError> {
+    let id = "flashbench-fill";
+    if runner.skips(id) {
+        return Ok(Flow::Continue);
+    }
     runner.begin_step(
-        "flashbench-fill",
+        id,
         "Fill",
         SECTION,
         "The whole device is written once in order: reads of places that were never written take another time, and show no boundaries.".to_string(),
@@ -119,14 +125,32 @@ fn fill<T: Target>(runner: &mut StepRunner<'_, T>) -> Result<Flow, SuiteError> {
     flow
 }
 
+/// Boundaries that were seen with some certainty, bytes.
+struct Seen {
+    page: Option<u64>,
+    unit: Option<u64>,
+}
+
+/// Identifiers of the figures and conclusions on page and allocation unit.
+const PAGE: &str = "align.page";
+const UNIT: &str = "align.allocation-unit";
+
 /// Finds page and allocation unit; `None` if it was stopped.
 fn align_step<T: Target>(
     runner: &mut StepRunner<'_, T>,
     extent: &Extent,
-) -> Result<Option<Boundaries>, SuiteError> {
+) -> Result<Option<Seen>, SuiteError> {
     let plan = AlignPlan::default();
+    let id = "align";
+    if runner.skips(id) {
+        let [page, unit] = [PAGE, UNIT].map(|id| {
+            let kib = runner.earlier_value(id);
+            kib.map(|kib| (kib * 1024.0).round() as u64)
+        });
+        return Ok(Some(Seen { page, unit }));
+    }
     runner.begin_step(
-        "align",
+        id,
         "Reads at boundaries (flashbench -a)",
         SECTION,
         format!(
@@ -177,22 +201,20 @@ fn align_step<T: Target>(
         runner.figure(&id, &title, "µs", &[row.diff_us], Pick::Mean);
     }
     let found = boundaries(&families);
-    runner.conclude(document::boundary("align.page", "Page", found.page));
-    runner.conclude(document::boundary(
-        "align.allocation-unit",
-        "Allocation unit",
-        found.unit,
-    ));
-    for (id, title, step) in [
-        ("align.page", "Page", found.page),
-        ("align.allocation-unit", "Allocation unit", found.unit),
-    ] {
-        if let Some(step) = step.filter(|s| s.certainty() != Certainty::None) {
-            runner.figure(id, title, "KiB", &[step.at as f64 / 1024.0], Pick::Mean);
-        }
+    let answers = [
+        (PAGE, "Page", found.page),
+        (UNIT, "Allocation unit", found.unit),
+    ];
+    for (id, title, step) in answers {
+        runner.conclude(document::boundary(id, title, step));
     }
+    let [page, unit] = answers.map(|(id, title, step)| {
+        let step = step.filter(|s| s.certainty() != Certainty::None)?;
+        runner.figure(id, title, "KiB", &[step.at as f64 / 1024.0], Pick::Mean);
+        Some(step.at)
+    });
     runner.end_step();
-    Ok(Some(found))
+    Ok(Some(Seen { page, unit }))
 }
 
 fn plan<T: Target>(runner: &StepRunner<'_, T>, extent: &Extent, unit: u64, order: Order) -> OpenAu {
@@ -217,8 +239,17 @@ fn open_au_step<T: Target>(
     } else {
         "1, 2, 4, … units until the rate falls below half, then the numbers between; all lengths at the numbers beside the fall"
     };
+    let id = "open-au";
+    if runner.skips(id) {
+        let plan = plan(runner, extent, unit, Order::Linear);
+        let title = document::rate_title(Order::Linear);
+        let table = runner.earlier_table(id, &title);
+        let rates = table.map(|table| document::rates(table, &plan.lengths(PIECE_MIN)));
+        let found = open_units(&rates.unwrap_or_default());
+        return Ok(Some(found.unwrap_or(NOT_FOUND)));
+    }
     runner.begin_step(
-        "open-au",
+        id,
         "Units written in turn (flashbench --open-au)",
         SECTION,
         format!(
@@ -243,12 +274,7 @@ fn open_au_step<T: Target>(
             return Ok(None);
         };
         runner.table(document::rate_table(order, &rates));
-        let found = open_units(
-            &rates
-                .iter()
-                .map(|r| (r.units, r.length, r.bytes_per_s))
-                .collect::<Vec<_>>(),
-        );
+        let found = open_units(&as_numbers(&rates));
         let alone = found.is_some_and(|f| slow_alone(&in_line, &rates, f.length));
         runner.conclude(document::open_units(order, found, alone));
         if let Some(OpenUnits { knee, .. }) = found
@@ -265,10 +291,20 @@ fn open_au_step<T: Target>(
         }
     }
     runner.end_step();
-    Ok(Some(linear.unwrap_or(OpenUnits {
-        knee: Knee::Unknown,
-        length: SHORTEST,
-    })))
+    Ok(Some(linear.unwrap_or(NOT_FOUND)))
+}
+
+const NOT_FOUND: OpenUnits = OpenUnits {
+    knee: Knee::Unknown,
+    length: SHORTEST,
+};
+
+/// AUs, length in bytes, and bytes per second of each rate.
+fn as_numbers(rates: &[Rate]) -> Vec<(u32, u64, f64)> {
+    rates
+        .iter()
+        .map(|r| (r.units, r.length, r.bytes_per_s))
+        .collect()
 }
 
 /// Whether a single unit is written in random order at less than half the rate of linear order.
@@ -327,8 +363,12 @@ fn find_fat_step<T: Target>(
     open: OpenUnits,
 ) -> Result<Flow, SuiteError> {
     let units = FIRST_UNITS.min(u32::try_from(runner.capacity().0 / unit).unwrap_or(0));
+    let id = "find-fat";
+    if runner.skips(id) {
+        return Ok(Flow::Continue);
+    }
     runner.begin_step(
-        "find-fat",
+        id,
         "The first units (flashbench --find-fat)",
         SECTION,
         format!(
