@@ -123,6 +123,7 @@ pub(crate) fn prepare<T: Target>(
         ),
         2,
     );
+    runner.mark_preparation();
     let mut areas = Vec::new();
     for trace in library() {
         let replay = replay(trace, Timing::ClosedLoop, runner.capacity())?;

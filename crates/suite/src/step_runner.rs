@@ -179,6 +179,13 @@ impl<'a, T: Target> StepRunner<'a, T> {
         });
     }
 
+    /// Marks the current step as one that only prepares later ones.
+    pub(crate) fn mark_preparation(&mut self) {
+        if let Some(step) = self.step.as_mut() {
+            step.preparation = true;
+        }
+    }
+
     /// Runs one phase and joins it to the step.
     pub(crate) fn run(&mut self, phase: Phase) -> Result<Flow, SuiteError> {
         self.run_as(phase, |_| {})
@@ -283,7 +290,7 @@ impl<'a, T: Target> StepRunner<'a, T> {
             unit: unit.to_string(),
             low: several.then(|| values.iter().copied().fold(f64::INFINITY, f64::min)),
             high: several.then(|| values.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
-            published: None,
+            ..Figure::default()
         });
     }
 
