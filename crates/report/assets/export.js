@@ -98,6 +98,10 @@ nandscope.exports = (function () {
         else el(svg, "polyline", { points: path(run), fill: "none", stroke: stroke, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": l.dash ? "7 4" : "none" });
       });
     });
+    spec.limits.forEach(function (l) {
+      line(svg, left, y(l.y), end, y(l.y), css("--ink"), { "stroke-dasharray": "8 4" });
+      el(svg, "text", { x: l.left ? left + 4 : end - 4, y: y(l.y) - 4, "font-size": 12, "text-anchor": l.left ? "start" : "end", "paint-order": "stroke", stroke: "#ffffff", "stroke-width": 3 }, l.name);
+    });
     spec.marks.forEach(function (m) {
       line(svg, x(m.x), top, x(m.x), bottom, css("--ink"), { "stroke-dasharray": "2 4" });
       if (m[frame.marks]) el(svg, "text", { x: x(m.x), y: top - 5, "font-size": 11, "text-anchor": m.before ? "end" : "start" }, m[frame.marks]);

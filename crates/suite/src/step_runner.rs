@@ -8,7 +8,8 @@ use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
 use nandscope_measure::target::Target;
 use nandscope_measure::unwritten;
 use nandscope_result::{
-    Conclusion, DataTable, Figure, Notice, Operation, ResultDocument, StepResult, StopReason, slug,
+    Conclusion, DataTable, Figure, Notice, Operation, ResultDocument, Series, StepResult,
+    StopReason, slug,
 };
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::{Op, OpKind, OpSource, Pacing, TimedOp};
@@ -329,6 +330,15 @@ impl<'a, T: Target> StepRunner<'a, T> {
                 step: title,
                 problem,
             }),
+        }
+    }
+
+    /// Adds a series to the current step; one without samples is left out.
+    pub(crate) fn series(&mut self, series: Series) {
+        if let Some(step) = self.step.as_mut()
+            && !series.v.is_empty()
+        {
+            step.series.push(series);
         }
     }
 

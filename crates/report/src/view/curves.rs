@@ -166,6 +166,7 @@ fn plot(step: &StepResult, curves: &[&Curve], names: &mut Unique) -> Plot {
         rows_measured: table.xs.len(),
         table,
         marks,
+        limits: Vec::new(),
     }
 }
 
