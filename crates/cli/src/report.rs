@@ -8,7 +8,7 @@ use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Form};
-use crate::shelf::rivals;
+use crate::shelf::{Ranks, rivals};
 use clap::Args;
 use nandscope_measure::steps;
 use nandscope_report::shelf::{Author, PageContext};
@@ -43,6 +43,9 @@ pub struct Arguments {
         conflicts_with = "recover"
     )]
     shelf: Option<PathBuf>,
+    /// Drives among which it is ranked
+    #[arg(long, value_enum, default_value_t, conflicts_with = "recover")]
+    ranks: Ranks,
     /// Include introduction.md, conclusion.md (Markdown) and the photos of this folder
     #[arg(
         long,
@@ -91,7 +94,8 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         // The command line is refused without a result.
         (None, ..) => return Err(Failure::usage("name a stored result")),
     };
-    let among = shelf::among(&document, &rivals(arguments.shelf.as_deref())?);
+    let rivals = rivals(arguments.shelf.as_deref())?;
+    let among = shelf::among(&document, &rivals, arguments.ranks.into());
     let ranks = among.ranks.clone();
     if let Some(folder) = &arguments.output {
         let author = match &arguments.author {

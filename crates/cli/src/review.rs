@@ -89,6 +89,9 @@ pub struct Arguments {
     /// Rank the drive among those of this shelf
     #[arg(long, value_name = "DIR", help_heading = heading::OUTPUT)]
     shelf: Option<PathBuf>,
+    /// Drives among which it is ranked
+    #[arg(long, value_enum, default_value_t, help_heading = heading::OUTPUT)]
+    ranks: shelf::Ranks,
     /// The drives of the shelf.
     #[arg(skip)]
     rivals: Vec<Drive>,
@@ -168,7 +171,7 @@ pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure>
         .map(|d| price_of(d, &arguments.rivals))
         .collect();
     let summaries = documents.iter().map(|d| {
-        let context = nandscope_report::shelf::among(d, &arguments.rivals);
+        let context = nandscope_report::shelf::among(d, &arguments.rivals, arguments.ranks.into());
         summary_json::of(d, &context.ranks)
     });
     let summaries: Vec<_> = summaries.collect();
@@ -374,7 +377,7 @@ fn carry_out(
     interrupt.end_at_once();
     let context = PageContext {
         author: arguments.texts.clone(),
-        ..nandscope_report::shelf::among(&document, &arguments.rivals)
+        ..nandscope_report::shelf::among(&document, &arguments.rivals, arguments.ranks.into())
     };
     let written = written
         .and_then(|()| output::write_pages(&document, &place, &context))

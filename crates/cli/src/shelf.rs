@@ -9,8 +9,8 @@ use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::{input, output};
-use clap::{Args, Subcommand};
-use nandscope_report::shelf::{self, Drive};
+use clap::{Args, Subcommand, ValueEnum};
+use nandscope_report::shelf::{self, Drive, RankScope};
 use nandscope_result::ResultDocument;
 use nandscope_units::Bytes;
 use serde::Serialize;
@@ -70,6 +70,25 @@ struct List {
     json: bool,
 }
 
+/// Drives among which a page ranks a drive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Ranks {
+    /// Drives with the same kind of interface, such as UHS-I cards
+    #[default]
+    Kind,
+    /// Drives of all kinds
+    All,
+}
+
+impl From<Ranks> for RankScope {
+    fn from(ranks: Ranks) -> Self {
+        match ranks {
+            Ranks::Kind => RankScope::Kind,
+            Ranks::All => RankScope::All,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 struct Site {
     /// Folder of the shelf
@@ -78,6 +97,9 @@ struct Site {
     /// Folder for the pages, created if missing
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+    /// Drives among which each drive is ranked
+    #[arg(long, value_enum, default_value_t)]
+    ranks: Ranks,
 }
 
 /// Runs one of the actions.
@@ -241,8 +263,8 @@ fn write(site: &Site, console: &Console) -> Result<Exit, Failure> {
     }
     let _made = output::check_folder(&site.output)?;
     copy_photos(&drives, site)?;
-    let written =
-        shelf::write_site(&drives, &site.output).map_err(|e| output::report_failure(&e))?;
+    let written = shelf::write_site(&drives, &site.output, site.ranks.into())
+        .map_err(|e| output::report_failure(&e))?;
     if let Some(index) = written.first() {
         console.note(&format!(
             "{} and {} more pages of {} drives",

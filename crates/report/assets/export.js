@@ -98,6 +98,10 @@ nandscope.exports = (function () {
         else el(svg, "polyline", { points: path(run), fill: "none", stroke: stroke, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": l.dash ? "7 4" : "none" });
       });
     });
+    spec.limits.forEach(function (l) {
+      line(svg, left, y(l.y), end, y(l.y), css("--ink"), { "stroke-dasharray": "8 4" });
+      el(svg, "text", { x: l.left ? left + 4 : end - 4, y: y(l.y) - 4, "font-size": 12, "text-anchor": l.left ? "start" : "end", "paint-order": "stroke", stroke: "#ffffff", "stroke-width": 3 }, l.name);
+    });
     spec.marks.forEach(function (m) {
       line(svg, x(m.x), top, x(m.x), bottom, css("--ink"), { "stroke-dasharray": "2 4" });
       if (m[frame.marks]) el(svg, "text", { x: x(m.x), y: top - 5, "font-size": 11, "text-anchor": m.before ? "end" : "start" }, m[frame.marks]);
@@ -166,6 +170,37 @@ nandscope.exports = (function () {
     return svg;
   }
 
+  /* The address range of a verification: a field after the other, the real end, the key below. */
+  var STATES = { genuine: "--good", aliased: "--c1", lost: "--bad", unreadable: "--c4", "not-tested": "--track" };
+  function state(svg, name, x, y, width, height) {
+    el(svg, "rect", { x: x, y: y, width: width, height: height, fill: css(STATES[name]) });
+    var at, upper, lower;
+    if (name === "aliased") for (at = 4; at < width + height; at += 7) {
+      upper = Math.min(at, width);
+      lower = Math.max(0, at - height);
+      line(svg, x + upper, y + at - upper, x + lower, y + at - lower, "#ffffff", { "stroke-width": 2, "stroke-opacity": 0.45 });
+    }
+    if (name === "unreadable") for (at = 3; at < width; at += 5) el(svg, "rect", { x: x + at, y: y, width: Math.min(2, width - at), height: height, fill: css("--ink") });
+  }
+  function strip(figure, title) {
+    var left = 48, length = 864, y = 58, height = 48, svg = canvas(214, title), fields = figure.querySelectorAll(".strip-range i"), x = left;
+    function end(at, top, bottom) { el(svg, "rect", { x: at - 1.5, y: top, width: 3, height: bottom - top, fill: css("--ink"), stroke: "#ffffff", "stroke-width": 1.5 }); }
+    fields.forEach(function (field, i) { state(svg, field.className, left + i * length / fields.length, y, length / fields.length, height); });
+    el(svg, "rect", { x: left, y: y, width: length, height: height, fill: "none", stroke: css("--ink") });
+    figure.querySelectorAll(".strip-range b").forEach(function (b) { end(left + parseFloat(b.style.left) / 100 * length, y - 8, y + height + 8); });
+    figure.querySelectorAll(".bars-ticks span").forEach(function (tick) {
+      el(svg, "text", { x: left + parseFloat(tick.style.left) / 100 * length, y: 130, "text-anchor": "middle" }, words(tick));
+    });
+    figure.querySelectorAll(".strip-key li").forEach(function (key) {
+      var sample = key.querySelector("i"), text = words(key), width = sample ? 22 : 4;
+      if (sample) state(svg, sample.className, x, 150, width, 12); else end(x + 2, 149, 163);
+      el(svg, "text", { x: x + width + 6, y: 160 }, text);
+      x += width + 22 + text.length * 7;
+    });
+    el(svg, "text", { x: left, y: 194 }, words(figure.querySelector("p")));
+    return svg;
+  }
+
   /* A drawing of the page's own, with the styles of the page put into it. */
   var STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "paint-order"];
   function inline(drawing, title) {
@@ -202,6 +237,7 @@ nandscope.exports = (function () {
     return light(function () {
       var drawing = figure.querySelector("svg.sweep-plot");
       if (figure.querySelector(".plot-area")) return saved(figure, title);
+      if (figure.matches(".strip")) return strip(figure, title);
       return drawing ? inline(drawing, title) : bars(figure, title);
     });
   }
@@ -231,7 +267,7 @@ nandscope.exports = (function () {
 
   /* Puts the buttons beside the title of every plot and chart of a part of the page. */
   function offer(part) {
-    part.querySelectorAll("figure.plot, figure.bars, figure.drawing").forEach(function (figure) {
+    part.querySelectorAll("figure.plot, figure.bars, figure.drawing, figure.strip").forEach(function (figure) {
       if (figure.querySelector(".save")) return;
       var head = figure.querySelector(".plot-head") || figure.querySelector(":scope > figcaption");
       if (!head) figure.insertBefore(head = document.createElement("figcaption"), figure.firstChild);

@@ -144,11 +144,41 @@ var nandscope = (function () {
       },
       legend: { live: true, markers: { dash: function (u, i) { return u.series[i].dash ? "dashed" : "solid"; } } },
       hooks: {
-        draw: [function (u) { marks(u, spec.marks, curve ? (narrow ? "narrow" : "wide") : null); }],
+        draw: [function (u) { limits(u, spec.limits); marks(u, spec.marks, curve ? (narrow ? "narrow" : "wide") : null); }],
         setScale: [function (u, key) { if (key === "x") follow(u); }],
         setCursor: [function (u) { if (!curve) place(u, spec.marks, where); }]
       }
     };
+  }
+
+  /* Horizontal lines, each with its name above one end. */
+  function limits(u, list) {
+    var ctx = u.ctx, box = u.bbox, gap = 4 * devicePixelRatio;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = css("--ink");
+    ctx.lineWidth = devicePixelRatio;
+    ctx.font = 12 * devicePixelRatio + "px system-ui, sans-serif";
+    ctx.textBaseline = "bottom";
+    list.forEach(function (l) {
+      var y = Math.round(u.valToPos(l.y, "y", true));
+      if (y < box.top || y > box.top + box.height) return;
+      ctx.setLineDash([8 * devicePixelRatio, 4 * devicePixelRatio]);
+      ctx.beginPath(); ctx.moveTo(box.left, y); ctx.lineTo(box.left + box.width, y); ctx.stroke();
+      ctx.setLineDash([]);
+      halo(ctx, l.name, l.left ? box.left + gap : box.left + box.width - gap, y - 2 * devicePixelRatio, l.left ? "left" : "right");
+    });
+    ctx.restore();
+  }
+  /* A text that can be read on lines. */
+  function halo(ctx, text, x, y, align) {
+    ctx.save();
+    ctx.textAlign = align;
+    ctx.strokeStyle = css("--bg");
+    ctx.lineWidth = 3 * devicePixelRatio;
+    ctx.strokeText(text, x, y);
+    ctx.restore();
+    ctx.textAlign = align;
+    ctx.fillText(text, x, y);
   }
 
   /* `named`: which of its names is above each mark; its whole name is below the plot. */

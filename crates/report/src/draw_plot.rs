@@ -32,7 +32,7 @@ pub(crate) const GRID: RGBColor = colour("--grid: #");
 
 /// A colour of the page's style, of which the light theme is the first; evaluated by the compiler, which refuses a
 /// style without it.
-const fn colour(name: &str) -> RGBColor {
+pub(crate) const fn colour(name: &str) -> RGBColor {
     let style = include_str!("../assets/report.css").as_bytes();
     let name = name.as_bytes();
     let mut at = 0;
@@ -152,6 +152,19 @@ where
                 chart.draw_series(LineSeries::new(run, style))?;
             }
         }
+    }
+    let xs = (axes.x.from, axes.x.to);
+    for (limit, is_left) in plot.limits.iter().zip(&axes.limits_at_left) {
+        let y = up(limit.y);
+        let line = vec![(xs.0, y), (xs.1, y)];
+        chart.draw_series(DashedLineSeries::new(line, 8, 4, INK.stroke_width(1)))?;
+        let (x, side) = match is_left {
+            true => (xs.0, HPos::Left),
+            false => (xs.1, HPos::Right),
+        };
+        let style = font(12, side).pos(Pos::new(side, VPos::Bottom));
+        let text = Text::new(limit.name.clone(), (x, y), style);
+        chart.draw_series(std::iter::once(text))?;
     }
     for (mark, name) in plot.marks.iter().zip(&axes.marks) {
         let line = vec![(mark.x, ys.0), (mark.x, ys.1)];

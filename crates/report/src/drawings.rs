@@ -5,6 +5,7 @@ use crate::names::Unique;
 use crate::picture;
 use crate::view::bars::BarChart;
 use crate::view::plot::Plot;
+use crate::view::strip::{self, Strip};
 use crate::view::{chapter, long_writes, step};
 use nandscope_result::{ResultDocument, StepResult};
 
@@ -25,6 +26,7 @@ pub struct Drawing {
 enum Content {
     Plot(Plot),
     Bars(BarChart),
+    Strip(Strip),
 }
 
 /// A plot that is drawn on demand, as SVG or PNG.
@@ -44,6 +46,7 @@ impl Drawn {
         match &self.content {
             Content::Plot(plot) => picture::svg(plot, &self.title),
             Content::Bars(chart) => picture::svg(chart, &self.title),
+            Content::Strip(strip) => picture::svg(strip, &self.title),
         }
     }
 
@@ -55,6 +58,7 @@ impl Drawn {
         match &self.content {
             Content::Plot(plot) => picture::png(plot, &self.title),
             Content::Bars(chart) => picture::png(chart, &self.title),
+            Content::Strip(strip) => picture::png(strip, &self.title),
         }
     }
 }
@@ -95,6 +99,14 @@ fn of_steps(document: &ResultDocument, names: &mut Unique) -> Vec<Drawn> {
                 title: format!("{}: {}", heading(step), plot.title),
                 step: Some(step.id.clone()),
                 content: Content::Plot(plot),
+            });
+        }
+        for strip in strip::of_step(step, document.target.capacity_bytes) {
+            drawn.push(Drawn {
+                name: names.unique(&format!("{} {}", step.id, strip::HEADING)),
+                title: format!("{}: {}", strip::HEADING, heading(step)),
+                step: Some(step.id.clone()),
+                content: Content::Strip(strip),
             });
         }
     }

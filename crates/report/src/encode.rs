@@ -68,6 +68,8 @@ pub fn value(plot: &Plot) -> Value {
             }),
         })
         .collect();
+    let limits = plot.limits.iter().zip(&axes.limits_at_left);
+    let limits = limits.map(|(l, left)| json!({ "y": number(l.y), "name": l.name, "left": left }));
     let mut value = json!({
         "kind": plot.kind.name(),
         "sync": plot.group,
@@ -81,6 +83,7 @@ pub fn value(plot: &Plot) -> Value {
         "lines": lines,
         "bands": plot.bands.iter().map(|b| [b.high, b.low]).collect::<Vec<_>>(),
         "marks": marks,
+        "limits": limits.collect::<Vec<_>>(),
     });
     if plot.kind == Kind::Percentile {
         let names = plot.table.xs.iter().map(|x| percentile_name(*x));

@@ -3,7 +3,7 @@
 
 use crate::drawings;
 use crate::error::Result;
-use crate::shelf::among;
+use crate::shelf::{RankScope, among};
 use crate::view::page_context::PageContext;
 use crate::{columns, csv, html};
 use nandscope_files::{Access, create_folder, create_folder_in, write_in};
@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 
 /// Writes `report.html`, `plots/<step>-<name>.svg`, `series.csv`, `series-index.csv` and `series.parquet` into `dir`,
 /// which is created if missing; returns the paths written, in order. The page ranks the drive among the simulated
-/// devices of the library.
+/// devices of the library that are of its kind.
 ///
 /// # Errors
 /// `ReportError::Template`, `Encode` or `Draw` if something cannot be rendered; `Write` or `Folder` if it cannot be
 /// written. Files written before remain.
 pub fn write_all(document: &ResultDocument, dir: &Path) -> Result<Vec<PathBuf>> {
-    write_among(document, &among(document, &[]), dir)
+    write_among(document, &among(document, &[], RankScope::Kind), dir)
 }
 
 /// As [`write_all`], with the given ranks of the drive among others on the page ([`crate::shelf::among`]).

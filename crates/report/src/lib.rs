@@ -14,6 +14,7 @@ pub mod compare;
 pub mod csv;
 mod draw_bars;
 mod draw_plot;
+mod draw_strip;
 mod drawings;
 mod encode;
 mod error;

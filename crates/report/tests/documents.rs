@@ -22,7 +22,7 @@ const KINDS: [(&str, &str); 7] = [
     ("fs", include_str!("data/v0.1/fs.json")),
 ];
 
-fn documents() -> impl Iterator<Item = (&'static str, ResultDocument)> {
+pub fn documents() -> impl Iterator<Item = (&'static str, ResultDocument)> {
     KINDS.into_iter().map(|(kind, text)| {
         let document = json::from_json(text, Path::new(kind)).unwrap();
         (kind, document)

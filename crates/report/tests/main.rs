@@ -7,4 +7,5 @@ mod fixture;
 mod folder;
 mod page;
 mod pictures;
+mod prose;
 mod screen;

@@ -24,6 +24,9 @@ pub struct Figure {
     /// Largest of the repeats, if any.
     #[serde(default)]
     pub high: Option<f64>,
+    /// Whether the value answers a question: 1 is yes, 0 is no.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub yes_or_no: bool,
     /// The published value of a real device, if any.
     #[serde(default)]
     pub published: Option<Published>,

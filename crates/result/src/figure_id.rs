@@ -21,3 +21,5 @@ pub const THROTTLE_MIN: &str = "throttle.min";
 pub const FORMAT_GAIN: &str = "format.gain";
 /// 1 if formatting restores performance, otherwise 0.
 pub const FORMAT_RESTORES: &str = "format.restores";
+/// States of the device in which the same tests are repeated: parts of identifiers, as in `cdm.fresh.seq1m-q8t1.read`.
+pub const STATES: [&str; 3] = ["fresh", "used", "refreshed"];

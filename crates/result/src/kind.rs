@@ -77,6 +77,24 @@ open_enum! {
 }
 
 open_enum! {
+    /// State of a block that was written to find out whether a device is genuine.
+    #[derive(Default)]
+    BlockState {
+        /// Holds what was written.
+        #[default]
+        Genuine = "genuine",
+        /// Shares memory with another address.
+        Aliased = "aliased",
+        /// Holds something else than what was written.
+        Lost = "lost",
+        /// Reads or writes fail.
+        Unreadable = "unreadable",
+    }
+    /// State that this version does not know.
+    Other
+}
+
+open_enum! {
     /// Unit of a tolerance.
     #[derive(Default)]
     ToleranceKind {

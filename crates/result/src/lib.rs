@@ -36,9 +36,12 @@ pub use document::{
 };
 pub use figure::{Figure, Published};
 pub use fio_report::{DEPTH_CLASSES, DepthCounts, FioReport, RateSamples, Spread};
-pub use kind::{EventKind, Level, Operation, Relation, StopReason, TargetKind, ToleranceKind};
+pub use kind::{
+    BlockState, EventKind, Level, Operation, Relation, StopReason, TargetKind, ToleranceKind,
+};
 pub use slug::slug;
 pub use step::{
     ADDRESS_UNIT, CANNOT_TELL, Conclusion, Curve, DataColumn, DataRow, DataTable, DirectionResult,
-    Event, JobResult, Latency, LatencyStages, Ranked, Requirement, Series, SteadyState, StepResult,
+    Event, JobResult, Latency, LatencyStages, Ranked, Requirement, Series, StateCode, SteadyState,
+    StepResult,
 };

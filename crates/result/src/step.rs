@@ -1,6 +1,6 @@
 //! One step: its jobs, time lines, curves, tables and conclusions.
 
-use crate::{EventKind, Figure, FioReport, Operation, StopReason};
+use crate::{BlockState, EventKind, Figure, FioReport, Operation, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -14,6 +14,9 @@ pub struct StepResult {
     pub title: String,
     /// Chapter of the report, such as `CrystalDiskMark`.
     pub section: String,
+    /// Whether the step only prepares later ones: its rates are no results.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub preparation: bool,
     /// Mode, if there are several.
     #[serde(default)]
     pub mode: Option<String>,
@@ -372,4 +375,17 @@ pub struct Curve {
     /// Place of a knee on the x axis, if one was found.
     #[serde(default)]
     pub threshold: Option<f64>,
+    /// States that the values of `y` stand for; empty if `y` is a quantity.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<StateCode>,
+}
+
+/// The value of a [`Curve`] that stands for a state.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct StateCode {
+    /// Value in `y`.
+    pub value: f64,
+    /// `genuine`, `aliased`, `lost`, `unreadable`.
+    pub state: BlockState,
 }

@@ -134,13 +134,16 @@ fn formatting(steps: &[&StepResult], mode: Option<&str>, figures: &mut Vec<Figur
             gain,
         ));
         let restored = if gain >= RESTORED { 1.0 } else { 0.0 };
-        figures.push(figure(
-            mode,
-            figure_id::FORMAT_RESTORES,
-            "Formatting restores performance (1 yes, 0 no)",
-            "",
-            restored,
-        ));
+        figures.push(Figure {
+            yes_or_no: true,
+            ..figure(
+                mode,
+                figure_id::FORMAT_RESTORES,
+                "Formatting restores performance (1 yes, 0 no)",
+                "",
+                restored,
+            )
+        });
     }
 }
 

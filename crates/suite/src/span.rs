@@ -78,6 +78,7 @@ pub(crate) fn written_span<T: Target>(
         ),
         2,
     );
+    runner.mark_preparation();
     let text = format!("[prepare]\nrw=write\nbs=1m\niodepth=8\nsize={span}\n");
     let phase = phase(title, &text, runner.capacity(), runner.seed)?;
     let flow = match runner.run(phase) {

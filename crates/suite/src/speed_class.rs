@@ -12,7 +12,7 @@ mod steps;
 
 pub use class::{Class, moved, performance};
 pub use recording::{
-    Areas, Fragmented, FragmentedRate, Unfragmented, UpdateTimes, fragmented, unfragmented,
-    update_times,
+    Areas, Fragmented, FragmentedRate, TimeLine, Unfragmented, UpdateTimes, fragmented,
+    unfragmented, update_times,
 };
 pub(crate) use steps::run;

@@ -189,6 +189,7 @@ fn prepare<T: Target>(
         ),
         phases,
     );
+    runner.mark_preparation();
     let flow = match discard_and_fill(runner, &title, share) {
         Ok(Flow::Continue) => runner.idle(idle),
         other => other,

@@ -135,6 +135,7 @@ fn prepare<T: Target>(
         ),
         2,
     );
+    runner.mark_preparation();
     let mut areas = Vec::new();
     for trace in library() {
         let replay = replay(trace, Timing::ClosedLoop, runner.capacity())?;

@@ -8,7 +8,8 @@ use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
 use nandscope_measure::target::Target;
 use nandscope_measure::unwritten;
 use nandscope_result::{
-    Conclusion, DataTable, Figure, Notice, Operation, ResultDocument, StepResult, StopReason, slug,
+    Conclusion, DataTable, Figure, Notice, Operation, ResultDocument, Series, StepResult,
+    StopReason, slug,
 };
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::{Op, OpKind, OpSource, Pacing, TimedOp};
@@ -202,6 +203,13 @@ impl<'a, T: Target> StepRunner<'a, T> {
         });
     }
 
+    /// Marks the current step as one that only prepares later ones.
+    pub(crate) fn mark_preparation(&mut self) {
+        if let Some(step) = self.step.as_mut() {
+            step.preparation = true;
+        }
+    }
+
     /// Runs one phase and joins it to the step.
     pub(crate) fn run(&mut self, phase: Phase) -> Result<Flow, SuiteError> {
         self.run_as(phase, |_| {})
@@ -306,7 +314,7 @@ impl<'a, T: Target> StepRunner<'a, T> {
             unit: unit.to_string(),
             low: several.then(|| values.iter().copied().fold(f64::INFINITY, f64::min)),
             high: several.then(|| values.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
-            published: None,
+            ..Figure::default()
         });
     }
 
@@ -345,6 +353,15 @@ impl<'a, T: Target> StepRunner<'a, T> {
                 step: title,
                 problem,
             }),
+        }
+    }
+
+    /// Adds a series to the current step; one without samples is left out.
+    pub(crate) fn series(&mut self, series: Series) {
+        if let Some(step) = self.step.as_mut()
+            && !series.v.is_empty()
+        {
+            step.series.push(series);
         }
     }
 

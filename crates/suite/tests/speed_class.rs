@@ -52,6 +52,11 @@ fn recording_into_empty_areas_has_the_rate_of_the_card() {
     assert_eq!(found.areas.len(), 4);
     near(found.least(), f64::from(512 << 10) / unit_s);
     assert!((found.busy_s - unit_s).abs() < 1e-6);
+    // Eight recording units of each area, in the second of two passes.
+    let samples = &found.time_line.0;
+    assert_eq!(samples.len(), 4 * 8);
+    assert!(samples.iter().all(|s| (s.1 - unit_s).abs() < 1e-6));
+    assert!((samples[31].0 - 64.0 * unit_s).abs() < 1e-3);
 }
 
 #[test]
@@ -70,6 +75,12 @@ fn an_area_in_use_costs_what_must_be_moved() {
     near(found.write, unit as f64 / write_s);
     let half = found.rates.iter().find(|r| r.quarters == 2).unwrap();
     near(half.least, unit as f64 / (write_s + 0.2));
+    // The recordings with half in use only, 32 units in each of two areas.
+    let samples = &found.time_line.0;
+    assert_eq!(samples.len(), 2 * 32);
+    let bytes: u64 = samples.iter().map(|s| s.2).sum();
+    assert_eq!(bytes, 64 * unit);
+    assert!(samples.iter().all(|s| (s.1 - write_s - 0.2).abs() < 1e-6));
     near(found.half(), half.least);
     // The formula is exact for the case from which Pm is taken: 32 moved and 32 written.
     near(half.formula.unwrap(), half.mean);
@@ -89,6 +100,8 @@ fn a_card_that_moves_nothing_has_no_rate_of_moving() {
     let found = probed(&mut card, |p| fragmented(p, &areas, 16 << 10));
     assert_eq!(found.moving, None);
     near(found.half(), found.write);
+    // 128 writes of each area become 64 samples.
+    assert_eq!(found.time_line.0.len(), 2 * 64);
 }
 
 #[test]

@@ -446,6 +446,7 @@ fn case_curve(
         x: measured.points.iter().map(|p| f64::from(p.0)).collect(),
         y: measured.points.iter().map(|p| value(&p.1)).collect(),
         threshold: threshold.map(f64::from),
+        ..Curve::default()
     }
 }
 

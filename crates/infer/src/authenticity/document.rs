@@ -7,7 +7,8 @@ use super::tag::Seen;
 use super::verdict::{Behaviour, Finding, Verdict};
 use crate::registers::{Sign, Weight};
 use nandscope_result::{
-    Conclusion, Curve, DataColumn, DataRow, DataTable, Figure, StepResult, step_id,
+    BlockState, Conclusion, Curve, DataColumn, DataRow, DataTable, Figure, StateCode, StepResult,
+    step_id,
 };
 use nandscope_units::Bytes;
 use serde::Serialize;
@@ -365,12 +366,18 @@ fn by_place(finding: &Finding) -> Option<DataTable> {
     })
 }
 
-/// Codes of the states of a block, which [`STATES`] names.
+/// Codes of the states of a block.
 const GENUINE: f64 = 3.0;
 const ALIASED: f64 = 2.0;
 const LOST: f64 = 1.0;
 const UNREADABLE: f64 = 0.0;
-/// Name of the curve of states, with the meaning of its values.
+const CODES: [(f64, BlockState); 4] = [
+    (GENUINE, BlockState::Genuine),
+    (ALIASED, BlockState::Aliased),
+    (LOST, BlockState::Lost),
+    (UNREADABLE, BlockState::Unreadable),
+];
+/// Name of the curve of states, with the meaning of its values for readers of a table.
 const STATES: &str = "state of the block (3 genuine, 2 aliased, 1 lost, 0 unreadable)";
 
 /// State of a tagged block. A block is aliased if its tag was found at another address, or the tag of another block in it;
@@ -408,6 +415,9 @@ fn state_curve(
         x: readings.iter().map(|r| gb(r.place)).collect(),
         y: readings.iter().map(|r| state(r, end, aliased)).collect(),
         threshold: end.map(gb),
+        states: CODES
+            .map(|(value, state)| StateCode { value, state })
+            .into(),
     }
 }
 
@@ -547,6 +557,7 @@ pub fn full_step(full: &Full, elapsed_s: f64) -> StepResult {
         x: rates.iter().map(|(at, _)| *at as f64 / 1e9).collect(),
         y: rates.iter().map(|(_, rate)| rate / 1e6).collect(),
         threshold: None,
+        ..Curve::default()
     };
     StepResult {
         id: step_id::VERIFY_FULL.to_string(),

@@ -570,6 +570,7 @@ fn curve(rows: &[AlignRow]) -> Curve {
         x: rows.iter().map(|r| r.align as f64 / 1024.0).collect(),
         y: rows.iter().map(|r| r.diff_us).collect(),
         threshold: None,
+        ..Curve::default()
     }
 }
 

@@ -86,6 +86,7 @@ pub(super) fn throttling<T: Target>(
             x: times.clone(),
             y,
             threshold: end.and_then(|i| times.get(i).copied()),
+            ..Curve::default()
         });
     }
     Ok(())

@@ -62,6 +62,7 @@ pub(super) fn transfers<T: Target>(
         x: lengths.iter().map(|l| *l as f64 / 1024.0).collect(),
         y: times.iter().map(|t| t * 1e3).collect(),
         threshold: None,
+        ..Curve::default()
     });
     if let (Some(short), Some(half), Some(long)) = (at(BLOCK), at(256 << 10), at(512 << 10)) {
         let rate = (256 << 10) as f64 / (long - half).max(1e-9);
@@ -295,6 +296,7 @@ pub(super) fn depth<T: Target>(
         x: depths.iter().map(|d| f64::from(d.depth)).collect(),
         y: depths.iter().map(|d| d.rate).collect(),
         threshold: Some(f64::from(enough)),
+        ..Curve::default()
     });
     let evidence =
         format!("{alone:.0} IOPS with one random read of 4 KiB at a time, {best:.0} at most");

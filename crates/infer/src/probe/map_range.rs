@@ -320,6 +320,7 @@ impl Search {
             x: steps.iter().map(|s| (s.range() >> 20) as f64).collect(),
             y: steps.iter().map(|s| s.takes * 1e6).collect(),
             threshold: None,
+            ..Curve::default()
         }
     }
 

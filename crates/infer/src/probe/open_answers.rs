@@ -47,6 +47,7 @@ pub(super) fn curve_of(order: Order, rates: &[(u32, f64)]) -> Option<Curve> {
         x: rates.iter().map(|r| f64::from(r.0)).collect(),
         y: rates.iter().map(|r| r.1 / 1e6).collect(),
         threshold: None,
+        ..Curve::default()
     })
 }
 

@@ -122,6 +122,7 @@ pub(super) fn in_order<T: Target>(
             .collect(),
         y: rates.iter().map(|r| r / 1e6).collect(),
         threshold: cache_end(&rates).map(|end| (end * TOGETHER) as f64 * PIECE as f64 / 1e9),
+        ..Curve::default()
     });
     let size = cache(probing, &rates, &times);
     let end = cache_end(&rates).filter(|_| size.is_some());

@@ -129,6 +129,7 @@ fn plot(test: &Run, of_each: &[Vec<Run>], names: &[String], ids: &mut Unique) ->
         table: Table::scatter(&shown),
         rows_measured: Table::scatter(&whole).xs.len(),
         marks: Vec::new(),
+        limits: Vec::new(),
     })
 }
 

@@ -160,6 +160,7 @@ fn over_lines(
         rows_measured: table.xs.len(),
         table,
         marks: Vec::new(),
+        limits: Vec::new(),
     }
 }
 

@@ -11,16 +11,30 @@ use nandscope_result::ResultDocument;
 /// How ranks are meant.
 const RANKS: &str = "Rank 1 is the highest rate, or the lowest time, power or energy; values within 1\u{202f}% share a rank.";
 
+/// Among which drives a result is ranked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RankScope {
+    /// Drives with the same kind of interface; of more kinds if there are too few.
+    #[default]
+    Kind,
+    /// Drives of all kinds.
+    All,
+}
+
 /// Ranks of a result among the drives of a shelf that went through the same procedure, and unusual figures among them.
 /// If the shelf has none, the simulated devices of the library are used, in the tests that the library has. A result of
 /// the same target does not count: a drive is not compared with itself.
-pub fn among(document: &ResultDocument, shelf: &[Drive]) -> PageContext {
-    let on_shelf = among_shelf(document, shelf);
-    on_shelf.unwrap_or_else(|| among_library(document))
+pub fn among(document: &ResultDocument, shelf: &[Drive], scope: RankScope) -> PageContext {
+    let on_shelf = among_shelf(document, shelf, scope);
+    on_shelf.unwrap_or_else(|| among_library(document, scope))
 }
 
 /// Ranks on the shelf; `None` if the shelf has no other drive with the same test.
-fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<PageContext> {
+fn among_shelf(
+    document: &ResultDocument,
+    shelf: &[Drive],
+    scope: RankScope,
+) -> Option<PageContext> {
     let quick = document.quick;
     let is_rival = |r: &&ResultDocument| {
         r.procedure == document.procedure
@@ -40,8 +54,9 @@ fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<PageContext
     if documents.len() == 1 {
         return None;
     }
-    let members = library::members(&documents, 0);
+    let members = library::members(&documents, 0, scope);
     let kind = library::phrase(&documents, &members);
+    let drives = kinds(&documents, &members, scope);
     let documents: Vec<&ResultDocument> = members.iter().map(|i| documents[*i]).collect();
     let mut names: Vec<String> = members.iter().map(|i| names[*i].clone()).collect();
     let rivals = documents.len() - 1;
@@ -57,7 +72,6 @@ fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<PageContext
         (false, [one]) => format!(", on {one}"),
         _ => String::new(),
     };
-    let drives = if rivals == 1 { "drive" } else { "drives" };
     let test = test(document);
     let shown = ranks::shown(&rows);
     Some(PageContext {
@@ -66,7 +80,8 @@ fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<PageContext
         unusual: unusual::of_rows(&rows, 0, unusual::OF_SHELF),
         rivals: Some(Rivals {
             intro: format!(
-                "Places among {rivals} other {drives} of the shelf in the same test ({test}){hosts}. {RANKS}"
+                "Places among the {} {drives} of the shelf with the same test ({test}){hosts}, this one included. {RANKS}",
+                rivals + 1
             ),
             limited: None,
             names: names.split_off(1),
@@ -75,11 +90,30 @@ fn among_shelf(document: &ResultDocument, shelf: &[Drive]) -> Option<PageContext
     })
 }
 
+/// Phrase for the drives of a shelf among which one is ranked, a plural.
+pub(super) fn kinds(documents: &[&ResultDocument], members: &[usize], scope: RankScope) -> String {
+    match (scope, library::plural(documents, members)) {
+        (RankScope::All, _) => "drives of all kinds".to_string(),
+        (RankScope::Kind, plural) => plural.to_string(),
+    }
+}
+
+/// The introduction to ranks on a site, whose index lists the drives.
+pub(super) fn intro_on_site(drives: &str, count: usize) -> String {
+    format!(
+        "Places among the {count} {drives} of the shelf with the same test, this one included. {RANKS}"
+    )
+}
+
 /// Ranks among the devices of the library; `None` for a procedure that the library does not have.
-fn among_library(document: &ResultDocument) -> PageContext {
+fn among_library(document: &ResultDocument, scope: RankScope) -> PageContext {
+    let (narrow, broad) = match scope {
+        RankScope::Kind => (Scope::Kind, Scope::Family),
+        RankScope::All => (Scope::All, Scope::All),
+    };
     let (own, wide) = match (
-        library::field(document, Scope::Kind),
-        library::field(document, Scope::Family),
+        library::field(document, narrow),
+        library::field(document, broad),
     ) {
         (Some(Ok(own)), Some(Ok(wide))) => (own, wide),
         (Some(Err(reason)), _) => return unranked(reason.to_string()),

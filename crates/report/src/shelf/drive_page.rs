@@ -1,20 +1,20 @@
 //! The frame of a report on the site: the link back, photo, price, notes, further results, ranks.
 
 use super::tests_of::TestSet;
-use super::{Drive, Price, index_of_speed, library, ranks, unusual};
+use super::{Drive, Price, RankScope, among, index_of_speed, library, ranks, unusual};
 use crate::compare::Row;
 use crate::number::short;
 use crate::view::author::Author;
-use crate::view::page_context::PageContext;
+use crate::view::page_context::{PageContext, Rivals};
 
 /// The frame of the report of result `result` of drive `number`.
 pub(super) fn context(
     drive: &Drive,
-    number: usize,
-    result: usize,
+    (number, result): (usize, usize),
     links: &[Vec<String>],
     titles: &[String],
     sets: &[TestSet],
+    scope: RankScope,
 ) -> PageContext {
     let procedure = drive.results.get(result).map(|r| r.procedure.as_str());
     let set = sets.iter().find(|s| Some(s.procedure) == procedure);
@@ -23,16 +23,22 @@ pub(super) fn context(
         let names = names.map(|d| titles.get(*d).cloned().unwrap_or_default());
         let names: Vec<String> = names.collect();
         let place = set.place_of(number)?;
-        let members = library::members(&set.documents, place);
+        let members = library::members(&set.documents, place, scope);
+        let drives = among::kinds(&set.documents, &members, scope);
         let rows: Vec<Row> = set.rows.iter().map(|r| r.only(&members)).collect();
         let shown = ranks::shown(&rows);
         let phrase = library::phrase(&set.documents, &members);
         Some((
             ranks::of_rows(&shown, place, &names),
             index_of_speed::of_rows(&shown, place, &names, &phrase),
+            among::intro_on_site(&drives, members.len()),
         ))
     });
-    let (ranks, index_of_speed) = ranking.unwrap_or_default();
+    let (ranks, index_of_speed, intro) = ranking.unwrap_or_default();
+    let rivals = (!ranks.is_empty()).then(|| Rivals {
+        intro,
+        ..Rivals::default()
+    });
     let unusual = set.and_then(|set| {
         let place = set.place_of(number)?;
         Some(unusual::of_rows(&set.rows, place, unusual::OF_SHELF))
@@ -52,7 +58,7 @@ pub(super) fn context(
             .filter(|(j, _)| *j != result)
             .map(|(_, (r, link))| (r.procedure.clone(), format!("../{link}")))
             .collect(),
-        rivals: None,
+        rivals,
         ranks,
         index_of_speed,
         wider: None,

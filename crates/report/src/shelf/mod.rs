@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 pub use crate::compare::Price;
 pub use crate::view::author::{Author, Photo};
 pub use crate::view::page_context::{PageContext, Rank, RankBar, Rivals, SpeedIndex, Wider};
-pub use among::among;
+pub use among::{RankScope, among};
 pub use library::{LIBRARY_TESTS, LibraryTest, fastest_mode, library_table};
 
 /// A drive of a shelf with its results, at most one of each procedure.
@@ -140,11 +140,11 @@ const INDEX: &str = "index.html";
 const COMPARISON: &str = "compare.html";
 
 /// Writes `index.html`, `compare.html` and `drives/*.html` into `dir`, which is created if missing. Returns the paths,
-/// the index first. Photos are written by the caller.
+/// the index first. Each report ranks its drive among those of `scope`. Photos are written by the caller.
 ///
 /// # Errors
 /// `ReportError` if a page cannot be rendered or written; pages written before stay.
-pub fn write_site(drives: &[Drive], dir: &Path) -> Result<Vec<PathBuf>> {
+pub fn write_site(drives: &[Drive], dir: &Path, scope: RankScope) -> Result<Vec<PathBuf>> {
     create_folder(dir)?;
     create_folder_in(dir, Path::new("drives"))?;
     let (titles, links, sets) = (titles(drives), links(drives), tests_of::sets(drives));
@@ -158,7 +158,7 @@ pub fn write_site(drives: &[Drive], dir: &Path) -> Result<Vec<PathBuf>> {
     write(COMPARISON, pair::page(drives, &titles, &links, &sets)?)?;
     for (i, (drive, own)) in drives.iter().zip(&links).enumerate() {
         for (j, (document, link)) in drive.results.iter().zip(own).enumerate() {
-            let context = drive_page::context(drive, i, j, &links, &titles, &sets);
+            let context = drive_page::context(drive, (i, j), &links, &titles, &sets, scope);
             write(link, crate::html::render_among(document, &context)?)?;
         }
     }

@@ -46,7 +46,7 @@ impl Drop for Folder {
 
 fn site(name: &str, drives: &[Drive]) -> Folder {
     let folder = Folder::new(name);
-    write_site(drives, &folder.0).unwrap();
+    write_site(drives, &folder.0, RankScope::Kind).unwrap();
     folder
 }
 
@@ -179,13 +179,62 @@ fn an_empty_shelf_has_a_page() {
 fn a_drive_is_ranked_against_others_only() {
     let shelf = [drive("a", 100.0, 1.0), drive("b", 300.0, 3.0)];
     let mine: ResultDocument = drive("a", 200.0, 2.0).results.remove(0);
-    let found = among(&mine, &shelf).ranks;
+    let found = among(&mine, &shelf, RankScope::Kind).ranks;
     // The older result of the same target does not count.
     assert_eq!((found[0].place, found[0].of), (2, 2));
     assert_eq!(found[0].best.0, "Drive b (simulated)");
     // The lower power.
     assert_eq!((found[1].place, found[1].of), (1, 2));
-    assert!(among(&mine, &shelf[..1]).ranks.is_empty());
+    assert!(among(&mine, &shelf[..1], RankScope::Kind).ranks.is_empty());
+}
+
+/// A drive with an interface of this link.
+fn with_link(name: &str, read: f64, link: &str) -> Drive {
+    let mut drive = drive(name, read, 1.0);
+    let target = &mut drive.results[0].target;
+    target.parameters.push(nandscope_result::Parameter {
+        group: "interface".into(),
+        name: "link".into(),
+        value: link.into(),
+        ..Default::default()
+    });
+    drive
+}
+
+#[test]
+fn drives_of_other_kinds_count_on_request() {
+    let shelf = [
+        with_link("card", 20.0, "sd-high-speed"),
+        with_link("faster", 22.0, "sd-high-speed"),
+        with_link("express", 800.0, "pcie-3.0-x1"),
+    ];
+    let rank = |scope| {
+        let context = among(&shelf[0].results[0], &shelf, scope);
+        let intro = context.rivals.unwrap().intro;
+        let (place, of) = (context.ranks[0].place, context.ranks[0].of);
+        (place, of, intro)
+    };
+    let (place, of, intro) = rank(RankScope::Kind);
+    assert_eq!((place, of), (2, 2));
+    assert!(
+        intro.starts_with("Places among the 2 SD cards without UHS of the shelf"),
+        "{intro}"
+    );
+    let (place, of, intro) = rank(RankScope::All);
+    assert_eq!((place, of), (3, 3));
+    assert!(
+        intro.starts_with("Places among the 3 drives of all kinds of the shelf"),
+        "{intro}"
+    );
+    // The pages of a site say the same.
+    for (scope, among) in [
+        (RankScope::Kind, "Places among the 2 SD cards without UHS"),
+        (RankScope::All, "Places among the 3 drives of all kinds"),
+    ] {
+        let folder = Folder::new(&format!("ranks-{scope:?}"));
+        write_site(&shelf, &folder.0, scope).unwrap();
+        assert!(folder.text("drives/card-test.html").contains(among));
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Axes of a plot: ranges, ticks with texts, and names at marks, decided once for the page and the SVG files.
 //! Independent of pixels except the minimum width of a plot, so that texts do not overlap.
 
-use super::plot::{Kind, Mark, Plot};
+use super::plot::{Kind, Limit, Mark, Plot};
 use crate::number::tick_step;
 use nandscope_units::number::round_significant;
 
@@ -69,7 +69,10 @@ pub struct MarkName {
     pub is_before: bool,
 }
 
-/// Both axes of a plot, and a name for each of its marks.
+/// Least distance of two limits that have their names at the same end of their lines, as a share of the vertical axis.
+const NAME_HEIGHT: f64 = 0.08;
+
+/// Both axes of a plot, and the places of the names of its marks and limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axes {
     /// Horizontal.
@@ -78,12 +81,16 @@ pub struct Axes {
     pub y: Scale,
     /// Name of each mark of a curve; empty for other plots, whose marks are named under the pointer.
     pub marks: Vec<MarkName>,
+    /// Whether the name of each limit is at the left end of its line; otherwise it is at the right one.
+    pub limits_at_left: Vec<bool>,
 }
 
 impl Axes {
     /// The axes on which all values of a plot can be seen.
     pub fn of(plot: &Plot) -> Axes {
         let (least, greatest) = plot.range().unwrap_or((0.0, 1.0));
+        let limits = plot.limits.iter().map(|l| l.y);
+        let greatest = limits.fold(greatest, f64::max);
         let first = plot.table.xs.first().copied().unwrap_or(0.0);
         let last = plot.table.xs.last().copied().unwrap_or(1.0);
         let (x, y) = match plot.kind {
@@ -97,8 +104,25 @@ impl Axes {
             Kind::Curve => mark_names(&plot.marks, &x),
             _ => Vec::new(),
         };
-        Axes { x, y, marks }
+        Axes {
+            limits_at_left: at_left(&plot.limits, &y),
+            x,
+            y,
+            marks,
+        }
     }
+}
+
+/// Names of neighbours that would overlap are at different ends of their lines.
+fn at_left(limits: &[Limit], y: &Scale) -> Vec<bool> {
+    let (mut before, mut left) = (f64::NEG_INFINITY, true);
+    let place = |limit: &Limit| {
+        let is_near = limit.y - before < NAME_HEIGHT * (y.to - y.from);
+        left = is_near && !left;
+        before = limit.y;
+        left
+    };
+    limits.iter().map(place).collect()
 }
 
 /// A range that holds more than a point.
@@ -300,6 +324,17 @@ mod tests {
         assert!(y.from <= -3.0 && y.to >= 4.0);
         let y = upright(0.0, 0.0, "MB/s");
         assert!(y.from < 0.0 && shown(&y)[0] == "0");
+    }
+
+    #[test]
+    fn names_of_close_limits_are_at_different_ends() {
+        let limit = |y: f64| Limit {
+            y,
+            name: String::new(),
+        };
+        let y = upright(0.0, 100.0, "MB/s");
+        let limits = [2.0, 4.0, 6.0, 30.0].map(limit);
+        assert_eq!(at_left(&limits, &y), [false, true, false, false]);
     }
 
     #[test]

@@ -282,7 +282,10 @@ fn part(chapter: &str, mode: Option<&str>, steps: &[&StepResult], names: &mut Un
     Part {
         mode: mode.to_string(),
         time_lines,
-        steps: steps.iter().map(|s| Step::of(s, !many, names)).collect(),
+        steps: steps
+            .iter()
+            .map(|s| Step::of(s, !many || requirements::has_limits(s), names))
+            .collect(),
         anchor,
     }
 }

@@ -7,7 +7,7 @@ use super::strip;
 use super::table::{Samples, Table};
 use crate::names::{Unique, capital, valid_name};
 use crate::number::{short, with_unit};
-use nandscope_result::{Curve, ResultDocument, StepResult};
+use nandscope_result::{Curve, ResultDocument, StepResult, step_id};
 
 /// Maximum number of lines in one plot; more cannot be distinguished.
 const MOST_LINES: usize = 8;
@@ -28,15 +28,13 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
     groups.iter().map(|g| plot(step, g, names)).collect()
 }
 
-/// Quantity over which the curves of a sweep are drawn.
-const FULLNESS: &str = "fullness";
-
 /// Paragraphs on the curves of a fullness sweep: the change from end to end, and the thresholds.
 pub fn in_words(document: &ResultDocument) -> Vec<Paragraph> {
-    let all: Vec<&Curve> = document.steps.iter().flat_map(|s| &s.curves).collect();
+    let steps = document.steps.iter().filter(|s| s.id == step_id::FULLNESS);
+    let all: Vec<&Curve> = steps.flat_map(|s| &s.curves).collect();
     let mut told: Vec<&Curve> = Vec::new();
     let mut paragraphs = Vec::new();
-    let swept = |c: &&&Curve| c.x_name == FULLNESS && (c.threshold.is_some() || c.y_unit == "µs");
+    let swept = |c: &&&Curve| c.threshold.is_some() || c.y_unit == "µs";
     for first in all.iter().filter(swept) {
         if told.iter().any(|c| alike(c, first)) {
             continue;
@@ -168,6 +166,7 @@ fn plot(step: &StepResult, curves: &[&Curve], names: &mut Unique) -> Plot {
         rows_measured: table.xs.len(),
         table,
         marks,
+        limits: Vec::new(),
     }
 }
 
@@ -190,6 +189,7 @@ mod tests {
             x: vec![0.0, 50.0, 100.0],
             y: vec![10.0, 12.0, 40.0],
             threshold,
+            ..Curve::default()
         }
     }
 
@@ -234,6 +234,7 @@ mod tests {
     fn the_story_says_where_the_thresholds_lie() {
         let mut document = crate::blank::document();
         document.steps = vec![StepResult {
+            id: step_id::FULLNESS.into(),
             curves: vec![
                 curve("a", "µs", Some(50.0)),
                 curve("b", "µs", None),

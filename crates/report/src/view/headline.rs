@@ -157,13 +157,11 @@ pub fn purpose(name: &str) -> Option<Purpose> {
     Some(Purpose { tests, long_writes })
 }
 
-/// Chapter of the steps by which a suite prepares its tests.
-const PREPARATION: &str = "Preparation";
-/// Words in the names of jobs that prepare a test.
+/// Words in the names of jobs that prepare a test; the names are those of the job file.
 const PREPARES: [&str; 4] = ["warm-up", "warmup", "prepare", "make test file"];
 
 /// Whether a job is a test rather than the preparation of one.
 pub fn is_test(step: &StepResult, job: &JobResult) -> bool {
     let name = job.name.to_lowercase();
-    step.section != PREPARATION && !PREPARES.iter().any(|word| name.contains(word))
+    !step.preparation && !PREPARES.iter().any(|word| name.contains(word))
 }

@@ -229,6 +229,7 @@ fn plot(
             .max(table.xs.len()),
         table,
         marks: Vec::new(),
+        limits: Vec::new(),
     }
 }
 

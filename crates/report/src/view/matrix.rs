@@ -141,12 +141,12 @@ impl Cell {
     }
 }
 
-/// Suffix of the title of a figure that answers a question.
+/// Suffix of the title of a figure that answers a question, which a page leaves out.
 pub const ANSWER: &str = " (1 yes, 0 no)";
 
 /// True where a figure is a yes or a no rather than a quantity.
 pub fn is_answer(figure: &Figure) -> bool {
-    figure.unit.is_empty() && figure.title.ends_with(ANSWER)
+    figure.yes_or_no
 }
 
 /// The value of such a figure in words.
@@ -219,7 +219,7 @@ pub fn of_figures(title: &str, figures: &[&Figure]) -> Option<Matrix> {
 }
 
 /// Puts a cell into the row of its label, or into a new row if its column is used already.
-pub fn place(rows: &mut Vec<Row>, label: String, at: usize, columns: usize, cell: Cell) {
+fn place(rows: &mut Vec<Row>, label: String, at: usize, columns: usize, cell: Cell) {
     let free = |r: &&mut Row| r.label == label && r.cells.get(at) == Some(&Cell::default());
     if let Some(row) = rows.iter_mut().find(free) {
         row.cells[at] = cell;
@@ -247,13 +247,20 @@ mod tests {
         }
     }
 
+    fn answered(id: &str, mode: &str, value: f64) -> Figure {
+        Figure {
+            yes_or_no: true,
+            ..figure(id, "Restores (1 yes, 0 no)", mode, value, "")
+        }
+    }
+
     #[test]
     fn figures_stand_by_mode_and_group_and_say_yes_and_no() {
         let all = [
             figure("e.power.peak", "Peak", "E", 4.5, "W"),
-            figure("e.format.restores", "Restores (1 yes, 0 no)", "E", 1.0, ""),
+            answered("e.format.restores", "E", 1.0),
             figure("u.power.peak", "Peak", "U", 1.3, "W"),
-            figure("u.format.restores", "Restores (1 yes, 0 no)", "U", 0.0, ""),
+            answered("u.format.restores", "U", 0.0),
         ];
         let all: Vec<&Figure> = all.iter().collect();
         let m = of_figures("Key", &all).unwrap();

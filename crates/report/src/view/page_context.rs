@@ -18,7 +18,7 @@ pub struct PageContext {
     pub notes: Vec<String>,
     /// Other results of the drive: procedure, and the link to its report.
     pub others: Vec<(String, String)>,
-    /// Drives among which it is ranked; `None` on a site, whose index lists them.
+    /// Drives among which it is ranked; on a site without names, as its index lists them.
     pub rivals: Option<Rivals>,
     /// Ranks, in the order in which a reader asks for figures.
     pub ranks: Vec<Rank>,

@@ -163,6 +163,7 @@ fn plot(step: &StepResult, title: &str, tests: &[&Test], names: &mut Unique) -> 
         rows_measured: table.xs.len(),
         table,
         marks: Vec::new(),
+        limits: Vec::new(),
     }
 }
 

@@ -80,6 +80,15 @@ pub struct Mark {
     pub name: String,
 }
 
+/// A limit of the vertical quantity, drawn as a horizontal line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// Limit, in the unit of the vertical axis.
+    pub y: f64,
+    /// What sets the limit, with its value and unit.
+    pub name: String,
+}
+
 /// Range of repetitions around the line of their median, as indices of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Band {
@@ -114,9 +123,23 @@ pub struct Plot {
     pub rows_measured: usize,
     /// Places with a name.
     pub marks: Vec<Mark>,
+    /// Limits within the drawn range, ascending.
+    pub limits: Vec<Limit>,
 }
 
+/// How far above the greatest value a limit is still drawn, as a multiple of that value.
+const NEAR: f64 = 1.5;
+
 impl Plot {
+    /// The plot with those limits that are within its range or near it.
+    pub fn with_limits(mut self, mut limits: Vec<Limit>) -> Plot {
+        let greatest = self.range().map_or(0.0, |(_, greatest)| greatest);
+        limits.retain(|limit| limit.y > 0.0 && limit.y <= greatest * NEAR);
+        limits.sort_by(|a, b| a.y.total_cmp(&b.y));
+        self.limits = limits;
+        self
+    }
+
     /// True where fewer rows are shown than were measured.
     pub fn reduced(&self) -> bool {
         self.table.xs.len() < self.rows_measured
@@ -156,6 +179,10 @@ impl Plot {
                 words.push_str(&mark.name);
             }
         }
+        for (i, limit) in self.limits.iter().enumerate() {
+            words.push_str(if i == 0 { ". Limits: " } else { "; " });
+            words.push_str(&limit.name);
+        }
         words
     }
 
@@ -173,7 +200,7 @@ impl Plot {
         )
     }
 
-    /// Least and greatest value of the vertical axis over all lines; `None` where nothing is to be drawn.
+    /// Least and greatest value of all lines; `None` where nothing is to be drawn.
     pub fn range(&self) -> Option<(f64, f64)> {
         let values = || {
             self.table

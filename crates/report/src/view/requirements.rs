@@ -1,8 +1,9 @@
-//! What a class requires and what was measured: the reason for its verdict, and charts with the limits.
+//! What a class requires and what was measured: the reason for its verdict, charts with the limits, and limits for plots.
 
 use super::bars::{self, BarChart, LimitedValue};
+use super::plot::Limit;
 use crate::number::{short, with_unit};
-use nandscope_result::{Conclusion, Requirement};
+use nandscope_result::{Conclusion, Requirement, StepResult};
 
 /// How many times better than required, below 1 if not met.
 fn margin(requirement: &Requirement) -> f64 {
@@ -43,6 +44,40 @@ pub fn why(conclusion: &Conclusion) -> String {
         Some(false) => unmet.join("; "),
         Some(true) => rates.min_by(narrowest).map_or(String::new(), in_words),
         None => String::new(),
+    }
+}
+
+/// The least values in this unit that the tests of a step require. Tests with the same limit share one: `U3, V30: 30 MB/s`.
+pub fn limits(step: &StepResult, unit: &str) -> Vec<Limit> {
+    let mut values: Vec<(f64, Vec<String>)> = Vec::new();
+    for conclusion in step.conclusions.iter().filter(|c| c.passed.is_some()) {
+        let required = conclusion.requirements.iter();
+        for r in required.filter(|r| !r.at_most && r.unit == unit) {
+            let name = format!("{} {}", conclusion.question, r.what);
+            let name = name.trim().to_string();
+            match values.iter_mut().find(|(limit, _)| *limit == r.limit) {
+                Some((_, names)) => names.push(name),
+                None => values.push((r.limit, vec![name])),
+            }
+        }
+    }
+    let limits = values.into_iter().map(|(y, names)| Limit {
+        y,
+        name: format!("{}: {}", names.join(", "), round(y, unit)),
+    });
+    limits.collect()
+}
+
+/// Whether a step tests something against limits, which its plots then show.
+pub fn has_limits(step: &StepResult) -> bool {
+    step.conclusions.iter().any(|c| !c.requirements.is_empty())
+}
+
+/// A limit with its unit; limits are mostly whole numbers, which have no decimals.
+fn round(limit: f64, unit: &str) -> String {
+    match limit.fract() == 0.0 {
+        true => format!("{limit}\u{202f}{unit}"),
+        false => with_unit(limit, unit),
     }
 }
 
@@ -130,6 +165,37 @@ mod tests {
             "6.00\u{202f}IOPS write, less than the required 500\u{202f}IOPS"
         );
         assert_eq!(why(&conclusion("other", Vec::new())), "");
+    }
+
+    #[test]
+    fn tests_with_the_same_limit_share_a_line() {
+        let step = StepResult {
+            conclusions: vec![
+                conclusion("U1", class(10.0, 29.6)),
+                conclusion("V30", class(30.0, 29.6)),
+                conclusion("V10", class(10.0, 29.6)),
+                conclusion("A1-like", random()),
+                Conclusion {
+                    passed: None,
+                    ..conclusion("no test", class(20.0, 29.6))
+                },
+            ],
+            ..StepResult::default()
+        };
+        let names = |unit: &str| -> Vec<String> {
+            let limits = limits(&step, unit).into_iter();
+            limits.map(|l| l.name.replace('\u{202f}', " ")).collect()
+        };
+        assert_eq!(
+            names("MB/s"),
+            ["U1, V10, A1-like sequential write: 10 MB/s", "V30: 30 MB/s"]
+        );
+        assert_eq!(
+            names("IOPS"),
+            ["A1-like read: 1500 IOPS", "A1-like write: 500 IOPS"]
+        );
+        // The longest write allowed is no least value.
+        assert!(names("ms").is_empty());
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Chapters in which the same things are measured in several states of the device (fresh, used,
 //! refreshed): CrystalDiskMark, and reading and writing across the device. The state is part of the
 //! identifier of a figure: `<mode>.cdm.<state>.<test>.<read|write>[.latency|.iops]`,
-//! `<mode>.fio.<state>.<read|write>[.<what>]`. Other figures are not taken.
+//! `<mode>.fio.<state>.<read|write>[.<what>]`. Other figures are not taken. Identifiers decide which figures share a row;
+//! titles only label the rows.
 
 use super::bars::{self, BarChart};
-use super::matrix::{Body, Cell, Matrix, Row, place};
+use super::matrix::{Body, Cell, Matrix, Row};
 use crate::names::capital;
 use crate::number::{latency, short, with_unit};
+use nandscope_result::figure_id::STATES;
 use nandscope_result::{Figure, StepResult};
 
 /// A figure and where its identifier puts it.
@@ -29,7 +31,7 @@ fn entries<'a>(steps: &[&'a StepResult], kind: &str) -> Vec<Entry<'a>> {
             let state = parts.next()?;
             let rest: Vec<&str> = parts.collect();
             let mode = figure.mode.as_deref().or(step.mode.as_deref());
-            figure.title.contains(state).then(|| Entry {
+            STATES.contains(&state).then(|| Entry {
                 figure,
                 mode: mode.unwrap_or_default(),
                 state,
@@ -37,6 +39,47 @@ fn entries<'a>(steps: &[&'a StepResult], kind: &str) -> Vec<Entry<'a>> {
             })
         })
         .collect()
+}
+
+/// Rows of a table, each with the part of the identifiers that its figures share.
+struct Rows {
+    columns: usize,
+    keyed: Vec<(String, Row)>,
+}
+
+impl Rows {
+    /// No rows, of a table with this number of columns.
+    fn of(columns: usize) -> Rows {
+        Rows {
+            columns,
+            keyed: Vec::new(),
+        }
+    }
+
+    /// Puts a cell into the row of its key, or into a new row if its column is used already.
+    fn place(&mut self, key: &str, label: impl Fn() -> String, at: usize, cell: Cell) {
+        let free =
+            |(k, row): &&mut (String, Row)| k == key && row.cells.get(at) == Some(&Cell::default());
+        if let Some((_, row)) = self.keyed.iter_mut().find(free) {
+            row.cells[at] = cell;
+            return;
+        }
+        let mut cells = vec![Cell::default(); self.columns];
+        if let Some(slot) = cells.get_mut(at) {
+            *slot = cell;
+        }
+        let label = label();
+        self.keyed.push((key.to_string(), Row { label, cells }));
+    }
+
+    /// Sorts the rows by their keys.
+    fn sort(&mut self) {
+        self.keyed.sort_by(|a, b| a.0.cmp(&b.0));
+    }
+
+    fn rows(self) -> Vec<Row> {
+        self.keyed.into_iter().map(|(_, row)| row).collect()
+    }
 }
 
 fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
@@ -154,18 +197,12 @@ fn column(entry: &Entry, kinds: &[&str], states: &[&str]) -> Option<usize> {
 }
 
 fn speeds(mode: &str, of_mode: &[&Entry], kinds: &[&str], states: &[&str]) -> Matrix {
-    let mut rows = Vec::new();
+    let mut rows = Rows::of(kinds.len() * states.len());
     for e in of_mode.iter().filter(|e| e.rest.len() == 2) {
         if let Some(at) = column(e, kinds, states) {
             let mut cell = Cell::of(e.figure);
             cell.text = short(e.figure.value);
-            place(
-                &mut rows,
-                test_name(e),
-                at,
-                kinds.len() * states.len(),
-                cell,
-            );
+            rows.place(e.rest[0], || test_name(e), at, cell);
         }
     }
     let title = if mode.is_empty() {
@@ -173,11 +210,11 @@ fn speeds(mode: &str, of_mode: &[&Entry], kinds: &[&str], states: &[&str]) -> Ma
     } else {
         format!("{mode}, MB/s")
     };
-    crystal_table(title, kinds, states, rows)
+    crystal_table(title, kinds, states, rows.rows())
 }
 
 fn details(mode: &str, of_mode: &[&Entry], kinds: &[&str], states: &[&str]) -> Option<Matrix> {
-    let mut rows = Vec::new();
+    let mut rows = Rows::of(kinds.len() * states.len());
     for e in of_mode.iter().filter(|e| e.rest.len() == 3) {
         let figure = e.figure;
         let (what, text) = match (e.rest[2], figure.unit.as_str()) {
@@ -191,11 +228,12 @@ fn details(mode: &str, of_mode: &[&Entry], kinds: &[&str], states: &[&str]) -> O
                 text,
                 ..Cell::of(figure)
             };
-            let label = format!("{}, {what}", test_name(e));
-            place(&mut rows, label, at, kinds.len() * states.len(), cell);
+            let key = format!("{}.{}", e.rest[0], e.rest[2]);
+            rows.place(&key, || format!("{}, {what}", test_name(e)), at, cell);
         }
     }
-    rows.sort_by(|a, b| a.label.cmp(&b.label));
+    rows.sort();
+    let rows = rows.rows();
     (!rows.is_empty()).then(|| crystal_table(mode.to_string(), kinds, states, rows))
 }
 
@@ -215,18 +253,14 @@ pub fn across(steps: &[&StepResult]) -> Option<Matrix> {
                 .map(|s| (mode, *s)),
         );
     }
-    let mut rows = Vec::new();
+    let mut rows = Rows::of(columns.len());
     for e in &all {
-        let label = e.figure.title.replace(&format!(", {}", e.state), "");
+        let label = || e.figure.title.replace(&format!(", {}", e.state), "");
         let at = columns.iter().position(|c| *c == (e.mode, e.state));
-        place(
-            &mut rows,
-            label,
-            at.unwrap_or(0),
-            columns.len(),
-            Cell::of(e.figure),
-        );
+        let key = e.rest.join(".");
+        rows.place(&key, label, at.unwrap_or(0), Cell::of(e.figure));
     }
+    let rows = rows.rows();
     let heads = distinct(columns.iter().map(|c| c.0))
         .into_iter()
         .map(|m| (m.to_string(), columns.iter().filter(|c| c.0 == m).count()))

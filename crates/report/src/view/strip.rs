@@ -1,11 +1,14 @@
-//! The address range of a device as a strip of fields, each with the state of its tagged blocks. A curve of states names its
-//! codes: `state of the block (3 genuine, 0 unreadable)`.
+//! The address range of a device as a strip of fields, each with the state of its tagged blocks. Page, files and terminal
+//! show it.
 
 use crate::number::{short, with_unit};
-use nandscope_result::{Curve, StepResult};
+use nandscope_result::{BlockState, Curve, StepResult};
 
 /// Fields of a strip on a page: each is still a few pixels wide on a phone.
 const FIELDS: usize = 100;
+
+/// Heading of a strip.
+pub const HEADING: &str = "States of the address range";
 
 /// State of a field, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,14 +61,14 @@ impl State {
         self.name().replace(' ', "-")
     }
 
-    /// The state of a word in the name of a curve; older documents have `yes` and `no`.
-    fn of_word(word: &str) -> Option<State> {
-        match word {
-            "genuine" | "yes" => Some(State::Genuine),
-            "aliased" => Some(State::Aliased),
-            "lost" | "no" => Some(State::Lost),
-            "unreadable" => Some(State::Unreadable),
-            _ => None,
+    /// The state of a tagged block; `None` for one that this version does not know.
+    fn of_block(state: &BlockState) -> Option<State> {
+        match state {
+            BlockState::Genuine => Some(State::Genuine),
+            BlockState::Aliased => Some(State::Aliased),
+            BlockState::Lost => Some(State::Lost),
+            BlockState::Unreadable => Some(State::Unreadable),
+            BlockState::Other(_) => None,
         }
     }
 }
@@ -98,7 +101,7 @@ pub struct Strip {
 
 /// Whether a curve has states instead of quantities.
 pub fn has_states(curve: &Curve) -> bool {
-    !codes(&curve.y_name).is_empty()
+    !curve.states.is_empty()
 }
 
 /// The strips of a step of a device of this capacity in bytes.
@@ -130,21 +133,11 @@ pub fn in_terminal(curve: &Curve, capacity_bytes: u64, count: usize) -> Option<(
     Some((legend, line.collect()))
 }
 
-/// Codes and states in the brackets of a name.
-fn codes(name: &str) -> Vec<(f64, State)> {
-    let Some(inside) = name.strip_suffix(')').and_then(|n| n.split_once('(')) else {
-        return Vec::new();
-    };
-    let pairs = inside.1.split(", ").map(|pair| {
-        let (code, word) = pair.split_once(' ')?;
-        Some((code.parse().ok()?, State::of_word(word)?))
-    });
-    pairs.collect::<Option<_>>().unwrap_or_default()
-}
-
 fn of_curve(curve: &Curve, title: &str, capacity: f64, count: usize) -> Option<Strip> {
-    let codes = codes(&curve.y_name);
-    let state = |v: f64| codes.iter().find(|c| c.0 == v).map(|c| c.1);
+    let state = |v: f64| {
+        let code = curve.states.iter().find(|code| code.value == v)?;
+        State::of_block(&code.state)
+    };
     let blocks: Vec<(f64, State)> = (curve.x.iter().zip(&curve.y))
         .filter_map(|(x, y)| Some((*x, state(*y)?)))
         .collect();
@@ -226,33 +219,36 @@ fn field(i: usize, states: &[State], width: f64) -> Field {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nandscope_result::StateCode;
 
-    fn step(name: &str, x: &[f64], y: &[f64]) -> StepResult {
+    fn step(x: &[f64], y: &[f64]) -> StepResult {
         StepResult {
             title: "Is it genuine?".into(),
             curves: vec![Curve {
                 name: "tagged blocks".into(),
                 x_name: "place".into(),
                 x_unit: "GB".into(),
-                y_name: name.into(),
+                y_name: "state of the block".into(),
                 y_unit: String::new(),
                 x: x.to_vec(),
                 y: y.to_vec(),
                 threshold: Some(4.0),
+                states: ["unreadable", "lost", "aliased", "genuine"]
+                    .into_iter()
+                    .zip(0..)
+                    .map(|(state, value)| StateCode {
+                        value: f64::from(value),
+                        state: state.into(),
+                    })
+                    .collect(),
             }],
             ..StepResult::default()
         }
     }
 
-    const STATES: &str = "state of the block (3 genuine, 2 aliased, 1 lost, 0 unreadable)";
-
     #[test]
     fn a_field_has_the_worst_state_of_its_blocks() {
-        let step = step(
-            STATES,
-            &[0.0, 0.01, 3.95, 7.99, 8.0],
-            &[3.0, 1.0, 3.0, 2.0, 0.0],
-        );
+        let step = step(&[0.0, 0.01, 3.95, 7.99, 8.0], &[3.0, 1.0, 3.0, 2.0, 0.0]);
         let strip = of_step(&step, 8_000_000_000).remove(0);
         let tested: Vec<(usize, State)> = strip
             .fields
@@ -291,20 +287,19 @@ mod tests {
     }
 
     #[test]
-    fn older_documents_say_yes_and_no_and_other_curves_have_no_strip() {
-        let old = step("block kept (1 yes, 0 no)", &[1.0, 7.0], &[1.0, 0.0]);
-        let strip = of_step(&old, 8_000_000_000).remove(0);
-        let states: Vec<State> = strip.key.iter().map(|k| k.0).collect();
-        assert_eq!(states, [State::Genuine, State::Lost, State::NotTested]);
-        for name in ["rate", "rate (MB/s)", "time (1 fast, 2 slow)"] {
-            assert!(of_step(&step(name, &[1.0], &[1.0]), 8_000_000_000).is_empty());
-        }
-        assert!(of_step(&old, 0).is_empty());
+    fn unknown_states_and_other_curves_have_no_strip() {
+        let mut step = step(&[1.0, 7.0], &[3.0, 1.0]);
+        assert!(of_step(&step, 0).is_empty());
+        step.curves[0].states.truncate(3);
+        step.curves[0].states[1].state = "worn".into();
+        assert!(of_step(&step, 8_000_000_000).is_empty());
+        step.curves[0].states.clear();
+        assert!(of_step(&step, 8_000_000_000).is_empty());
     }
 
     #[test]
     fn a_terminal_shows_a_sign_for_each_part_of_the_range() {
-        let step = step(STATES, &[0.5, 3.5, 4.5, 7.9], &[3.0, 3.0, 2.0, 1.0]);
+        let step = step(&[0.5, 3.5, 4.5, 7.9], &[3.0, 3.0, 2.0, 1.0]);
         let (legend, line) = in_terminal(&step.curves[0], 8_000_000_000, 8).expect("has states");
         assert_eq!(line, "=..=A..L");
         assert_eq!(

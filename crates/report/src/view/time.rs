@@ -2,6 +2,7 @@
 //! their axes. Series with the same unit share a plot.
 
 use super::plot::{Axis, Kind, Line, Mark, Plot};
+use super::requirements;
 use super::table::{Samples, Table};
 use crate::names::{Unique, capital, valid_name};
 use nandscope_result::{ADDRESS_UNIT, Operation, Series, StepResult, series};
@@ -33,14 +34,19 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
             name: m.kind.to_string(),
         })
         .collect();
-    plots(
+    let plots = plots(
         &tracks,
         &valid_name(&step.id),
         "since start of step",
         length,
         &marks,
         names,
-    )
+    );
+    let with_limits = |plot: Plot| {
+        let limits = requirements::limits(step, &plot.y.unit);
+        plot.with_limits(limits)
+    };
+    plots.into_iter().map(with_limits).collect()
 }
 
 /// Plots over several steps, one after another on the target's clock: the time line of a whole chapter. Each step's
@@ -194,6 +200,7 @@ fn plots(
                         name: m.name.clone(),
                     })
                     .collect(),
+                limits: Vec::new(),
             }
         })
         .filter(|plot| plot.kind != Kind::Points || has_places(&plot.table.xs))

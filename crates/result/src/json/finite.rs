@@ -51,6 +51,8 @@ fn step(s: &StepResult, all: &mut Vec<Named>) {
         if let Some(v) = curve.threshold {
             keep(all, &path, "threshold", v);
         }
+        let codes = curve.states.iter();
+        codes.for_each(|code| keep(all, &path, "states", code.value));
     }
     for event in &s.events {
         let path = format!("{path}event `{}`: ", event.kind);

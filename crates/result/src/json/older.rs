@@ -1,14 +1,60 @@
-//! Converts documents of older versions to the current one. Version 1 had some values only as part of sentences; only this
-//! module parses them.
+//! Converts older documents to the current form. They had some values only as part of sentences; only this module parses
+//! them.
 
-use crate::{CANNOT_TELL, Conclusion, FORMAT_VERSION, Ranked, ResultDocument};
+use crate::{
+    BlockState, CANNOT_TELL, Conclusion, Curve, FORMAT_VERSION, Figure, Ranked, ResultDocument,
+    StateCode,
+};
 
 /// The document in the form of this version, whatever version it has, up to this one.
 pub fn upgraded(document: ResultDocument) -> ResultDocument {
-    match document.version {
+    let mut document = match document.version {
         1 => from_version_1(document),
         _ => document,
+    };
+    with_later_fields(&mut document);
+    document
+}
+
+/// Section of the steps that prepare others.
+const PREPARATION: &str = "Preparation";
+/// End of the title of a figure that answers a question.
+const YES_OR_NO: &str = " (1 yes, 0 no)";
+
+/// Sets the fields that version 2 did not have from the beginning, from the texts that said the same.
+fn with_later_fields(document: &mut ResultDocument) {
+    for step in &mut document.steps {
+        step.preparation |= step.section == PREPARATION;
+        step.figures.iter_mut().for_each(yes_or_no);
+        for curve in step.curves.iter_mut().filter(|c| c.states.is_empty()) {
+            curve.states = states_in_name(curve);
+        }
     }
+    document.figures.iter_mut().for_each(yes_or_no);
+}
+
+fn yes_or_no(figure: &mut Figure) {
+    figure.yes_or_no |= figure.unit.is_empty() && figure.title.ends_with(YES_OR_NO);
+}
+
+/// The states in the brackets of a name such as `state of the block (3 genuine, 0 unreadable)`; the first such curves
+/// said `yes` and `no`.
+fn states_in_name(curve: &Curve) -> Vec<StateCode> {
+    let Some((_, inside)) = (curve.y_name.strip_suffix(')')).and_then(|n| n.split_once('(')) else {
+        return Vec::new();
+    };
+    let codes = inside.split(", ").map(|pair| {
+        let (value, word) = pair.split_once(' ')?;
+        let state = match word {
+            "yes" => BlockState::Genuine,
+            "no" => BlockState::Lost,
+            word => BlockState::from(word),
+        };
+        let value = value.parse::<f64>().ok()?;
+        let is_known = value.is_finite() && !matches!(state, BlockState::Other(_));
+        is_known.then_some(StateCode { value, state })
+    });
+    codes.collect::<Option<_>>().unwrap_or_default()
 }
 
 /// Quick runs, answers that could not be told, confidences, and places in rankings were in the texts.

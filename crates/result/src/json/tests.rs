@@ -278,6 +278,7 @@ fn every_floating_point_field_is_looked_at() {
         "Spread.max",
         "Spread.mean",
         "Spread.min",
+        "StateCode.value",
         "SteadyState.bandwidth_bytes_per_s",
         "SteadyState.iops",
         "SteadyState.value",
@@ -288,6 +289,48 @@ fn every_floating_point_field_is_looked_at() {
         "WallClock.elapsed_s",
     ];
     assert_eq!(found, looked_at);
+}
+
+#[test]
+fn fields_of_later_builds_are_read_from_texts() {
+    let mut d = document();
+    let step = &mut d.steps[0];
+    step.section = "Preparation".into();
+    step.figures = vec![Figure {
+        title: "Formatting helps (1 yes, 0 no)".into(),
+        ..Figure::default()
+    }];
+    let curve = |y_name: &str| crate::Curve {
+        y_name: y_name.into(),
+        ..crate::Curve::default()
+    };
+    step.curves = vec![
+        curve("state of the block (3 genuine, 0 unreadable)"),
+        curve("block kept (1 yes, 0 no)"),
+        curve("rate (MB/s)"),
+        curve("time (1 fast, 2 slow)"),
+    ];
+    let read = from_json(&to_json(&d).unwrap(), Path::new("r")).unwrap();
+    let step = &read.steps[0];
+    assert!(step.preparation && step.figures[0].yes_or_no);
+    let states: Vec<Vec<(f64, &str)>> = step
+        .curves
+        .iter()
+        .map(|c| {
+            c.states
+                .iter()
+                .map(|s| (s.value, s.state.as_str()))
+                .collect()
+        })
+        .collect();
+    assert_eq!(states[0], [(3.0, "genuine"), (0.0, "unreadable")]);
+    assert_eq!(states[1], [(1.0, "genuine"), (0.0, "lost")]);
+    assert!(states[2].is_empty() && states[3].is_empty());
+    // Written and read again, nothing changes.
+    assert_eq!(
+        from_json(&to_json(&read).unwrap(), Path::new("r")).unwrap(),
+        read
+    );
 }
 
 proptest! {

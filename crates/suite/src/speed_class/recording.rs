@@ -60,6 +60,26 @@ impl Areas {
     }
 }
 
+/// Writes of a recording over time: end on the clock of the target in seconds, duration in seconds, and bytes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TimeLine(pub Vec<(f64, f64, u64)>);
+
+impl TimeLine {
+    /// Most samples of an area; of more writes, neighbours become one.
+    const SAMPLES: usize = 64;
+
+    /// Writes of one area, joined to at most [`TimeLine::SAMPLES`].
+    fn of_area(writes: &[(f64, f64, u64)]) -> TimeLine {
+        let together = writes.len().div_ceil(TimeLine::SAMPLES).max(1);
+        let sample = |some: &[(f64, f64, u64)]| {
+            let end_s = some.last().map_or(0.0, |w| w.0);
+            let spent_s = some.iter().map(|w| w.1).sum();
+            (end_s, spent_s, some.iter().map(|w| w.2).sum())
+        };
+        TimeLine(writes.chunks(together).map(sample).collect())
+    }
+}
+
 /// Results of sequential recording into areas without valid data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unfragmented {
@@ -67,6 +87,8 @@ pub struct Unfragmented {
     pub areas: Vec<f64>,
     /// Longest write of a recording unit, seconds.
     pub busy_s: f64,
+    /// The writes that count.
+    pub time_line: TimeLine,
 }
 
 impl Unfragmented {
@@ -94,32 +116,48 @@ pub fn unfragmented<T: Target>(
     for number in 0..2 * areas.count {
         probe.progress(f64::from(number) / f64::from(2 * areas.count));
         let base = areas.start + u64::from(number % areas.count) * areas.unit;
-        let (rate, busy_s) = record(probe, base, recording_unit, 0..units)?;
+        let area = record(probe, base, recording_unit, 0..units)?;
         if number >= areas.count {
-            result.areas.push(rate);
-            result.busy_s = result.busy_s.max(busy_s);
+            result.areas.push(area.rate);
+            result.busy_s = result.busy_s.max(area.busy_s);
+            result.time_line.0.extend(area.time_line.0);
         }
     }
     Ok(result)
 }
 
-/// Writes the given recording units of an area; returns bytes per second and the longest write in seconds.
+/// The recording of one area.
+struct Recorded {
+    /// Bytes per second.
+    rate: f64,
+    /// Longest write, seconds.
+    busy_s: f64,
+    time_line: TimeLine,
+}
+
+/// Writes the given recording units of an area.
 fn record<T: Target>(
     probe: &mut Probe<'_, T>,
     base: u64,
     recording_unit: u64,
     units: impl IntoIterator<Item = u32>,
-) -> Result<(f64, f64), ProbeError> {
+) -> Result<Recorded, ProbeError> {
     let (mut spent, mut busy, mut bytes) = (Nanos::ZERO, Nanos::ZERO, 0_u64);
+    let mut writes = Vec::new();
     for number in units {
         let offset = base + u64::from(number) * recording_unit;
         let took = probe.write(Bytes(offset), Bytes(recording_unit))?;
         spent += took;
         busy = busy.max(took);
         bytes += recording_unit;
+        let end_s = probe.now().as_secs_f64();
+        writes.push((end_s, took.as_secs_f64(), recording_unit));
     }
-    let rate = bytes as f64 / spent.as_secs_f64().max(1e-9);
-    Ok((rate, busy.as_secs_f64()))
+    Ok(Recorded {
+        rate: bytes as f64 / spent.as_secs_f64().max(1e-9),
+        busy_s: busy.as_secs_f64(),
+        time_line: TimeLine::of_area(&writes),
+    })
 }
 
 /// Recording rate with a share of the recording units in use.
@@ -135,6 +173,9 @@ pub struct FragmentedRate {
     pub formula: Option<f64>,
 }
 
+/// Quarters of the recording units in use with which the classes require their rate.
+const HALF: u32 = 2;
+
 /// Results of recording into areas in use.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fragmented {
@@ -146,12 +187,14 @@ pub struct Fragmented {
     pub busy_s: f64,
     /// Rates with 1, 2 and 3 quarters of the units in use.
     pub rates: Vec<FragmentedRate>,
+    /// The writes with half of the units in use.
+    pub time_line: TimeLine,
 }
 
 impl Fragmented {
     /// Rate in the slowest area with half of the units in use, bytes per second.
     pub fn half(&self) -> f64 {
-        let half = self.rates.iter().find(|r| r.quarters == 2);
+        let half = self.rates.iter().find(|r| r.quarters == HALF);
         half.map_or(0.0, |r| r.least)
     }
 }
@@ -171,17 +214,20 @@ pub fn fragmented<T: Target>(
     let units = areas.units(recording_unit);
     let mut result = Fragmented::default();
     let mut write = Vec::new();
-    for (i, quarters) in [2, 1, 3].into_iter().enumerate() {
+    for (i, quarters) in [HALF, 1, 3].into_iter().enumerate() {
         let mut rates = Vec::new();
         for area in 0..areas.count {
             let done = i as f64 + f64::from(area) / f64::from(areas.count);
             probe.progress(done / 3.0);
             let base = areas.start + u64::from(area) * areas.unit;
-            write.push(record(probe, base, recording_unit, 0..units)?.0);
+            write.push(record(probe, base, recording_unit, 0..units)?.rate);
             let free = (0..units).filter(|u| !in_use(*u, quarters));
-            let (rate, busy_s) = record(probe, base, recording_unit, free)?;
-            rates.push(rate);
-            result.busy_s = result.busy_s.max(busy_s);
+            let area = record(probe, base, recording_unit, free)?;
+            rates.push(area.rate);
+            result.busy_s = result.busy_s.max(area.busy_s);
+            if quarters == HALF {
+                result.time_line.0.extend(area.time_line.0);
+            }
         }
         result.rates.push(FragmentedRate {
             quarters,

@@ -2,11 +2,14 @@
 
 use super::application::{self, Application, CLASSES, SEQUENTIAL_MB_PER_S};
 use super::class::Class;
-use super::recording::{Areas, Fragmented, fragmented, unfragmented, update_times};
+use super::recording::{Areas, Fragmented, TimeLine, fragmented, unfragmented, update_times};
 use crate::flashbench::{columns, size};
 use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_measure::target::Target;
-use nandscope_result::{Conclusion, DataRow, DataTable, Requirement, slug};
+use nandscope_result::{
+    Conclusion, DataRow, DataTable, Operation, Requirement, Series, series, slug,
+};
+use nandscope_units::number::round_significant;
 
 const SECTION: &str = "Speed classes";
 /// Number of areas used for recording.
@@ -17,6 +20,8 @@ const RANDOM_S: u64 = 300;
 const RANDOM_QUICK_S: u64 = 2;
 /// Longest time that a card may be busy with one write (§4.6.2.2 for SDHC, §4.13.3 for UHS), ms.
 const BUSY_MS: f64 = 250.0;
+/// Significant digits of a rate over time.
+const DIGITS: usize = 6;
 /// Limits of file-system updates, ms: mean of eight; then the longest (§4.13.2.4).
 const UPDATE_MEAN_MS: f64 = 100.0;
 const UPDATE_LONGEST_MS: f64 = 750.0;
@@ -155,6 +160,22 @@ fn test(id: &str, name: &str, evidence: String, requirements: Vec<Requirement>) 
     }
 }
 
+/// Rate of recording over time. Longer distances than the interval, which is that of the slowest sample, are pauses.
+fn rate_over_time(time_line: &TimeLine) -> Series {
+    let samples = &time_line.0;
+    Series {
+        name: series::of(&Operation::Write, series::BANDWIDTH),
+        unit: "MB/s".to_string(),
+        interval_s: samples.iter().map(|s| s.1).fold(0.0, f64::max),
+        t_s: samples.iter().map(|s| s.0).collect(),
+        v: samples
+            .iter()
+            .map(|(_, spent_s, bytes)| *bytes as f64 / spent_s.max(1e-9) / 1e6)
+            .map(|mb_per_s| round_significant(mb_per_s, DIGITS))
+            .collect(),
+    }
+}
+
 fn unfragmented_step<T: Target>(
     runner: &mut StepRunner<'_, T>,
     areas: &Areas,
@@ -179,6 +200,7 @@ fn unfragmented_step<T: Target>(
         runner.end_step();
         return Ok(Flow::Stop);
     };
+    runner.series(rate_over_time(&found.time_line));
     runner.table(DataTable {
         title: "Rate of each area".to_string(),
         corner: "area".to_string(),
@@ -223,18 +245,20 @@ fn fragmented_step<T: Target>(
         "Recording into areas in use",
         SECTION,
         format!(
-            "{} areas of {}, written whole; then, of every four recording units, those that are free, in order. For half in use that is every second one. P(Nu) is the formula of the specification, with the rate of moving that follows from half in use.",
+            "{} areas of {}, written whole; then, of every four recording units, those that are free, in order. For half in use that is every second one; the rate over time is that of these recordings, 16 KiB first. P(Nu) is the formula of the specification, with the rate of moving that follows from half in use.",
             areas.count,
             size(areas.unit)
         ),
         2,
     );
+    let mut time_line = TimeLine::default();
     for unit in [16 << 10, 64 << 10] {
         let Some(found) = runner.probe(|p| fragmented(p, areas, unit))? else {
             runner.end_step();
             return Ok(Flow::Stop);
         };
         runner.table(fragmented_table(unit, &found));
+        time_line.0.extend_from_slice(&found.time_line.0);
         let kib = unit >> 10;
         runner.figure(
             &format!("speed-class.fragmented.{kib}k"),
@@ -258,6 +282,7 @@ fn fragmented_step<T: Target>(
             runner.conclude(verdict);
         }
     }
+    runner.series(rate_over_time(&time_line));
     runner.end_step();
     Ok(Flow::Continue)
 }

@@ -1,5 +1,6 @@
 //! Kinds of devices: drives are ranked among those with the same kind of interface.
 
+use crate::shelf::RankScope;
 use nandscope_result::{ResultDocument, TargetKind};
 
 /// Devices with the same kind of interface.
@@ -151,23 +152,35 @@ fn of_transport(document: &ResultDocument) -> Option<Kind> {
     }
 }
 
-/// Documents of the same kind as document `i`, itself included; all if no other is of its kind.
-pub(in crate::shelf) fn members(documents: &[&ResultDocument], i: usize) -> Vec<usize> {
+/// Documents among which document `i` is ranked, itself included: those of its kind on request, all if no other is of its
+/// kind.
+pub(in crate::shelf) fn members(
+    documents: &[&ResultDocument],
+    i: usize,
+    scope: RankScope,
+) -> Vec<usize> {
     let all: Vec<usize> = (0..documents.len()).collect();
     let kind = documents.get(i).and_then(|d| Kind::of(d));
     let is_same = |j: &usize| documents.get(*j).and_then(|d| Kind::of(d)) == kind;
     let same: Vec<usize> = all.iter().copied().filter(is_same).collect();
-    if same.len() > 1 { same } else { all }
+    match scope {
+        RankScope::Kind if same.len() > 1 => same,
+        _ => all,
+    }
 }
 
-/// `16 UHS-I cards`, or `16 drives` if they are of several kinds.
-pub(in crate::shelf) fn phrase(documents: &[&ResultDocument], members: &[usize]) -> String {
+/// `UHS-I cards`, or `drives` if they are of several kinds.
+pub(in crate::shelf) fn plural(documents: &[&ResultDocument], members: &[usize]) -> &'static str {
     let kinds = members.iter().filter_map(|j| documents.get(*j));
     let mut kinds = kinds.map(|d| Kind::of(d));
     let first = kinds.next().flatten();
     let is_one = kinds.all(|kind| kind == first);
-    let plural = first.filter(|_| is_one).map_or("drives", Kind::plural);
-    format!("{} {plural}", members.len())
+    first.filter(|_| is_one).map_or("drives", Kind::plural)
+}
+
+/// `16 UHS-I cards`.
+pub(in crate::shelf) fn phrase(documents: &[&ResultDocument], members: &[usize]) -> String {
+    format!("{} {}", members.len(), plural(documents, members))
 }
 
 /// Links of the interfaces of a simulated device, the one that it prefers first.

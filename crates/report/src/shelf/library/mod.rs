@@ -14,7 +14,7 @@ use crate::number::short;
 use crate::view::published;
 use host::{host_limit, widest};
 use kind::{Family, Kind};
-pub(super) use kind::{members, phrase};
+pub(super) use kind::{members, phrase, plural};
 use nandscope_result::ResultDocument;
 use table::{Entry, figure, run};
 
@@ -28,7 +28,7 @@ const NEAR_LIMIT: f64 = 0.8;
 pub(super) enum NotRanked {
     /// The kind of the device is unknown.
     #[error(
-        "Not ranked among the simulated devices of the library: the result does not say whether this is a memory card or an SSD. --shelf DIR ranks it among the drives of a shelf."
+        "Not ranked among the simulated devices of the library: the result does not say whether this is a memory card or an SSD. --ranks all ranks it among devices of all kinds, --shelf DIR among the drives of a shelf."
     )]
     UnknownKind,
 }
@@ -40,7 +40,12 @@ pub(super) enum Scope {
     Kind,
     /// All cards and eMMCs, or all SSDs.
     Family,
+    /// All.
+    All,
 }
+
+/// Phrase for devices of several families, a plural.
+const ALL: &str = "devices of all kinds";
 
 /// The drives among which a result is ranked.
 pub(super) struct Field {
@@ -64,14 +69,16 @@ pub(super) fn field(document: &ResultDocument, scope: Scope) -> Option<Result<Fi
     let test = LIBRARY_TESTS
         .iter()
         .find(|t| t.procedure == document.procedure)?;
-    let Some(family) = Family::of(document) else {
+    let family = Family::of(document).filter(|_| scope != Scope::All);
+    if family.is_none() && scope != Scope::All {
         return (!document.target.is_simulated()).then_some(Err(NotRanked::UnknownKind));
-    };
+    }
     let kind = Kind::of(document).filter(|_| scope == Scope::Kind);
     let entries = test.table.lines().skip(1).filter_map(Entry::read);
-    let is_alike = |e: &Entry| match kind {
-        Some(kind) => e.kind == Some(kind),
-        None => e.kind.map(Kind::family) == Some(family),
+    let is_alike = |e: &Entry| match (kind, family) {
+        (Some(kind), _) => e.kind == Some(kind),
+        (None, Some(family)) => e.kind.map(Kind::family) == Some(family),
+        (None, None) => true,
     };
     let rivals: Vec<Entry> = entries
         .filter(|e| e.run == run(document) && is_alike(e) && !e.is(document))
@@ -79,7 +86,7 @@ pub(super) fn field(document: &ResultDocument, scope: Scope) -> Option<Result<Fi
     let (rows, limited) = rows(document, test, &rivals);
     let own = std::iter::once(document.title.clone());
     Some(Ok(Field {
-        kind: kind.map_or(family.plural(), Kind::plural),
+        kind: kind.map_or(family.map_or(ALL, Family::plural), Kind::plural),
         mode: widest(document).map(|m| m.name.clone()),
         rows,
         titles: own
@@ -151,6 +158,7 @@ fn rows(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shelf::RankScope;
     use host::path_rate;
     use nandscope_result::{Figure, ModeInfo, Parameter, TargetKind};
 
@@ -228,9 +236,14 @@ mod tests {
         let has_express = |titles: &[String]| titles.iter().any(|t| t.contains("SD Express"));
         assert!(!has_express(&titles(&slow, Scope::Kind)));
         assert!(has_express(&titles(&slow, Scope::Family)));
+        let all = field(&slow, Scope::All).unwrap().unwrap();
+        assert_eq!(all.kind, "devices of all kinds");
+        assert!(all.names.iter().any(|n| n.contains("NVMe")));
         assert_eq!(Kind::of(&express), Some(Kind::SdExpress));
-        assert_eq!(members(&[&slow, &express, &slow], 0), [0, 2]);
-        assert_eq!(members(&[&slow, &express, &slow], 1), [0, 1, 2]);
+        let members = |i, scope| members(&[&slow, &express, &slow], i, scope);
+        assert_eq!(members(0, RankScope::Kind), [0, 2]);
+        assert_eq!(members(0, RankScope::All), [0, 1, 2]);
+        assert_eq!(members(1, RankScope::Kind), [0, 1, 2]);
     }
 
     #[test]
@@ -255,6 +268,7 @@ mod tests {
         usb.target.kind = TargetKind::BlockDevice;
         usb.environment.insert("transport".into(), "USB".into());
         assert!(among(&usb).unwrap().is_err());
+        assert!(field(&usb, Scope::All).unwrap().is_ok());
         usb.environment.insert("transport".into(), "SD".into());
         usb.target.modes.clear();
         // A card whose rate is not known may be of any kind.
