@@ -232,7 +232,6 @@ const FOREIGN: &[(&str, &[&str])] = &[
             "workspace",
         ],
     ),
-    ("trace-convert", &["capacity"]),
     ("scripts/bench.py", &["dry-run", "pages"]),
 ];
 
