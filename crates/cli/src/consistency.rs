@@ -11,7 +11,7 @@ const SCREEN: usize = 40;
 const COLUMNS: usize = 80;
 
 /// Options whose meaning differs by design, with the reason.
-const DIFFERENT: [(&str, &str); 4] = [
+const DIFFERENT: [(&str, &str); 6] = [
     (
         "host",
         "a review attaches a device at every port, all others at one",
@@ -25,6 +25,8 @@ const DIFFERENT: [(&str, &str); 4] = [
         "shelf",
         "drives to rank among, prices to compare, or the shelf to work on",
     ),
+    ("name", "a trace or a drive"),
+    ("title", "of a trace or of a drive"),
 ];
 
 /// Options whose default differs by design, with the reason.

@@ -10,14 +10,14 @@ use crate::{input, target};
 use clap::Args;
 use nandscope_device::health::PowerState;
 use nandscope_infer::registers::{Sign, Weight, signs};
-use nandscope_inspect::Roots;
 use nandscope_inspect::conditions::Conditions;
 use nandscope_inspect::guard::{Guard, Reason};
 use nandscope_inspect::identity::Identity;
 use nandscope_inspect::place::{Kind, Place};
 use nandscope_inspect::registers::{Registers, read_recorded};
 use nandscope_inspect::signature::Signature;
-use nandscope_units::{Bytes, number};
+use nandscope_inspect::{Roots, decimal_size};
+use nandscope_units::Bytes;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -274,7 +274,7 @@ fn row(name: &str, value: Option<impl ToString>) -> Row {
 
 /// Size of a device as on labels, and to the byte.
 fn device_size(size: Bytes) -> String {
-    format!("{} ({} bytes)", number::bytes(size.0), size.0)
+    format!("{} ({} bytes)", decimal_size(size), size.0)
 }
 
 /// A heading and a table of the known properties.
@@ -389,10 +389,7 @@ fn register_rows(registers: &Registers) -> Vec<Row> {
         rows.push(row("made", Some(format!("{:02}/{}", cid.month, cid.year))));
     }
     if let Some(csd) = &registers.csd {
-        rows.push(row(
-            "capacity in CSD",
-            csd.capacity.map(|size| number::bytes(size.0)),
-        ));
+        rows.push(row("capacity in CSD", csd.capacity.map(decimal_size)));
     }
     rows.push(row(
         "specification",

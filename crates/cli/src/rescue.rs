@@ -25,14 +25,14 @@ pub fn keep(path: &Path, bytes: &[u8], why: &dyn Display) -> Failure {
     for folder in folders {
         match keep_in(&folder, path, bytes) {
             Ok(kept) => {
-                let text = format!("{why}\nit is saved in {} instead", kept.display());
+                let text = format!("{why}\nit is kept in {} instead", kept.display());
                 return Failure::file(text).but_saved();
             }
             Err(error) => failures.push_str(&format!("\n{error}")),
         }
     }
     Failure::file(format!(
-        "{why}\nit could not be saved elsewhere either:{failures}"
+        "{why}\nit could not be kept elsewhere either:{failures}"
     ))
 }
 

@@ -299,7 +299,7 @@ mod tests {
         ];
         let text = finding(&made(&all, &two)).unwrap();
         assert!(
-            text.contains("no more than another aligned place"),
+            text.contains("not more than the effect of another aligned offset"),
             "{text}"
         );
         assert_eq!(finding(&made(&all, &[("default", None)])), None);

@@ -1,11 +1,10 @@
 //! The disks of this machine, and whether they may be written.
 
 use crate::console::{Console, lines_of};
-use nandscope_inspect::Roots;
 use nandscope_inspect::disks;
 use nandscope_inspect::guard::{Guard, Reason};
 use nandscope_inspect::identity::Identity;
-use nandscope_units::number;
+use nandscope_inspect::{Roots, decimal_size};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -68,7 +67,7 @@ pub fn list(console: &Console) -> String {
     for disk in &disks {
         table.add_row([
             disk.path.display().to_string(),
-            number::bytes(disk.identity.size.0),
+            decimal_size(disk.identity.size),
             disk.identity.transport.to_string(),
             disk.model(),
             disk.writing(),

@@ -6,10 +6,11 @@ use super::sampling::Reading;
 use super::tag::Seen;
 use super::verdict::{Behaviour, Finding, Verdict};
 use crate::registers::{Sign, Weight};
+use nandscope_inspect::decimal_size;
 use nandscope_result::{
     Conclusion, Curve, DataColumn, DataRow, DataTable, Figure, StepResult, step_id,
 };
-use nandscope_units::number::bytes;
+use nandscope_units::Bytes;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -99,7 +100,7 @@ fn lost(finding: &Finding) -> u64 {
 
 /// A capacity as on labels, and to the byte.
 fn exactly(capacity: u64) -> String {
-    format!("{} ({capacity} bytes)", bytes(capacity))
+    format!("{} ({capacity} bytes)", decimal_size(Bytes(capacity)))
 }
 
 fn reasons(finding: &Finding) -> Vec<String> {
@@ -218,8 +219,8 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
         Some(real) => exactly(real),
         None => format!(
             "between {} and {}",
-            bytes(summary.at_least_bytes),
-            bytes(summary.at_most_bytes)
+            decimal_size(Bytes(summary.at_least_bytes)),
+            decimal_size(Bytes(summary.at_most_bytes))
         ),
     };
     let evidence = format!(
@@ -227,7 +228,7 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
         summary.claimed_bytes,
         finding.written,
         finding.block_bytes,
-        bytes(finding.read_bytes),
+        decimal_size(Bytes(finding.read_bytes)),
         summary.elapsed_s
     );
     let sampling = &finding.sampling;

@@ -5,7 +5,7 @@ use super::{DestroyData, Opened, Reason, Refusal};
 use crate::identity::Identity;
 use crate::place::Kind;
 use crate::signature::Signature;
-use nandscope_units::number;
+use crate::size::decimal_size;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -79,7 +79,7 @@ impl Unconfirmed {
             format!("  serial      {}", known(&about.serial)),
             format!(
                 "  size        {} ({} bytes)",
-                number::bytes(about.size.0),
+                decimal_size(about.size),
                 about.size.0
             ),
             format!("  attached    {}", about.transport),
