@@ -30,7 +30,7 @@ const DIFFERENT: [(&str, &str); 6] = [
 ];
 
 /// Options whose default differs by design, with the reason.
-const OTHER_DEFAULT: [(&str, &str); 4] = [
+const OTHER_DEFAULT: [(&str, &str); 6] = [
     (
         "output",
         "reviews and the fullness sweep always write a folder, others only if one is named",
@@ -44,6 +44,8 @@ const OTHER_DEFAULT: [(&str, &str); 4] = [
         "link",
         "without a link the drive's rate has no limit, and nothing is compared",
     ),
+    ("name", "a trace or a drive"),
+    ("title", "of a trace or of a drive"),
 ];
 
 /// All commands that can be run, with their words.

@@ -426,7 +426,7 @@ fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String
         }));
         table.add_row(row);
     }
-    let mut legend = "WA: bytes to the card per byte of the programs; CARD: bytes in flash per byte to the card;\nAUs: open allocation units needed; STALL: longest call of a program.\n".to_string();
+    let mut legend = "WA: bytes to the card per byte of the programs; CARD: bytes in flash per byte to\nthe card; AUs: open allocation units needed; STALL: longest call of a program.\n".to_string();
     if records {
         let keeping = |keeps_up: bool| {
             let mut names: Vec<&str> = cells()
@@ -443,7 +443,7 @@ fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String
             }
         };
         legend.push_str(&format!(
-            "LATE: longest delay of a piece of video; a recording keeps up if it is at most {LATE_MAX_S:.0} s.\nKeeps up: {}. Does not: {}.\n",
+            "LATE: longest delay of a piece of video; up to {LATE_MAX_S:.0} s, the recording keeps up.\nKeeps up: {}. Does not: {}.\n",
             keeping(true),
             keeping(false)
         ));
