@@ -111,7 +111,7 @@ record() { # NAME TITLE: runs prepare_NAME and run_NAME with _ for -
     drop_fs
     as_blkparse > "$WORK/$name.blkparse"
     [ -z "${KEEP_TEXT:-}" ] || cp "$WORK/$name.blkparse" "$KEEP_TEXT/"
-    cargo run -q --manifest-path "$ROOT/Cargo.toml" -p nandscope-workload --example trace-convert -- \
+    cargo run -q --manifest-path "$ROOT/Cargo.toml" -p nandscope -- trace convert \
         "$WORK/$name.blkparse" "$OUT/$name.nstrace" --name "$name" --title "$2" \
         --capacity "$(stat -c %s "$WORK/image")"
 }

@@ -1,13 +1,14 @@
 //! `nandscope advise`: partition, file system and mount options for a device and a purpose, from what a probe found and what was
 //! measured of file systems.
 
-use crate::console::Console;
+use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use crate::heading;
 use crate::input;
 use crate::probe::{How, measured};
 use clap::{Args, ValueEnum};
-use nandscope_infer::probe::advice::{Advice, Measurements, Purpose, Request, advice};
+use comfy_table::Table;
+use nandscope_infer::probe::advice::{Advice, Measured, Measurements, Purpose, Request, advice};
 use nandscope_infer::probe::from_document;
 use std::path::{Path, PathBuf};
 
@@ -111,6 +112,18 @@ fn measurements(path: &Path, purpose: Purpose) -> Result<Measurements, Failure> 
         .map_err(|why| Failure::usage(format!("{}: {why}", path.display())))
 }
 
+/// The measured times, a line for each file system.
+fn table(measured: &Measured, console: &Console) -> Table {
+    let columns = measured.columns.iter().map(String::as_str);
+    let heads: Vec<&str> = ["FILE SYSTEM"].into_iter().chain(columns).collect();
+    let mut table = console.table(&heads);
+    for row in &measured.rows {
+        let values = row.values.iter().map(f64::to_string);
+        table.add_row([row.file_system.clone()].into_iter().chain(values));
+    }
+    table
+}
+
 /// The advice as a script: reasons are comments, and so are commands that are not advised.
 fn script(all: &[Advice], console: &Console) -> String {
     let is_made =
@@ -126,6 +139,11 @@ fn script(all: &[Advice], console: &Console) -> String {
             .lines()
         {
             text.push_str(&format!("# {line}\n"));
+        }
+        if let Some(measured) = &advice.measured {
+            for line in lines_of(&table(measured, console)).lines() {
+                text.push_str(&format!("#   {line}\n"));
+            }
         }
         if let Some(command) = &advice.command {
             let comment = if advice.alternative { comment } else { "" };

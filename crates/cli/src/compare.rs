@@ -141,6 +141,8 @@ struct Comparison<'a> {
     hosts: Vec<&'a str>,
     /// Sentences on the hosts: which are compared, and which are not.
     about_hosts: Vec<String>,
+    /// Sentences on what is compared and what is not: hosts, suites, steps that are missing.
+    remarks: Vec<String>,
     figures: Vec<Shared<'a>>,
 }
 
@@ -162,6 +164,7 @@ pub fn json(
         baseline: paths.get(basis.baseline).map(shown).unwrap_or_default(),
         hosts: alignment.names(),
         about_hosts: alignment.sentences(),
+        remarks: compare::remarks(documents, &alignment, &rows),
         figures: rows
             .iter()
             .map(|row| Shared {

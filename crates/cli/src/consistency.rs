@@ -11,7 +11,7 @@ const SCREEN: usize = 40;
 const COLUMNS: usize = 80;
 
 /// Options whose meaning differs by design, with the reason.
-const DIFFERENT: [(&str, &str); 4] = [
+const DIFFERENT: [(&str, &str); 6] = [
     (
         "host",
         "a review attaches a device at every port, all others at one",
@@ -25,10 +25,12 @@ const DIFFERENT: [(&str, &str); 4] = [
         "shelf",
         "drives to rank among, prices to compare, or the shelf to work on",
     ),
+    ("name", "a trace or a drive"),
+    ("title", "of a trace or of a drive"),
 ];
 
 /// Options whose default differs by design, with the reason.
-const OTHER_DEFAULT: [(&str, &str); 4] = [
+const OTHER_DEFAULT: [(&str, &str); 6] = [
     (
         "output",
         "reviews and the fullness sweep always write a folder, others only if one is named",
@@ -42,6 +44,8 @@ const OTHER_DEFAULT: [(&str, &str); 4] = [
         "link",
         "without a link the drive's rate has no limit, and nothing is compared",
     ),
+    ("name", "a trace or a drive"),
+    ("title", "of a trace or of a drive"),
 ];
 
 /// All commands that can be run, with their words.
@@ -232,7 +236,6 @@ const FOREIGN: &[(&str, &[&str])] = &[
             "workspace",
         ],
     ),
-    ("trace-convert", &["capacity"]),
     ("scripts/bench.py", &["dry-run", "pages"]),
 ];
 

@@ -5,6 +5,7 @@ mod board;
 mod cells;
 mod cuts;
 mod kept;
+mod needs;
 mod options;
 mod page;
 mod plan;
@@ -18,7 +19,7 @@ use crate::heading;
 use crate::interrupt::Interrupt;
 use crate::target::{ParamArguments, Simulated};
 use crate::threads::ThreadArguments;
-use crate::{kernel, output, target};
+use crate::{output, target};
 use cells::Measured;
 use clap::Args;
 use kept::Kept;
@@ -30,7 +31,7 @@ use nandscope_result::{Figure, Notice, ResultDocument, StepResult, procedure};
 use nandscope_uml::build::Kernel;
 use nandscope_uml::cell::{Card, Cell};
 use nandscope_uml::{document, recording, variant_comparison};
-use nandscope_units::Bytes;
+use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::trace::write_nstrace;
 use options::Chosen;
 use plan::Plan;
@@ -170,7 +171,6 @@ impl Subject {
 /// failed; `Exit::Interrupted`; `Exit::File` if the results cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let chosen = Chosen::of(&arguments.chosen)?;
-    let kernel = kernel::find(arguments.kernel.as_deref())?;
     if !nandscope_uml::confine::is_supported() {
         console.note(
             "this system has no Landlock: programs in the kernel can change every file that you can change",
@@ -182,6 +182,12 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         .iter()
         .map(|name| Subject::open(name, &options, console))
         .collect::<Result<_, _>>()?;
+    let plans = plans(&arguments, &chosen, &subjects);
+    let programs = match arguments.cuts {
+        Some(_) => needs::of_cuts(chosen.file_systems()),
+        None => needs::of_cells(&plans),
+    };
+    let kernel = needs::check(arguments.kernel.as_deref(), &programs)?;
     let files = claim(&arguments, &subjects)?;
     let folders = arguments.output.iter().chain(&arguments.record);
     let _made: Vec<output::Made> = folders
@@ -192,7 +198,6 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         return cut(&arguments, points, &kernel, &subjects, &chosen, console);
     }
     let mut kept = Kept::all(&arguments, &chosen, &subjects, &kernel.version, console)?;
-    let plans = plans(&arguments, &chosen, &subjects);
     let interrupt = Interrupt::listen()?;
     let began = Instant::now();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -389,14 +394,15 @@ fn cut(
     }
 }
 
-/// The table of a target: a row for each cell. A column says whether recordings keep up, if there are any.
+/// The table of a target: a row for each cell. If there are recordings, a column has their delay, and a line below says
+/// which keep up.
 fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String {
     let cells = || measured.iter().filter_map(|m| m.cell.as_ref().ok());
     let mut heads = vec![
         "WORKLOAD", "FS", "TIME", "WRITES", "MB", "FLUSH", "WA", "CARD", "AUs", "STALL",
     ];
     let records = cells().any(|cell| cell.late_s().is_some());
-    heads.extend(records.then_some("KEEPS UP"));
+    heads.extend(records.then_some("LATE"));
     let mut table = console.table(&heads);
     for cell in cells() {
         let c = &cell.pattern;
@@ -415,16 +421,31 @@ fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String
                 .map_or("-".to_string(), |(_, time)| time.to_string()),
         ];
         row.extend(records.then(|| match cell.late_s() {
-            Some(late) if late <= LATE_MAX_S => "yes".to_string(),
-            Some(late) => format!("no: {late:.1} s late"),
+            Some(late) => Nanos::from_secs_f64(late).to_string(),
             None => "-".to_string(),
         }));
         table.add_row(row);
     }
-    let mut legend = "WA: bytes to the card per byte of the programs; CARD: bytes in flash per byte to the card;\nAUs: open allocation units needed; STALL: longest call of a program.\n".to_string();
+    let mut legend = "WA: bytes to the card per byte of the programs; CARD: bytes in flash per byte to\nthe card; AUs: open allocation units needed; STALL: longest call of a program.\n".to_string();
     if records {
+        let keeping = |keeps_up: bool| {
+            let mut names: Vec<&str> = cells()
+                .filter(|cell| {
+                    cell.late_s()
+                        .is_some_and(|late| (late <= LATE_MAX_S) == keeps_up)
+                })
+                .map(|cell| cell.fs.name())
+                .collect();
+            names.dedup();
+            match names.is_empty() {
+                true => "none".to_string(),
+                false => names.join(", "),
+            }
+        };
         legend.push_str(&format!(
-            "KEEPS UP: no piece of video was written more than {LATE_MAX_S:.0} s late.\n"
+            "LATE: longest delay of a piece of video; up to {LATE_MAX_S:.0} s, the recording keeps up.\nKeeps up: {}. Does not: {}.\n",
+            keeping(true),
+            keeping(false)
         ));
     }
     format!(

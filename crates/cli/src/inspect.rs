@@ -10,13 +10,13 @@ use crate::{input, target};
 use clap::Args;
 use nandscope_device::health::PowerState;
 use nandscope_infer::registers::{Sign, Weight, signs};
-use nandscope_inspect::Roots;
 use nandscope_inspect::conditions::Conditions;
 use nandscope_inspect::guard::{Guard, Reason};
 use nandscope_inspect::identity::Identity;
 use nandscope_inspect::place::{Kind, Place};
 use nandscope_inspect::registers::{Registers, read_recorded};
 use nandscope_inspect::signature::Signature;
+use nandscope_inspect::{Roots, decimal_size};
 use nandscope_units::Bytes;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -264,11 +264,17 @@ fn verdict(reasons: &[Reason], kind: &str, console: &Console) -> String {
     out
 }
 
-/// Name and value of a property; `None` if the value is unknown.
+/// Name and value of a property; `None` if the value is unknown or empty.
 pub type Row = (String, Option<String>);
 
 fn row(name: &str, value: Option<impl ToString>) -> Row {
-    (name.to_string(), value.map(|v| v.to_string()))
+    let value = value.map(|v| v.to_string());
+    (name.to_string(), value.filter(|v| !v.trim().is_empty()))
+}
+
+/// Size of a device as on labels, and to the byte.
+fn device_size(size: Bytes) -> String {
+    format!("{} ({} bytes)", decimal_size(size), size.0)
 }
 
 /// A heading and a table of the known properties.
@@ -290,12 +296,11 @@ fn yes_no(flag: bool) -> &'static str {
 const KELVIN: i32 = 273;
 
 fn simulated_rows(device: &Simulated) -> Vec<Row> {
-    let capacity = Bytes(device.capacity_bytes);
     let mut rows = vec![
         row("model", Some(&device.model)),
         row("serial", Some(&device.serial)),
         row("firmware", Some(&device.firmware)),
-        row("size", Some(format!("{capacity} ({} bytes)", capacity.0))),
+        row("size", Some(device_size(Bytes(device.capacity_bytes)))),
         row("attached", Some(device.path.join(", "))),
         row("discards pass", Some(yes_no(device.discard))),
         row(
@@ -328,12 +333,10 @@ fn identity_rows(identity: &Identity) -> Vec<Row> {
         row("model", identity.model.as_ref()),
         row("serial", identity.serial.as_ref()),
         row("firmware", identity.firmware.as_ref()),
-        row(
-            "size",
-            Some(format!("{} ({} bytes)", identity.size, identity.size.0)),
-        ),
+        row("size", Some(device_size(identity.size))),
         row("attached", Some(identity.transport)),
         row("link", identity.link.as_ref()),
+        row("USB device", identity.usb_device.as_ref()),
         row("rotating", identity.rotational.map(yes_no)),
         row("removable", identity.removable.map(yes_no)),
         row("read-only", Some(yes_no(identity.read_only))),
@@ -386,7 +389,7 @@ fn register_rows(registers: &Registers) -> Vec<Row> {
         rows.push(row("made", Some(format!("{:02}/{}", cid.month, cid.year))));
     }
     if let Some(csd) = &registers.csd {
-        rows.push(row("capacity in CSD", csd.capacity));
+        rows.push(row("capacity in CSD", csd.capacity.map(decimal_size)));
     }
     rows.push(row(
         "specification",

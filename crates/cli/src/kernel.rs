@@ -49,11 +49,11 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let cache = build::cache().map_err(|e| failure(&e))?;
     match arguments.action {
         Action::Path { json: false } => {
-            let kernel = find(None)?;
+            let kernel = find()?;
             console.print(&format!("{}\n", kernel.path.display()))?;
         }
         Action::Path { json: true } => {
-            let kernel = find(None)?;
+            let kernel = find()?;
             let answer = serde_json::json!({ "path": kernel.path, "version": kernel.version });
             console.print_json(&format!("{answer:#}"))?;
         }
@@ -139,21 +139,11 @@ fn build_it(
     built.map_err(|e| failure(&e))
 }
 
-/// The kernel to run: `named`, or else the one in the cache.
+/// The kernel in the cache.
 ///
 /// # Errors
-/// `Exit::File` if `named` does not exist, or the cache has no kernel; then the message says how to build one.
-pub fn find(named: Option<&Path>) -> Result<Kernel, Failure> {
-    if let Some(path) = named {
-        if !path.is_file() {
-            return Err(Failure::file(format!("{}: no such file", path.display())));
-        }
-        let path = std::path::absolute(path).map_err(Failure::file)?;
-        return Ok(Kernel {
-            path,
-            version: "given by --kernel".to_string(),
-        });
-    }
+/// `Exit::File` if there is none; the message says how to build one.
+fn find() -> Result<Kernel, Failure> {
     let cache = build::cache().map_err(|e| failure(&e))?;
     build::find(&cache).ok_or_else(|| {
         Failure::file(format!(
@@ -161,6 +151,24 @@ pub fn find(named: Option<&Path>) -> Result<Kernel, Failure> {
             cache.display()
         ))
     })
+}
+
+/// The kernel to run: `named`, or else the one in the cache; `None` if the cache has none.
+///
+/// # Errors
+/// `Exit::File` if `named` does not exist or the cache folder is unknown.
+pub fn existing(named: Option<&Path>) -> Result<Option<Kernel>, Failure> {
+    let Some(path) = named else {
+        let cache = build::cache().map_err(|e| failure(&e))?;
+        return Ok(build::find(&cache));
+    };
+    if !path.is_file() {
+        return Err(Failure::file(format!("{}: no such file", path.display())));
+    }
+    Ok(Some(Kernel {
+        path: std::path::absolute(path).map_err(Failure::file)?,
+        version: "given by --kernel".to_string(),
+    }))
 }
 
 fn failure(error: &BuildError) -> Failure {

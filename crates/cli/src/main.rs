@@ -139,7 +139,7 @@ commands! {
     "Prepare workloads, calculate" {
         /// Check, show or convert job files
         Job => job,
-        /// List or describe traces
+        /// List, describe or convert traces
         Trace => trace,
         /// Calculate link, flash, battery and video requirements
         Calc => calc,

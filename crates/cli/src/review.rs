@@ -516,7 +516,7 @@ fn review_in(
     let mut keeper = place.begin(asked)?;
     if opened.created.is_none() {
         keeper.doubt(&format!(
-            "it cannot be seen whether {} is the folder of the interrupted run: its file system does not say when it was created",
+            "cannot check whether {} is the folder of the interrupted run: its file system records no creation times",
             arguments.target
         ));
     }

@@ -382,7 +382,7 @@ fn finish(
     );
     let _ = writeln!(
         text,
-        "; {} were subtracted for the way to a local client and back ({} to read 256 KiB, {} to write them)",
+        "; {} were subtracted for the round trip to a local client ({} to read 256 KiB, {} to write them)",
         overhead.small, overhead.large_read, overhead.large_write
     );
     console.print(&text)?;

@@ -321,7 +321,7 @@ impl Keeper {
         match then.zip(now).map(|(then, now)| then.recognize(&now)) {
             Some(Recognition::Same) => Ok(()),
             Some(Recognition::Another) => Err(Failure::usage(format!(
-                "{name} is empty, and the target of the interrupted run held data: it is another one; insert that one, or delete {} to start again",
+                "{name} is empty, but the target of the interrupted run held data, so it is another one; insert that one, or delete {} to start again",
                 self.path
                     .as_deref()
                     .unwrap_or(Path::new("the journal"))
@@ -329,7 +329,7 @@ impl Keeper {
             ))),
             Some(Recognition::Unknown) | None => {
                 let text = format!(
-                    "it cannot be seen whether {name} is the target of the interrupted run: no sampled block holds what it held then"
+                    "cannot check whether {name} is the target of the interrupted run: no sampled block has its former contents"
                 );
                 self.doubt(&text);
                 Ok(())

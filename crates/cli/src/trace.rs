@@ -1,5 +1,6 @@
-//! `nandscope trace`: contents of a trace, and the traces included in the program.
+//! `nandscope trace`: contents of a trace, the traces included in the program, and conversion.
 
+mod convert;
 mod json;
 
 use crate::confine::Confine;
@@ -44,6 +45,8 @@ enum Action {
         #[command(flatten)]
         reading: Reading,
     },
+    /// Write a trace file as .nstrace, which is compact
+    Convert(convert::Arguments),
 }
 
 /// Options for reading a trace file.
@@ -96,7 +99,7 @@ impl Reading {
 /// Runs one of the actions.
 ///
 /// # Errors
-/// `Exit::File` if a trace cannot be read; `Exit::Usage` if it has faults.
+/// `Exit::File` if a trace cannot be read or written; `Exit::Usage` if it has faults.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if let Action::Info { trace, .. } | Action::Requests { trace, .. } = &arguments.action {
         Confine::default().reading([trace]).enforce();
@@ -109,6 +112,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         Action::List => console.print(&list(console)),
         Action::Info { trace, reading } => console.print(&info(&trace, &reading, console)?),
         Action::Requests { trace, reading } => console.print(&requests(&read(&trace, &reading)?)),
+        Action::Convert(arguments) => console.print(&convert::run(&arguments)?.text()),
     }?;
     Ok(Exit::Done)
 }

@@ -21,6 +21,32 @@ fn fs_on(card: &str, folder: &Folder, arguments: &str) -> Ran {
     folder.run(&["fs", card].into_iter().chain(words).collect::<Vec<_>>())
 }
 
+/// One message names all that is missing, and one command that installs it; only what the cells need.
+#[test]
+fn a_missing_kernel_is_named_with_the_missing_programs() {
+    let folder = Folder::new("fs-needs");
+    let run = |arguments: &[&str]| {
+        let arguments = [&["fs", CARD, "--fs", "vfat"], arguments].concat();
+        let mut command = folder.command(&arguments);
+        Ran::from(command.env("XDG_CACHE_HOME", &folder.0).output().unwrap())
+    };
+    for arguments in [&["--workload", "log"][..], &["--cuts", "2"]] {
+        let ran = run(arguments);
+        ran.fails(
+            3,
+            &["missing for these file systems and workloads", "the kernel"],
+        );
+        assert!(
+            ran.err.trim_end().ends_with("nandscope kernel build"),
+            "{}",
+            ran.err
+        );
+        assert!(!ran.err.contains("postmark"), "{}", ran.err);
+    }
+    // The name of an unknown workload comes before what is missing.
+    run(&["--workload", "nothing"]).fails(2, &["unknown workload `nothing`"]);
+}
+
 /// A result without its wall-clock times.
 fn steps(folder: &Folder, name: &str) -> serde_json::Value {
     let mut value: serde_json::Value = serde_json::from_str(&folder.read(name)).unwrap();
@@ -62,10 +88,17 @@ fn a_recording_says_whether_it_keeps_up() {
         "--fs exfat --workload camera --setting CAMERA_SECONDS=3 -o out",
     );
     let table = &ran.succeeds().out;
-    assert!(table.contains("KEEPS UP"), "{table}");
+    assert!(table.contains("  LATE"), "{table}");
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 80),
+        "{table}"
+    );
     let result = steps(&folder, "out/result.json");
     let late = figure(&result, "fs.camera-exfat.late");
-    let says = if late <= 2.0 { " yes" } else { "s late" };
+    let says = match late <= 2.0 {
+        true => "Keeps up: exfat. Does not: none.",
+        false => "Keeps up: none. Does not: exfat.",
+    };
     assert!(table.contains(says), "{late}: {table}");
     assert!(figure(&result, "fs.camera-exfat.time") >= 3.0);
 }

@@ -174,3 +174,55 @@ fn recorded_registers_of_a_card_are_judged() {
         "{said}"
     );
 }
+
+/// A loop device is listed with its file, and with whether it may be written.
+#[test]
+#[cfg(target_os = "linux")]
+fn loop_devices_are_listed_with_their_files() {
+    let folder = Folder::new("devices-loop");
+    let Some(device) = crate::support::loops::Loop::new(&folder, 4) else {
+        return;
+    };
+    let listed = folder.run(&["devices", "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&listed.succeeds().out).unwrap();
+    let disks = all["block_devices"].as_array().unwrap();
+    let own = disks
+        .iter()
+        .find(|d| d["path"] == device.device.as_str())
+        .unwrap();
+    let file = own["backing_file"].as_str().unwrap();
+    assert_eq!(
+        std::path::Path::new(file),
+        device.backing().canonicalize().unwrap()
+    );
+    assert_eq!(own["refused"][0]["rule"], "carries-data");
+    // Free loop devices are no disks.
+    let is_used = |d: &serde_json::Value| d["transport"] != "loop" || d["backing_file"].is_string();
+    assert!(disks.iter().all(is_used), "{disks:?}");
+    let text = folder.run(&["devices"]);
+    assert!(
+        text.succeeds().out.contains("MODEL OR FILE"),
+        "{}",
+        text.out
+    );
+}
+
+#[test]
+fn properties_without_a_value_have_no_row() {
+    let folder = Folder::new("inspect-empty");
+    for target in [
+        "sim:kingston-8gb",
+        "sim:samsung-emmc51-64gb",
+        "sim:sm2708-250gb",
+    ] {
+        let shown = folder.run(&["inspect", target]);
+        let rows = shown
+            .succeeds()
+            .out
+            .lines()
+            .filter(|l| l.starts_with("   "));
+        for row in rows {
+            assert!(row.trim().contains("  "), "{target}: `{row}`");
+        }
+    }
+}

@@ -64,6 +64,7 @@ mod support;
 mod sweep_fullness;
 mod sweep_points;
 mod terminal;
+mod trace_convert;
 mod verify;
 mod verify_journal;
 mod verify_served;

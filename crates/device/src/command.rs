@@ -85,7 +85,7 @@ pub enum Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SubmitError {
     /// Before the device's present time.
-    #[error("the command is for {at}, and the device is at {now} already")]
+    #[error("the command is submitted at {at}, but the clock of the device is already at {now}")]
     InThePast {
         /// Time at which the command was submitted.
         at: Nanos,

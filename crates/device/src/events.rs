@@ -397,7 +397,7 @@ impl EventQueue {
             let bit = self.occupied[index / 64] >> (index % 64) & 1 == 1;
             ensure!(
                 bit == (slot.head != NONE),
-                "slot {index} of the events is not as its bit says"
+                "slot {index} of the event queue and its occupancy bit disagree"
             );
             let in_slot = |node: &Node| slot_of(node.at) == index && self.is_in_ring(node.at);
             ensure!(
@@ -408,21 +408,21 @@ impl EventQueue {
         for (index, word) in self.occupied.iter().enumerate() {
             ensure!(
                 (self.occupied_words >> index & 1 == 1) == (*word != 0),
-                "word {index} of the slots is not as its bit says"
+                "word {index} of the occupancy bits and its summary bit disagree"
             );
         }
         ensure!(
             self.beyond.iter().all(|Reverse(e)| !self.is_in_ring(e.at)),
-            "an event waits beyond a ring that has reached it"
+            "an event waits in the overflow of the queue although its time is within the ring"
         );
         let first = self.iter().map(|(at, _)| at.0).min();
         ensure!(
             self.first_at.min(self.next) == first.unwrap_or(NEVER),
-            "another event is noted as the next"
+            "the next event of the queue is not its earliest one"
         );
         ensure!(
             self.first_at == NEVER || self.first_at <= self.next,
-            "an event is kept aside that is not the first"
+            "the event kept outside the queue is not the earliest one"
         );
         for (at, event) in self.iter() {
             ensure!(at >= now, "{event:?} is at {at}, before {now}");

@@ -65,7 +65,7 @@ pub(crate) fn places_in_use(what: &str, length: usize, free: &[u32]) -> Checked<
         let place = used.get_mut(*index as usize);
         ensure!(
             place.is_some_and(|used| std::mem::replace(used, false)),
-            "the free place {index} of {length} {what} does not exist or is listed twice"
+            "free entry {index} of the table of {length} {what} does not exist or is listed twice"
         );
     }
     Ok(used)

@@ -5,7 +5,7 @@ use nandscope_device::Device;
 use nandscope_device::profile::{HostProfile, parse_host};
 use nandscope_units::Nanos;
 
-const BOARD: &str = include_str!("../../../profiles/hosts/asus-z87-satae.toml");
+const BOARD: &str = include_str!("../profiles/hosts/asus-z87-satae.toml");
 
 fn board(text: &str) -> HostProfile {
     parse_host("board.toml", text).unwrap_or_else(|e| panic!("{e:?}"))

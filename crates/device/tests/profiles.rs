@@ -9,7 +9,7 @@ use nandscope_device::{Device, Fill};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-const TEXT: &str = include_str!("../../../profiles/reference-nvme-64gb.toml");
+const TEXT: &str = include_str!("../profiles/reference-nvme-64gb.toml");
 
 #[test]
 fn every_profile_of_the_library_is_valid_and_attaches() {

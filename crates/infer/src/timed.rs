@@ -133,7 +133,7 @@ impl<'a, T: Target> Probe<'a, T> {
                 .wait(Nanos::MAX, &mut self.replies)
                 .map_err(failed)?;
             if self.replies.is_empty() {
-                return Err(failed("it does not answer"));
+                return Err(failed("the target does not respond"));
             }
             for reply in &self.replies {
                 outstanding = outstanding.saturating_sub(1);

@@ -5,7 +5,7 @@ use crate::identity::{Identity, Transport};
 use crate::roots::{self, Roots};
 use nandscope_units::Bytes;
 
-/// The disks with a medium, by name: no partitions, no loop devices and no memory.
+/// The disks with a medium, by name, and loop devices with a backing file: no partitions and no memory.
 pub fn disks(roots: &Roots) -> Vec<Identity> {
     let folder = roots.sys.join("block");
     let names = roots::names(&folder).into_iter();
@@ -16,6 +16,10 @@ pub fn disks(roots: &Roots) -> Vec<Identity> {
     numbers
         .filter_map(|number| Identity::read(roots, number).ok())
         .filter(|disk| disk.size > Bytes::ZERO)
-        .filter(|disk| !matches!(disk.transport, Transport::Loop | Transport::Memory))
+        .filter(|disk| match disk.transport {
+            Transport::Loop => disk.backing_file.is_some(),
+            Transport::Memory => false,
+            _ => true,
+        })
         .collect()
 }

@@ -98,6 +98,8 @@ pub struct Identity {
     pub transport: Transport,
     /// Link speed as the kernel describes it.
     pub link: Option<String>,
+    /// USB id and name of the card reader, the bridge, or the stick itself, for a device on USB.
+    pub usb_device: Option<String>,
     /// True for a rotational disk.
     pub rotational: Option<bool>,
     /// True if the medium is removable.
@@ -138,6 +140,7 @@ impl Identity {
             size: sectors(&folder.join("size")),
             transport: transport(&whole),
             link: link(&whole),
+            usb_device: usb_device(&whole),
             rotational: roots::flag(&queue.join("rotational")),
             removable: roots::flag(&whole.join("removable")),
             read_only: roots::flag(&folder.join("ro")).unwrap_or(false),
@@ -324,6 +327,20 @@ fn link(whole: &Path) -> Option<String> {
         Some(format!(
             "PCIe {now} x{lanes} (device: {most} x{most_lanes})"
         ))
+    })
+}
+
+/// Id and name of the USB device that contains a disk, as `05e3:0749 USB3.0 Card Reader`.
+fn usb_device(whole: &Path) -> Option<String> {
+    let device = whole.join("device").canonicalize().ok()?;
+    let usb = device
+        .ancestors()
+        .find(|folder| folder.join("bDeviceClass").exists())?;
+    let [vendor, product] = ["idVendor", "idProduct"].map(|name| roots::text(&usb.join(name)));
+    let id = format!("{}:{}", vendor?, product?);
+    Some(match roots::text(&usb.join("product")) {
+        Some(name) => format!("{id} {name}"),
+        None => id,
     })
 }
 

@@ -22,6 +22,8 @@ mod lossy;
 mod number;
 mod program;
 mod roots;
+mod size;
 
 pub use number::DeviceNumber;
 pub use roots::Roots;
+pub use size::decimal_size;

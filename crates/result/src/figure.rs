@@ -3,6 +3,11 @@
 use crate::{Relation, ToleranceKind};
 use serde::{Deserialize, Serialize};
 
+/// Unit of figures that are a yes (1) or a no (0).
+pub const YES_OR_NO: &str = "yes or no";
+/// Unit of sizes that a probe infers.
+pub const BYTES: &str = "bytes";
+
 /// A number with its unit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

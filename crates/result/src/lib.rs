@@ -34,7 +34,7 @@ pub mod throughput_profile;
 pub use document::{
     FORMAT, FORMAT_VERSION, ModeInfo, Notice, Parameter, ResultDocument, TargetInfo, WallClock,
 };
-pub use figure::{Figure, Published};
+pub use figure::{BYTES, Figure, Published, YES_OR_NO};
 pub use fio_report::{DEPTH_CLASSES, DepthCounts, FioReport, RateSamples, Spread};
 pub use kind::{
     BlockState, EventKind, Level, Operation, Relation, StopReason, TargetKind, ToleranceKind,

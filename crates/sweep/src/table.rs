@@ -6,6 +6,7 @@ use crate::plan::Plan;
 use crate::point::Point;
 use nandscope_result::{Level, ResultDocument};
 use nandscope_units::csv_field;
+use nandscope_units::number::as_short;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -137,10 +138,12 @@ fn mark_pareto(rows: &mut [Row], metrics: &[Metric]) {
     if signs.iter().all(|s| *s == 0.0) {
         return;
     }
+    // As the tables show them: rows that look the same must not differ in their rank.
     // Lower is better in all of them; rows that lack one are not compared.
     let costs = |row: &Row| -> Option<Vec<f64>> {
         let judged = row.metrics.iter().zip(&signs).filter(|(_, s)| **s != 0.0);
-        judged.map(|(m, sign)| m.map(|m| m.mean * sign)).collect()
+        let cost = |(m, sign): (&Option<Summary>, &f64)| m.map(|m| as_short(m.mean) * sign);
+        judged.map(cost).collect()
     };
     let all: Vec<Option<Vec<f64>>> = rows.iter().map(costs).collect();
     let dominates = |a: &Vec<f64>, b: &Vec<f64>| {
@@ -282,6 +285,8 @@ mod tests {
             [Some(25.0), Some(150.0)],
             // Equal to the first row in both metrics.
             [Some(10.0), Some(100.0)],
+            // Shown as the second row is: 200.
+            [Some(20.001), Some(199.9)],
             [None, Some(900.0)],
         ]
         .iter()
@@ -289,7 +294,7 @@ mod tests {
         .collect();
         mark_pareto(&mut rows, &metrics);
         let marked: Vec<bool> = rows.iter().map(|r| r.is_pareto).collect();
-        assert_eq!(marked, [true, true, false, true, false]);
+        assert_eq!(marked, [true, true, false, true, true, false]);
     }
 
     #[test]

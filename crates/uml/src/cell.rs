@@ -87,7 +87,9 @@ pub fn measure(
     let counters = device.counters().since(&before);
     let starts = guest::phase_starts(&run.console);
     let missing = || KernelRunError {
-        reason: crate::reason::Reason::Script("it named no phases `work` and `idle`".to_string()),
+        reason: crate::reason::Reason::Script(
+            "the script did not report the phases `work` and `idle`".to_string(),
+        ),
         log: run.console.clone(),
         kept: None,
     };

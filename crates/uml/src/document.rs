@@ -336,7 +336,7 @@ fn open_units(cell: &Cell) -> DataTable {
     let mut rows = cell.pattern.reopened.clone();
     rows.sort_unstable();
     DataTable {
-        title: "Allocation units reopened, had the card so many open ones".to_string(),
+        title: "Reopened allocation units by the number of open ones of the card".to_string(),
         corner: "Open AUs".to_string(),
         columns: vec![column("Reopened", "")],
         rows: rows

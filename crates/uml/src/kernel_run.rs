@@ -273,7 +273,7 @@ fn leave(kernel: &mut Process, ended: Ended) -> String {
         return status.to_string();
     }
     kernel.kill();
-    "it had to be killed".to_string()
+    "it did not exit and was killed".to_string()
 }
 
 fn read_console(folder: &Path) -> io::Result<String> {

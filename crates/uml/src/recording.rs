@@ -6,7 +6,7 @@ use nandscope_workload::OpKind;
 use nandscope_workload::trace::{Record, Trace};
 use serde::{Deserialize, Serialize};
 
-/// One command that the kernel gave to the device.
+/// One command that the kernel sent to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Operation.
@@ -15,9 +15,9 @@ pub struct Event {
     pub offset: u64,
     /// Bytes; zero for a flush.
     pub length: u64,
-    /// When the kernel gave it.
+    /// Virtual time at which the kernel submitted it.
     pub submitted: Nanos,
-    /// When the device had done it.
+    /// Virtual time at which the device completed it.
     pub completed: Nanos,
     /// The device could do it.
     pub done: bool,

@@ -94,7 +94,7 @@ pub fn finding(rows: &[Row]) -> Option<String> {
     let others = || rows.iter().filter(|row| !row.variant.is_default());
     let options = || others().filter(|row| row.variant.partition.is_none());
     let mut text = match best(options()).and_then(|row| Some((row, row.ratio?, row.seconds?))) {
-        None => "no option came to its end.".to_string(),
+        None => "no variant completed.".to_string(),
         Some((row, ratio, _)) if ratio > 1.0 - WORTH => format!(
             "no option saves more than {:.0} % of the time; the best is {} (`{}`, {}).",
             WORTH * 100.0,
@@ -106,7 +106,7 @@ pub fn finding(rows: &[Row]) -> Option<String> {
             let place = others().find(|r| r.variant.name == AT_ONE_AU);
             let by_place = place.and_then(|r| r.ratio).map_or(0.0, |r| (r - 1.0).abs());
             let caution = if 1.0 - ratio <= by_place {
-                ", which is no more than another aligned place makes"
+                ", which is not more than the effect of another aligned offset"
             } else {
                 ""
             };
@@ -299,7 +299,7 @@ mod tests {
         ];
         let text = finding(&made(&all, &two)).unwrap();
         assert!(
-            text.contains("no more than another aligned place"),
+            text.contains("not more than the effect of another aligned offset"),
             "{text}"
         );
         assert_eq!(finding(&made(&all, &[("default", None)])), None);

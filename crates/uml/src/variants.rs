@@ -91,7 +91,7 @@ pub fn variants(fs: FileSystem, unit: Bytes, page: Bytes) -> Vec<Variant> {
     let mut all = vec![Variant::of(
         DEFAULT,
         "",
-        "what mkfs makes, on the whole card",
+        "the defaults of mkfs, on the whole card",
     )];
     all.extend(match fs {
         FileSystem::Ext4 => ext4(unit, page),
@@ -153,7 +153,7 @@ fn f2fs(unit: Bytes) -> Vec<Variant> {
             size => format!("sections of {}", Bytes(size)),
         };
         let purpose =
-            "a log goes on in the same section until it is full, and is cleaned section by section";
+            "a log fills a section before it begins another, and cleaning frees whole sections";
         Variant::of(&name, &format!("-s {segments}"), purpose)
     };
     let mut sections = vec![2, au, 2 * au];
@@ -186,7 +186,7 @@ fn nilfs2(unit: Bytes) -> Vec<Variant> {
             };
             let options = format!("-B {}", size / BLOCK);
             let purpose =
-                "the log goes on in one piece so far, by default 8 MiB; what is cleaned at once";
+                "length of a contiguous piece of the log, by default 8 MiB, and the unit of cleaning";
             Variant::of(&name, &options, purpose)
         })
         .collect()
@@ -271,7 +271,7 @@ fn xfs(unit: Bytes, page: Bytes) -> Vec<Variant> {
         Variant::of(
             "stripes of an AU",
             &format!("-d su={},sw={width}", page.0),
-            "inodes and large files begin with a page, and with an AU where they are as long",
+            "inodes and small files are aligned to pages, files of an AU or more to AUs",
         ),
         Variant::of(
             "2 allocation groups",
@@ -290,9 +290,17 @@ fn partitions(unit: Bytes) -> Vec<Variant> {
     let half = Bytes(unit.0 / 2 / 512 * 512);
     let places = [
         (AT_ONE_AU, unit, "aligned, as the whole card is"),
-        ("at 1 MiB", Bytes::mib(1), "where today's tools begin"),
+        (
+            "at 1 MiB",
+            Bytes::mib(1),
+            "start of a partition in today's tools",
+        ),
         ("at half an AU", half, "half an AU off"),
-        ("at sector 63", SECTOR_63, "where old tools began"),
+        (
+            "at sector 63",
+            SECTOR_63,
+            "start of a partition in old tools",
+        ),
     ];
     let mut all: Vec<Variant> = Vec::new();
     for (name, start, purpose) in places {

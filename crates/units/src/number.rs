@@ -42,6 +42,13 @@ pub fn short(value: f64) -> String {
     }
 }
 
+/// The value that [`short`] shows: numbers that look the same are the same.
+#[must_use]
+pub fn as_short(value: f64) -> f64 {
+    let text = short(value).replace(NARROW_SPACE, "");
+    text.parse().unwrap_or(value)
+}
+
 /// A number with up to four significant digits without trailing zeros; all digits before the point are written.
 #[must_use]
 pub fn short4(value: f64) -> String {
@@ -183,6 +190,9 @@ mod tests {
         ];
         for (value, text) in cases {
             assert_eq!(short(value), text);
+            if value.is_finite() {
+                assert_eq!(short(as_short(value)), text);
+            }
         }
     }
 

@@ -131,7 +131,7 @@ fn the_notice_names_the_files() {
     let file = JobFile::parse("t", "[r]\nsize=1m\nnumjobs=6\n").unwrap();
     let (_, notice) = lay_out(&file, CAPACITY, "").unwrap().unwrap();
     assert!(
-        notice.starts_with("the jobs use 6 files, and each is a part of the target of its own, as in fio: r.0.0 from 0 B (1 MiB), r.1.0 from 1 MiB (1 MiB)"),
+        notice.starts_with("the jobs use 6 files, and each uses a separate part of the target, as in fio: r.0.0 from 0 B (1 MiB), r.1.0 from 1 MiB (1 MiB)"),
         "{notice}"
     );
     assert!(notice.contains("and 2 more"), "{notice}");

@@ -96,15 +96,15 @@ def verification(document, text):
     known = [
         (r"(\d+) tagged blocks all over the device were right, and none came up elsewhere",
          lambda m: int(m[1]) == len(kept["y"]) and not wrong and not aliases),
-        (r"writes past the end alias to addresses [\d.]+ \w+ \((\d+) bytes\) lower: (\d+) tagged blocks were found at another address",
+        (r"writes past the end alias to addresses [\d.]+\s\w+ \((\d+) bytes\) lower: (\d+) tagged blocks were found at another address",
          lambda m: min(int(m[2]), 20) == len(aliases) > 0 and all(abs(a - b) == d and d * 512 % int(m[1]) == 0 for a, b, d in aliases)),
         (r"writes past the end are lost", lambda m: wrong > 0 and not aliases),
-        (r"past the end (the device answers with what was there before|every operation fails)", lambda m: wrong > 0 and not aliases),
-        (r"past the end only a cache of \d+ blocks answers, and forgets", lambda m: wrong > 0 and not aliases),
-        (r"the end is at [\d.]+ \w+ \((\d+) bytes\)",
+        (r"(reads past the end return old contents|past the end every operation fails)", lambda m: wrong > 0 and not aliases),
+        (r"past the end only a cache of \d+ blocks holds data, and loses it", lambda m: wrong > 0 and not aliases),
+        (r"the end is at [\d.]+\s\w+ \((\d+) bytes\)",
          lambda m: real is not None and near(int(m[1]) / 1e9, real, 1e-9) and near(kept["threshold"], real, 1e-9)
          and not any(v for x, v in zip(kept["x"], kept["y"]) if x >= real)),
-        (r"(\d+) of (\d+) tagged blocks were wrong, \d+ changed when they were read again; the device goes on after them",
+        (r"(\d+) of (\d+) tagged blocks were wrong, \d+ changed when they were read again; the device has good blocks at higher addresses",
          lambda m: int(m[1]) == wrong and int(m[2]) == len(kept["y"]) and kept["y"][-1] == 1),
     ]
     rest = text[0].lower() + text[1:]

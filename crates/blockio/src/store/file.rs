@@ -23,7 +23,7 @@ impl FileStore {
             file: path.display().to_string(),
             what,
         };
-        let refused = |e: io::Error| unfit(format!("cannot keep the contents there: {e}"));
+        let refused = |e: io::Error| unfit(format!("cannot store the contents in this file: {e}"));
         // Opening a device or FIFO may do something to it.
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             return Err(unfit("not a regular file".to_string()));

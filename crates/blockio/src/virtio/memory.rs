@@ -56,7 +56,7 @@ impl GuestMemory {
                 return Err(VirtioError::Map("a region is longer than its file".into()));
             }
             let size = usize::try_from(region.size)
-                .map_err(|_| VirtioError::Map("a region is longer than memory".into()))?;
+                .map_err(|_| VirtioError::Map("a region exceeds the address space".into()))?;
             let place = FileOffset::new(region.file, region.offset);
             ranges.push((GuestAddress(region.guest), size, Some(place)));
         }

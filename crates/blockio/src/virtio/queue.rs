@@ -46,12 +46,12 @@ impl Chain {
             } else {
                 readable.push(buffer);
                 if !writable.is_empty() {
-                    fault = Some("a buffer to be read comes after one to be written");
+                    fault = Some("a device-readable buffer follows a device-writable one");
                 }
             }
         }
         if goes_on {
-            fault = Some("a chain of descriptors without an end");
+            fault = Some("an endless chain of descriptors");
         }
         Chain {
             head,
@@ -132,7 +132,9 @@ impl RequestQueue {
         }
         let map = memory.mapped();
         if !self.0.is_valid(map) {
-            return Err(VirtioError::Broken("its rings are not in shared memory"));
+            return Err(VirtioError::Broken(
+                "the rings of the queue are not in memory that the guest shares",
+            ));
         }
         let mut waiting = self.0.iter(map).map_err(|error| match error {
             Error::InvalidAvailRingIndex => VirtioError::Broken("more requests than descriptors"),

@@ -104,7 +104,7 @@ impl BlockRequest {
             Some(status) if status.length == 1 => status.address,
             _ => {
                 return Err(VirtioError::Broken(
-                    "a request without a place for its status",
+                    "a request without a buffer for its status",
                 ));
             }
         };

@@ -1,10 +1,10 @@
 //! The disks of this machine, and whether they may be written.
 
 use crate::console::{Console, lines_of};
-use nandscope_inspect::Roots;
 use nandscope_inspect::disks;
 use nandscope_inspect::guard::{Guard, Reason};
 use nandscope_inspect::identity::Identity;
+use nandscope_inspect::{Roots, decimal_size};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub struct Disk {
     refused: Vec<Reason>,
 }
 
-/// The disks with a medium.
+/// The disks with a medium, and loop devices with a backing file.
 pub fn disks() -> Vec<Disk> {
     let roots = Roots::default();
     let guard = Guard::new(roots.clone());
@@ -39,6 +39,14 @@ pub fn disks() -> Vec<Disk> {
 }
 
 impl Disk {
+    /// Vendor and model; of a loop device, its backing file.
+    fn model(&self) -> String {
+        match &self.identity.backing_file {
+            Some(file) => file.display().to_string(),
+            None => self.identity.model.clone().unwrap_or_default(),
+        }
+    }
+
     /// One line on whether nandscope may write to the disk.
     fn writing(&self) -> String {
         match &self.refused[..] {
@@ -53,15 +61,15 @@ impl Disk {
 pub fn list(console: &Console) -> String {
     let disks = disks();
     if disks.is_empty() {
-        return "This machine has no disks that can be seen.\n".to_string();
+        return "No disks are visible on this machine.\n".to_string();
     }
-    let mut table = console.table(&["DISK", "SIZE", "BUS", "MODEL", "WRITING"]);
+    let mut table = console.table(&["DISK", "SIZE", "BUS", "MODEL OR FILE", "WRITING"]);
     for disk in &disks {
         table.add_row([
             disk.path.display().to_string(),
-            format!("{:.0} GB", disk.identity.size.as_gb()),
+            decimal_size(disk.identity.size),
             disk.identity.transport.to_string(),
-            disk.identity.model.clone().unwrap_or_default(),
+            disk.model(),
             disk.writing(),
         ]);
     }

@@ -6,7 +6,6 @@ use crate::failure::Failure;
 use crate::heading;
 use crate::input;
 use clap::Args;
-use nandscope_uml::build::{check_tools, in_path};
 use nandscope_uml::filesystem::FileSystem;
 use nandscope_uml::job::{CpuCost, Settings};
 use nandscope_uml::variants::variants;
@@ -127,10 +126,10 @@ pub struct Chosen {
 const TALK: [&str; 3] = ["postmark", "build", "untar"];
 
 impl Chosen {
-    /// Checks the options and that the programs they need are there.
+    /// Checks the options.
     ///
     /// # Errors
-    /// `Exit::Usage` if a name or number is invalid; `Exit::File` if a program is missing.
+    /// `Exit::Usage` if a name or number is invalid; `Exit::File` if a script cannot be read.
     pub fn of(arguments: &Options) -> Result<Chosen, Failure> {
         let file_systems = arguments
             .fs
@@ -190,7 +189,7 @@ impl Chosen {
             wall: Duration::from_secs(arguments.time_limit.max(1)),
             ..Settings::default()
         };
-        let chosen = Chosen {
+        Ok(Chosen {
             file_systems,
             workloads,
             settings,
@@ -200,33 +199,6 @@ impl Chosen {
             topology: arguments.topology,
             used: arguments.used,
             sweep: arguments.sweep,
-        };
-        chosen.check_tools()?;
-        Ok(chosen)
-    }
-
-    fn check_tools(&self) -> Result<(), Failure> {
-        let mut tools = vec![
-            ("setpriv", "util-linux"),
-            ("bash", "bash"),
-            ("perl", "perl-base"),
-        ];
-        tools.extend(self.file_systems.iter().map(|fs| fs.tool()));
-        tools.extend(self.workloads.iter().flat_map(|w| w.tools.clone()));
-        if self.settings.cleaner_s.is_some() && self.file_systems.contains(&FileSystem::Nilfs2) {
-            tools.push(("nilfs_cleanerd", "nilfs-tools"));
-        }
-        if self.settings.partition_start.is_some() || self.sweep {
-            tools.push(("sfdisk", "fdisk"));
-        }
-        tools.retain(|(name, _)| !in_path(name));
-        tools.sort_unstable();
-        tools.dedup();
-        check_tools(&tools).map_err(|e| {
-            Failure::file(
-                e.to_string()
-                    .replace("a build of the kernel needs", "these cells need"),
-            )
         })
     }
 

@@ -1,6 +1,7 @@
 //! Output of `nandscope trace` as JSON.
 
-use super::{Action, Reading, library_trace, name_of, read, read_file};
+use super::convert::Converted;
+use super::{Action, Reading, convert, library_trace, name_of, read, read_file};
 use crate::failure::Failure;
 use nandscope_workload::OpKind;
 use nandscope_workload::trace::{ParseReport, Trace, library};
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 /// Output of an action as JSON.
 ///
 /// # Errors
-/// `Exit::File` if the trace cannot be read; `Exit::Usage` if it has faults.
+/// `Exit::File` if the trace cannot be read or written; `Exit::Usage` if it has faults.
 pub fn of(action: &Action) -> Result<String, Failure> {
     let answer = match action {
         Action::List => library()
@@ -18,6 +19,7 @@ pub fn of(action: &Action) -> Result<String, Failure> {
             .collect(),
         Action::Info { trace, reading } => info(trace, reading)?,
         Action::Requests { trace, reading } => requests(&read(trace, reading)?),
+        Action::Convert(arguments) => converted(&convert::run(arguments)?),
     };
     serde_json::to_string_pretty(&answer).map_err(Failure::internal)
 }
@@ -49,6 +51,12 @@ fn contents(name: &str, title: &str, trace: &Trace, report: Option<&ParseReport>
         "notes": report.map(|r| &r.notes),
         "warnings": report.map(|r| &r.warnings),
     })
+}
+
+fn converted(done: &Converted) -> Value {
+    let mut answer = contents(&done.name, &done.title, &done.trace, Some(&done.report));
+    answer["file"] = json!({ "path": done.path, "bytes": done.size });
+    answer
 }
 
 fn requests(trace: &Trace) -> Value {

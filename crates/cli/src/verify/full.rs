@@ -24,9 +24,7 @@ pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
     let mut full = match saved(&place)? {
         Some(full) if full.identity == target.journaled.identity => {
             let share = 100.0 * full.share();
-            console.note(&format!(
-                "going on where an earlier run was, at {share:.0} %"
-            ));
+            console.note(&format!("continuing an earlier run at {share:.0} %"));
             full
         }
         Some(full) => {

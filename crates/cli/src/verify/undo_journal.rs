@@ -245,7 +245,7 @@ fn missing(restored: &Restored) -> String {
     add(&restored.lost, "blocks do not hold their data");
     add(
         &restored.foreign,
-        "blocks hold neither a tag nor their old contents, and were left alone (if that is of no value, --restore=overwrite puts the old contents back)",
+        "blocks hold neither a tag nor their old contents, and were left alone (if these contents are not needed, --restore=overwrite puts the old contents back)",
     );
     add(
         &restored.damaged,
@@ -261,7 +261,10 @@ fn missing(restored: &Restored) -> String {
         "records of the journal are damaged beyond recognition",
     );
     if restored.unsettled {
-        parts.push("the device does not confirm that it has what was written".to_string());
+        parts.push(
+            "the device did not confirm that the written data is durable (flush failed)"
+                .to_string(),
+        );
     }
     if let Some(error) = &restored.errors.first {
         parts.push(format!("an operation failed: {error}"));
@@ -292,7 +295,7 @@ pub fn not_back(arguments: &Arguments, place: &Path, why: &str) -> Failure {
     Failure::new(
         Exit::Unrestored,
         format!(
-            "the data on the device is not known to be all back, and the journal {} is kept: {why}; plug the device in again, without a hub and in another reader if operations fail, and repeat `{}` until it ends with exit code 0",
+            "not all data on the device is known to be restored, and the journal {} is kept: {why}; plug the device in again, without a hub and in another reader if operations fail, and repeat `{}` until it ends with exit code 0",
             place.display(),
             restoring(arguments, place)
         ),

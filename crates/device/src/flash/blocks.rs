@@ -344,7 +344,7 @@ impl Superblocks {
         self.reads.audit(good, geometry.blocks_per_superblock())?;
         ensure!(
             self.wear_per_erase == WearPerErase::new(geometry.native.cycles, geometry.slc.cycles),
-            "blocks wear otherwise than the profile says"
+            "the wear per erase differs from the profile"
         );
         self.all.iter().try_for_each(|block| block.audit(now))
     }

@@ -111,7 +111,7 @@ impl RetentionClock {
                     .changes
                     .windows(2)
                     .all(|pair| pair[0].at < pair[1].at && pair[0].aged_s <= pair[1].aged_s),
-            "the data ages in no order"
+            "the retention ages of the data are not in order"
         );
         check_number("the rate of ageing", self.rate, 1.0 / MOST_RATE, MOST_RATE)?;
         for change in &self.changes {

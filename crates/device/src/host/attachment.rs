@@ -130,12 +130,12 @@ impl Attachment {
         ensure!(
             !is_card(chain.link.protocol)
                 || chain.queue_depth <= interface.command_queue.unwrap_or(1),
-            "the device does not queue {} commands",
+            "the device has no command queue of depth {}",
             chain.queue_depth
         );
         ensure!(
             self.stop.is_zero() || !interface.set_block_count,
-            "a stop command follows where the length is known"
+            "a stop command is set, but the interface announces the length of transfers (set_block_count)"
         );
         ensure!(
             self.packed_writes == 0

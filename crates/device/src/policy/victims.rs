@@ -85,7 +85,7 @@ impl Victims {
     pub(crate) fn audit(&self, superblocks: u32, units: u32) -> Checked {
         ensure!(
             self.entries.len() == superblocks as usize,
-            "the list of victims is for other superblocks"
+            "the list of victims has another number of superblocks than the flash"
         );
         check_sum("changes of victims", self.changes)?;
         for (superblock, entry) in (0..).map(SuperblockId).zip(&self.entries) {

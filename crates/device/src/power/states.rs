@@ -111,7 +111,7 @@ impl IdleStates {
             .all(|pair| pair[0].number < pair[1].number && pair[0].reached() <= pair[1].after);
         ensure!(
             ordered && self.0.iter().all(|state| state.after <= LONGEST),
-            "the power states are not entered one after the other"
+            "the idle power states are not entered in their order"
         );
         Ok(())
     }

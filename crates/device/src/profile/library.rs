@@ -18,7 +18,7 @@ macro_rules! entry {
         Entry {
             name: $name,
             file: concat!($folder, $name, ".toml"),
-            text: include_str!(concat!("../../../../", $folder, $name, ".toml")),
+            text: include_str!(concat!("../../", $folder, $name, ".toml")),
         }
     };
 }

@@ -129,7 +129,7 @@ impl<'de, N: Number + Deserialize<'de>> Visitor<'de> for Whole<N> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Table<N>, A::Error> {
-        let missing = || A::Error::custom("a table has no end");
+        let missing = || A::Error::custom("a table of the snapshot has no end mark");
         let len: u64 = parts.next_element()?.ok_or_else(missing)?;
         let memory = match usize::try_from(len) {
             Ok(len) if len < Table::<N>::PER_PAGE => {
@@ -140,7 +140,9 @@ impl<'de, N: Number + Deserialize<'de>> Visitor<'de> for Whole<N> {
             Ok(len) if len as u64 <= LONGEST => parts.next_element_seed(Paged(len, PhantomData))?,
             _ => None,
         };
-        let memory = memory.ok_or_else(|| A::Error::custom("a table has another length"))?;
+        let memory = memory.ok_or_else(|| {
+            A::Error::custom("a table of the snapshot has another length than the device")
+        })?;
         Ok(Table::Own(memory))
     }
 }

@@ -46,7 +46,7 @@ pub enum Entry {
     PowerCut {
         /// Time of the event on the device's clock.
         at: Nanos,
-        /// As for commands.
+        /// True if all events planned for this instant were executed before.
         settled: bool,
     },
     /// Time passed up to here, with all that was planned.

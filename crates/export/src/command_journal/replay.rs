@@ -71,7 +71,7 @@ impl<'m, M: SimulatedDevice> Replay<'m, M> {
         let now = self.model.now();
         if journal.start != now {
             return Err(CommandJournalError::Misfit(format!(
-                "it begins at {}, the device is at {now}",
+                "the journal begins at {} on the device's clock, but the saved device is at {now}",
                 journal.start
             )));
         }

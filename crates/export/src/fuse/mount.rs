@@ -42,7 +42,7 @@ enum Reason {
 pub struct Mount {
     /// Descriptor of the kernel's messages.
     pub device: OwnedFd,
-    /// Closed when it goes.
+    /// Closing this end when the mount is dropped tells the thread `unmounting` to unmount.
     present: Option<Sender<()>>,
     unmounting: Option<JoinHandle<()>>,
 }

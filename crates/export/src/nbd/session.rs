@@ -318,7 +318,7 @@ fn request_of(export: &Export, head: RequestHead, data: Vec<u8>) -> Result<Reque
     if flags & command_flag::FAST_ZERO != 0 && (action != Action::Zero || !export.discards) {
         return Err((
             wire::error::ENOTSUP,
-            "zeroes are written here, which is not fast",
+            "writing zeroes is no faster than writing data here",
         ));
     }
     check_range(export, action, head)?;

@@ -57,7 +57,7 @@ impl fmt::Display for Effect {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InjectError {
     /// Nothing takes time at the highest speed.
-    #[error("a card at --speed max cannot be slow")]
+    #[error("`slow` has no effect with --speed max; serve the card at a lower speed")]
     Unpaced,
     /// The service was started without faults.
     #[error("this card does not accept fault commands")]

@@ -251,7 +251,7 @@ impl<M: SimulatedDevice> Service<M> {
             return;
         }
         for pending in self.take_pending() {
-            let why = Refusal::Failed("the device does not respond any more".to_string());
+            let why = Refusal::Failed("the simulated device no longer responds".to_string());
             self.refuse(pending.origin, &pending.request, why, wall);
         }
     }
@@ -289,7 +289,10 @@ impl<M: SimulatedDevice> Service<M> {
             self.note_command(command, at, settled, continued);
         } else {
             // The model checks time strictly; a rejected command is a bug in this module.
-            debug_assert!(false, "a command out of turn: {command:?} at {at}");
+            debug_assert!(
+                false,
+                "the device did not accept command {command:?} at {at}"
+            );
             self.completions.push(Completion {
                 tag: slot as u64,
                 status: Status::Unsupported,

@@ -6,6 +6,7 @@ use super::sampling::Reading;
 use super::tag::Seen;
 use super::verdict::{Behaviour, Finding, Verdict};
 use crate::registers::{Sign, Weight};
+use nandscope_inspect::decimal_size;
 use nandscope_result::{
     BlockState, Conclusion, Curve, DataColumn, DataRow, DataTable, Figure, StateCode, StepResult,
     step_id,
@@ -98,10 +99,15 @@ fn lost(finding: &Finding) -> u64 {
     finding.restored.missing() as u64
 }
 
+/// A capacity as on labels, and to the byte.
+fn exactly(capacity: u64) -> String {
+    format!("{} ({capacity} bytes)", decimal_size(Bytes(capacity)))
+}
+
 fn reasons(finding: &Finding) -> Vec<String> {
     let sampling = &finding.sampling;
     let block = finding.block_bytes as u64;
-    let shown = |blocks: u64| format!("{} ({} bytes)", Bytes(blocks * block), blocks * block);
+    let shown = |blocks: u64| exactly(blocks * block);
     let mut reasons = Vec::new();
     if let Some(behaviour) = finding.behaviour {
         reasons.push(match behaviour {
@@ -111,9 +117,9 @@ fn reasons(finding: &Finding) -> Vec<String> {
                 sampling.aliases.len()
             ),
             Behaviour::Drop => "writes past the end are lost".to_string(),
-            Behaviour::Stale => "past the end the device answers with what was there before".to_string(),
+            Behaviour::Stale => "reads past the end return old contents".to_string(),
             Behaviour::Cached { blocks } => format!(
-                "past the end only a cache of {blocks} blocks answers, and forgets"
+                "past the end only a cache of {blocks} blocks holds data, and loses it"
             ),
             Behaviour::Errors => "past the end every operation fails".to_string(),
         });
@@ -145,7 +151,7 @@ fn reasons(finding: &Finding) -> Vec<String> {
         ));
     } else if finding.keeps_nothing() {
         reasons.push(format!(
-            "not one of {} tagged blocks was kept, although every write was acknowledged: cards that are worn out or locked take no writes any more",
+            "not one of {} tagged blocks was kept, although every write was acknowledged: worn out or locked cards ignore writes",
             sampling.readings.len()
         ));
     } else if finding.tampers() {
@@ -156,13 +162,13 @@ fn reasons(finding: &Finding) -> Vec<String> {
     } else {
         let wrong = finding.wrong_places.len();
         reasons.push(format!(
-            "{wrong} of {} tagged blocks were wrong, {} changed when they were read again; the device goes on after them",
+            "{wrong} of {} tagged blocks were wrong, {} changed when they were read again; the device has good blocks at higher addresses",
             sampling.readings.len(),
             sampling.unstable.len()
         ));
         if !sampling.unreadable.is_empty() {
             reasons.push(format!(
-                "{} of {} places that were read cannot be read",
+                "{} of {} sampled places cannot be read",
                 sampling.unreadable.len(),
                 sampling.windows
             ));
@@ -170,10 +176,12 @@ fn reasons(finding: &Finding) -> Vec<String> {
     }
     let lost = lost(finding);
     if lost > 0 {
-        reasons.push(format!("the data of {lost} blocks is not back yet"));
+        reasons.push(format!("the data of {lost} blocks is not restored yet"));
     } else if finding.restored.unsettled {
-        reasons
-            .push("the device does not confirm that it has the data that was put back".to_string());
+        reasons.push(
+            "the device did not confirm that the restored data is durable (flush failed)"
+                .to_string(),
+        );
     }
     reasons
 }
@@ -209,11 +217,11 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
     );
     verdict.passed = Some(summary.verdict == Verdict::Genuine);
     let real = match summary.real_bytes {
-        Some(real) => format!("{} ({real} bytes)", Bytes(real)),
+        Some(real) => exactly(real),
         None => format!(
             "between {} and {}",
-            Bytes(summary.at_least_bytes),
-            Bytes(summary.at_most_bytes)
+            decimal_size(Bytes(summary.at_least_bytes)),
+            decimal_size(Bytes(summary.at_most_bytes))
         ),
     };
     let evidence = format!(
@@ -221,7 +229,7 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
         summary.claimed_bytes,
         finding.written,
         finding.block_bytes,
-        Bytes(finding.read_bytes),
+        decimal_size(Bytes(finding.read_bytes)),
         summary.elapsed_s
     );
     let sampling = &finding.sampling;
@@ -499,7 +507,7 @@ pub fn kept_summary(kept: &Kept, left_for_s: u64) -> KeptSummary {
 pub fn kept_step(kept: &Kept, summary: &KeptSummary, block_bytes: usize) -> StepResult {
     let mut answer = Conclusion::new(
         "verify.kept.verdict",
-        "Does it keep without power what it was given?",
+        "Does it keep data without power?",
         word(summary.verdict).to_string(),
         format!(
             "{}; they were left {:.1} hours ago",
@@ -510,7 +518,7 @@ pub fn kept_step(kept: &Kept, summary: &KeptSummary, block_bytes: usize) -> Step
     answer.passed = Some(summary.verdict == Verdict::Genuine);
     StepResult {
         id: step_id::VERIFY_KEPT.to_string(),
-        title: "Does it keep without power what it was given?".to_string(),
+        title: "Does it keep data without power?".to_string(),
         section: "Authenticity".to_string(),
         description:
             "Tagged blocks that were left on the device are read again after a power cycle."
@@ -534,10 +542,10 @@ pub fn full_step(full: &Full, elapsed_s: f64) -> StepResult {
     let verdict = full.verdict();
     let mut answer = Conclusion::new(
         "verify.full.verdict",
-        "Does every block keep what it is given?",
+        "Does every block keep its data?",
         word(verdict).to_string(),
         format!(
-            "of {} blocks {} were right, {} held another block's data, {} had wrong bits, {} held something else, {} could not be read, {} not be written",
+            "of {} blocks {} were right, {} held another block's data, {} had wrong bits, {} held other data, {} could not be read, {} could not be written",
             full.blocks,
             full.right,
             full.elsewhere,
@@ -570,7 +578,7 @@ pub fn full_step(full: &Full, elapsed_s: f64) -> StepResult {
             Conclusion::new(
                 "verify.full.capacity",
                 "Real capacity",
-                format!("{} ({real} bytes)", Bytes(real)),
+                exactly(real),
                 "blocks that held what was written to them last".to_string(),
             ),
         ],

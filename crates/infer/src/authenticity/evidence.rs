@@ -59,7 +59,7 @@ impl fmt::Display for Evidence {
             write!(f, "; {} cannot be read", self.unreadable)?;
         }
         if self.unreadable == *blocks {
-            f.write_str(": it cannot be seen which device this is")
+            f.write_str(": the device cannot be identified")
         } else if same == blocks {
             f.write_str(
                 ": the data is back already, or this is another device with the same contents",

@@ -125,7 +125,7 @@ impl Kept {
         };
         add(
             self.count(|r| r.seen.right()),
-            "that had been left were there",
+            "were found as they were left",
         );
         let older = |r: &Reading| matches!(r.seen, Seen::Tag { place, .. } if place == r.place);
         add(

@@ -11,7 +11,7 @@ pub enum MediumError {
     #[error("{0}")]
     Failed(String),
     /// The device is gone, and no operation will succeed; with the reason.
-    #[error("the device is gone: {0}")]
+    #[error("the device disappeared (unplugged or reset): {0}")]
     Gone(String),
 }
 

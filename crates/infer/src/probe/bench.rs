@@ -223,7 +223,9 @@ impl<T: Target> Metered<T> {
             replies.clear();
             self.wait(Nanos::MAX, &mut replies).map_err(failed)?;
             if replies.is_empty() {
-                return Err(ProbeError::Failed("it does not answer".to_string()));
+                return Err(ProbeError::Failed(
+                    "the target does not respond".to_string(),
+                ));
             }
             for reply in &replies {
                 outstanding -= 1;

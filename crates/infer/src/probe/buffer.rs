@@ -69,7 +69,7 @@ pub(super) fn buffer<T: Target>(
 ) -> Result<(), ProbeError> {
     let question = Question::Buffer;
     if probing.overlaps().is_none() {
-        let why = "it does one read after another, and such a device stops for other reasons than full memory";
+        let why = "the device executes one read at a time; such devices pause for other reasons than a full write buffer";
         probing.add(question.unknown(why));
         return Ok(());
     }
@@ -82,17 +82,17 @@ pub(super) fn buffer<T: Target>(
     probing.add(match found {
         Some(bytes) => {
             let evidence = format!(
-                "bursts after a rest; taken before the first pause, less what was programmed until then, in parts of them and in all: {shown}"
+                "bursts after idle time; data accepted before the first pause, less the data programmed until then, in partial and whole bursts: {shown}"
             );
             let (value, answer) = (Value::Bytes(bytes), format!("about {}", size(bytes)));
             question.answer(value, answer, Strength::Strong, evidence)
         }
         None if shown.is_empty() => {
-            let why = "bursts of writes after a rest show no pause at which memory would be full";
+            let why = "bursts of writes after idle time show no pause that a full write buffer would cause";
             question.unknown(why)
         }
         None => {
-            let why = format!("bursts after a rest show memory full at different times: {shown}");
+            let why = format!("bursts after idle time show a full write buffer at different amounts: {shown}");
             question.unknown(why)
         }
     });

@@ -117,7 +117,7 @@ const AT_ONCE: f64 = 1.15;
 pub(super) fn dies<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), ProbeError> {
     let question = Question::Dies;
     if probing.overlap < AT_ONCE {
-        let why = "it does one read after another, so its internal parallelism cannot be seen";
+        let why = "the device executes one read at a time, so its internal parallelism is hidden";
         probing.add(question.unknown(why));
         return Ok(());
     }

@@ -49,7 +49,9 @@ pub(super) fn taken<T: Target>(
         Strength::Strong,
         match outcome {
             Some(Outcome::Failed(why)) => format!("a discard of 1 MiB failed after {took}: {why}"),
-            Some(Outcome::Unsupported) | None => "it is not passed on, or refused".to_string(),
+            Some(Outcome::Unsupported) | None => {
+                "the host path drops discards, or the device rejects them".to_string()
+            }
             Some(Outcome::Done) => format!("a discard of 1 MiB came back after {took}"),
         },
     ));
@@ -69,7 +71,7 @@ pub(super) fn speed<T: Target>(
 ) -> Result<(), ProbeError> {
     let question = Question::DiscardSpeed;
     if !taken {
-        let why = "they are not taken";
+        let why = "discards are not accepted";
         probing.add(question.unknown(why));
         return Ok(());
     }
@@ -184,7 +186,7 @@ fn in_cache<T: Target>(
     let room = most + 3 * PATIENCE as u64 * BATCH;
     let begin = probing.target.whole().0 / 2 / BATCH * BATCH;
     if probing.writes_left() < room || begin + room > probing.target.whole().0 {
-        let why = "the budget of writes does not reach for filling the SLC cache once more";
+        let why = "the write budget is too small to fill the SLC cache again";
         probing.add(question.unknown(why));
         return Ok(());
     }
@@ -202,7 +204,7 @@ fn in_cache<T: Target>(
     probing.target.idle(REST)?;
     let (restored, after) = again(probing, &mut next, bar)?;
     let evidence = format!(
-        "the SLC cache full, and {} s later: {:.0} MB/s; everything discarded, and as long later: {:.0} MB/s",
+        "with a full SLC cache, after {} s: {:.0} MB/s; with everything discarded, after the same time: {:.0} MB/s",
         REST.as_secs_f64(),
         before / 1e6,
         after / 1e6

@@ -90,7 +90,7 @@ impl Look {
         };
         let (first, second) = (again()?, again()?);
         let (Some(before), Some(first), Some(second)) = (self.before, first, second) else {
-            let why = "a simulated device in virtual time keeps no contents; serve it, and probe what is served";
+            let why = "a simulated device in virtual time keeps no contents; serve the device with `nandscope serve`, and probe the block device";
             return Ok(Question::DiscardReads.unknown(why));
         };
         let reads = Reads::of(&before, &first, &second);
@@ -99,7 +99,7 @@ impl Look {
             reads.told().to_string(),
             Strength::Strong,
             format!(
-                "64 KiB in the middle of 1 MiB that was written, discarded, and read twice: it begins with {}, before with {}",
+                "64 KiB in the middle of 1 MiB that was written, discarded, and read twice: it begins with {}, and began with {} before the discard",
                 beginning(&first),
                 beginning(&before)
             ),

@@ -1,7 +1,7 @@
 //! Converts answers to and from the result document.
 
 use super::{Basis, Finding, Question, Report, Value};
-use nandscope_result::{Conclusion, Figure, ResultDocument, StepResult, step_id};
+use nandscope_result::{BYTES, Conclusion, Figure, ResultDocument, StepResult, YES_OR_NO, step_id};
 use nandscope_units::Bytes;
 
 /// The step of the result document with all answers.
@@ -48,11 +48,11 @@ fn described(report: &Report) -> String {
 /// The answer as a number for programs; `None` for "cannot tell".
 fn figure(finding: &Finding) -> Option<Figure> {
     let (value, unit) = match finding.value? {
-        Value::Bytes(bytes) => (bytes as f64, "bytes"),
+        Value::Bytes(bytes) => (bytes as f64, BYTES),
         Value::Count(count) => (f64::from(count), ""),
         Value::BytesPerS(rate) => (rate / 1e6, "MB/s"),
         Value::Seconds(time) => (time * 1e6, "µs"),
-        Value::Flag(flag) => (f64::from(u8::from(flag)), "yes or no"),
+        Value::Flag(flag) => (f64::from(u8::from(flag)), YES_OR_NO),
         Value::Factor(factor) => (factor, "times"),
         Value::Range(low, high) => (f64::from(low + (high - low.min(high)) / 2), "about"),
         Value::Celsius(degrees) => (degrees, "°C"),
@@ -106,9 +106,9 @@ fn value(figure: &Figure) -> Option<Value> {
         return None;
     }
     Some(match figure.unit.as_str() {
-        "bytes" => Value::Bytes(v as u64),
+        BYTES => Value::Bytes(v as u64),
         "" => Value::Count(v as u32),
-        "yes or no" => Value::Flag(v > 0.0),
+        YES_OR_NO => Value::Flag(v > 0.0),
         "times" => Value::Factor(v),
         _ => return None,
     })

@@ -93,7 +93,7 @@ fn answer(compared: &Compared, kept: Option<Vec<u32>>, units: u32, few: bool) ->
         .collect();
     said.extend(
         open.iter()
-            .map(|u| format!("unit {u} is kept open beside the others")),
+            .map(|u| format!("AU {u} stays open while others are written")),
     );
     let none_open = kept.as_ref().is_some_and(Vec::is_empty);
     let alike = !few && compared.resolution < FACTOR && compared.doubtful.is_empty();
@@ -107,7 +107,7 @@ fn answer(compared: &Compared, kept: Option<Vec<u32>>, units: u32, few: bool) ->
     }
     if none_open && alike && units == FIRST {
         let evidence = format!(
-            "the first {units} units are written alike within {:.0} %, and none is kept open beside the others",
+            "the first {units} AUs are written at the same rate within {:.0} %, and none stays open while others are written",
             100.0 * (compared.resolution - 1.0)
         );
         return question.answer(
@@ -119,18 +119,18 @@ fn answer(compared: &Compared, kept: Option<Vec<u32>>, units: u32, few: bool) ->
     }
     let why = match kept {
         None if !compared.doubtful.is_empty() => {
-            "one is written at another rate some of the times; whether one is kept open beside the others could not be measured"
+            "one AU differs in rate in some repeats only, and whether an AU stays open while others are written could not be measured"
         }
         None => {
-            "none is written at another rate; whether one is kept open beside the others could not be measured"
+            "no AU differs in rate, but whether one stays open while others are written could not be measured"
         }
         Some(_) if few => {
-            "none is kept open beside the others; the budget of time ends before each is written often enough"
+            "no AU stays open while others are written, but the time budget ended before each was written often enough"
         }
         Some(_) if units < FIRST => {
-            "not among the first units that the budget reaches; it may lie further up"
+            "no AU among those that the budget covers differs; a special one may be at higher addresses"
         }
-        Some(_) => "the rates of the units scatter too much, or one differs some of the times",
+        Some(_) => "the rates of the AUs scatter too much, or one AU differs in some repeats only",
     };
     question.unknown(format!("{units} units: {why}"))
 }

@@ -241,7 +241,7 @@ fn with_writes(
     let offset = match first {
         Some(first) => offset_of(first, opened.unit).resting_on(Strength::Weak),
         None => {
-            let why = format!("{said}: too coarse to tell where the first begins");
+            let why = format!("{said}: too coarse to locate the first boundary");
             Question::Offset.unknown(why)
         }
     };
@@ -283,14 +283,14 @@ fn page_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64
         Question::Page.unknown(why)
     };
     if !found.page_twice {
-        return cannot("the first pass shows another one");
+        return cannot("the first pass shows another page size");
     }
     let rise = step.to_us - step.from_us;
     if rise < PAGE_US.max(clock_us) {
-        return cannot("too little to tell a page from anything else");
+        return cannot("too small a difference for a page");
     }
     if drive && step.at <= MAPPED {
-        return cannot("the mapping unit shows, and no page");
+        return cannot("the mapping unit is visible, but no page");
     }
     if drive {
         return finding.resting_on(Strength::Weak);
@@ -316,7 +316,7 @@ fn page_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64
         .max_by_key(|s| s.at);
     match larger {
         None if step.at >= PAGE_LARGEST_STEP && unit == 0 => {
-            cannot("the largest page that is looked for; it may be an allocation unit")
+            cannot("the largest page size that is tested; it may be an allocation unit")
         }
         None => finding,
         Some(larger) => Question::Page.answer(
@@ -487,7 +487,7 @@ fn anywhere<T: Target>(
 
 fn of_period(question: Question, found: &BoundaryPeriod) -> Finding {
     question.answer(Value::Bytes(found.period), size(found.period), Strength::Fair, format!(
-            "a read across takes {:.0} µs at every place {} bytes after a multiple of it, and {:.0} µs elsewhere",
+            "a read across a boundary takes {:.0} µs at {} bytes after each multiple of the AU size, and {:.0} µs elsewhere",
             found.across_us, found.first, found.between_us
         ))
 }
@@ -536,7 +536,7 @@ fn families<T: Target>(
 fn unclear(step: Option<CardStep>) -> Finding {
     let found = answer(Question::Unit, step);
     let why = format!(
-        "{}; the other rows and the first pass do not bear it out",
+        "{}; the other rows and the first pass do not confirm it",
         found.evidence
     );
     found.question.unknown(why)

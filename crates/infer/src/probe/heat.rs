@@ -35,14 +35,14 @@ pub(super) fn throttling<T: Target>(
     let question = Question::Throttling;
     let now = probing.target.reading().device_temperature_c;
     let Some((before, now)) = coolest.zip(now) else {
-        let why = "the device gives no temperature";
+        let why = "the device reports no temperature";
         probing.add(question.unknown(why));
         return Ok(());
     };
     let heat = probing.options.heat;
     if heat == Nanos::ZERO {
         let why = format!(
-            "it was at {before:.0} °C at first and at {now:.0} °C in the end; `--heat 10m` reads without a pause for so long"
+            "it was at {before:.0} °C at first and at {now:.0} °C in the end; `--heat 10m` reads without a pause for 10 minutes"
         );
         probing.add(question.unknown(why));
         return Ok(());

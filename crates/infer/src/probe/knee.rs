@@ -431,7 +431,7 @@ pub(super) fn answer(question: Question, measured: &Measured, unit: Option<u64>)
         return question.unknown(why);
     }
     if unit.is_none() && step < ALONE {
-        let why = format!("{numbers}: too little without the allocation unit");
+        let why = format!("{numbers}: too small a drop as long as the allocation unit is unknown");
         return question.unknown(why);
     }
     if let Some(more) = measured.deeper {
@@ -460,7 +460,9 @@ pub(super) fn answer(question: Question, measured: &Measured, unit: Option<u64>)
         return question.unknown(why);
     }
     if unit.is_none() && question != Question::OpenLinear {
-        let why = format!("{numbers}: without the allocation unit a random order says nothing");
+        let why = format!(
+            "{numbers}: the allocation unit is unknown, so the result in random order cannot be interpreted"
+        );
         return question.unknown(why);
     }
     if let Some(few_open) = shallow(&measured.rates, units) {

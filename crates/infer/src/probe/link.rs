@@ -161,7 +161,7 @@ fn rate_of((more, least): (f64, f64), rate: f64, evidence: String) -> Finding {
     let question = Question::Rate;
     if more < least {
         let why = format!(
-            "{evidence}: the clock and the scatter of the times ask for a difference of {:.3} ms",
+            "{evidence}: the resolution of the clock and the scatter of the times require a difference of {:.3} ms",
             least * 1e3
         );
         return question.unknown(why);
@@ -243,7 +243,7 @@ fn ahead<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), Pro
         let answer = "yes".to_string();
         question.answer(Value::Flag(true), answer, strength, said)
     } else {
-        let why = format!("{said}: no difference, which does not show that nothing is read ahead");
+        let why = format!("{said}: no difference; read-ahead may still exist");
         question.unknown(why)
     });
     Ok(())
@@ -312,7 +312,7 @@ pub(super) fn depth<T: Target>(
         let evidence = evidence.clone();
         probing.add(if paused_s * best > PAUSED {
             let why = format!(
-                "{evidence}: pauses take {:.1} µs of a read on average, too much to tell",
+                "{evidence}: pauses take {:.1} µs of a read on average, too much for a conclusion",
                 paused_s * 1e6
             );
             question.unknown(why)

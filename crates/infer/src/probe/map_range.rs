@@ -102,7 +102,7 @@ pub(super) fn map_range<T: Target>(
     let question = Question::MapSpan;
     let unit = probing.report.finding(Question::Unit);
     if unit.is_some_and(|f| f.value.is_some()) {
-        let why = "it has allocation units, and a map of them is small";
+        let why = "the device maps allocation units, and such a map fits in RAM";
         probing.add(question.unknown(why));
         return Ok(());
     }
@@ -212,16 +212,16 @@ impl Search {
         }
         let (mut low, mut high) = (FEWEST, most);
         let (Some(few), Some(many)) = (self.step(probing, low)?, self.step(probing, high)?) else {
-            return Ok(Err("the budget of time does not reach".to_string()));
+            return Ok(Err("the time budget is too small".to_string()));
         };
         if few.fetches() || !many.fetches() {
-            let why = "the same places do not take longer with others of a larger range";
+            let why = "reads of the same places do not take longer when reads of a larger range come between them";
             return Ok(Err(format!("{}: {why}", self.numbers())));
         }
         while f64::from(high) > NEAR * f64::from(low) {
             let middle = (f64::from(low) * f64::from(high)).sqrt() as u32;
             match self.step(probing, middle)? {
-                None => return Ok(Err("the budget of time does not reach".to_string())),
+                None => return Ok(Err("the time budget is too small".to_string())),
                 Some(step) if step.fetches() => high = middle,
                 Some(_) => low = middle,
             }
@@ -312,7 +312,7 @@ impl Search {
         let mut steps = self.steps.clone();
         steps.sort_unstable_by_key(|s| s.cells);
         Curve {
-            name: "reads over a range".to_string(),
+            name: "reads within a range".to_string(),
             x_name: "range".to_string(),
             x_unit: "MiB".to_string(),
             y_name: "time of a read".to_string(),

@@ -112,7 +112,7 @@ fn plateaus<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) {
         Some((at, second, third)) => (
             format!("{}, then {}, then {}", mb(fast), mb(second), mb(third)),
             format!(
-                "a third region begins {} after the end of the cache: {} there, as if folding blocks writing",
+                "a third region begins {} after the end of the cache: {} there, as if folding blocked host writes",
                 size(at as u64 * BATCH),
                 mb(third)
             ),
@@ -250,7 +250,7 @@ fn kind<T: Target>(
     let fuller = (whole / 100 * FULLER).saturating_sub(*next);
     let needed = fuller + filled.cache + filled.cache / 4;
     let Some(rate) = rate else {
-        let why = "it is not known to be emptied when the device is left alone, so it cannot be filled twice";
+        let why = "the cache is not known to be emptied in idle time, so it cannot be filled twice";
         probing.add(question.unknown(why));
         return Ok(());
     };
@@ -270,7 +270,7 @@ fn kind<T: Target>(
     }
     let wait = Nanos::from_secs_f64(2.0 * filled.cache as f64 / rate).max(Nanos(2 * ALONE.0));
     if probing.time_left() < Nanos(2 * wait.0) {
-        let why = "the budget of time does not reach for emptying it";
+        let why = "the time budget is too small to let the cache empty";
         probing.add(question.unknown(why));
         return Ok(());
     }

@@ -351,10 +351,9 @@ fn add<T: Target>(probing: &mut Probing<'_, T>, finding: Finding) {
 }
 
 const SPENT: &str = "the budget of time or writes is spent";
-const REWRITES: &str =
-    "but one unit alone is slower than in order, as where it is rewritten for each piece";
-pub(super) const UNPLACED: &str = "it is not known where the first unit begins";
-const SMALL: &str = "the target is too small for units that lie far apart";
+const REWRITES: &str = "but a single unit alone is slower than sequential writes, as if it were rewritten for each piece";
+pub(super) const UNPLACED: &str = "the start of the first allocation unit is unknown";
+const SMALL: &str = "the target is too small for allocation units far apart from each other";
 
 /// A share of the total time.
 fn share<T: Target>(probing: &Probing<'_, T>, share: f64) -> Nanos {

@@ -32,7 +32,8 @@ pub(super) fn may_be_mapped(report: &mut Report) {
     let units = [Question::OpenLinear, Question::OpenRandom];
     let shown = units.iter().any(|q| report.count(*q).is_some());
     if !shown && report.bytes(Question::Page).is_some_and(|p| p <= MAPPED) {
-        let why = "drives map units of this size, and nothing shows that this is none";
+        let why =
+            "drives map units of this size, and it cannot be distinguished from a mapping unit";
         withdraw(report, &[Question::Page], why);
     }
 }

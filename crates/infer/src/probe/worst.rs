@@ -68,7 +68,7 @@ fn slow_without_a_pause(report: &mut Report, factor: f64) {
         .find(|f| f.question == Question::Stalls);
     if let Some(stalls) = found.filter(|f| f.value == Some(Value::Count(0))) {
         stalls.answer =
-            format!("no single pause; but writes in order become {factor:.0} times slower");
+            format!("no single pause, but sequential writes become {factor:.0} times slower");
     }
 }
 
@@ -77,7 +77,9 @@ const AVOIDED: f64 = 1.5;
 
 fn answer(what: &str, factor: f64) -> String {
     if factor < AVOIDED {
-        format!("none of those written; the slowest takes {factor:.2} times as long")
+        format!(
+            "none of the tested patterns; the slowest takes {factor:.2} times as long as the fastest"
+        )
     } else {
         format!("{what}: {factor:.0} times slower")
     }

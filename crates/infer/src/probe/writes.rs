@@ -182,7 +182,7 @@ fn cache<T: Target>(probing: &mut Probing<'_, T>, rates: &[f64], times: &[f64]) 
     let Some(end) = cache_end(rates) else {
         let written = (rates.len() * TOGETHER) as u64 * PIECE;
         probing.add(Question::Slc.unknown(format!(
-                "{} were written in order at {:.0} MB/s, and the rate did not fall for good: a cache, if there is one, is larger; `--write-budget {}GB` looks four times as far",
+                "{} were written in order at {:.0} MB/s, and the rate did not drop permanently: a cache, if there is one, is larger; `--write-budget {}GB` looks four times as far",
                 size(written),
                 median(rates) / 1e6,
                 (4 * probing.options.writes.0).div_ceil(1_000_000_000)
@@ -260,6 +260,6 @@ fn stalls<T: Target>(probing: &mut Probing<'_, T>, times: &[f64]) {
         Value::Count(long.len() as u32),
         answer,
         Strength::Fair,
-        format!("a write of 512 KiB takes {:.1} ms as a rule", usual * 1e3),
+        format!("a write of 512 KiB usually takes {:.1} ms", usual * 1e3),
     ));
 }

@@ -99,6 +99,7 @@ impl Conditions {
             put("device", Some(device.name.clone()));
             put("transport", Some(device.transport.to_string()));
             put("link", device.link.clone());
+            put("USB device", device.usb_device.clone());
             put("firmware", device.firmware.clone());
         }
         if let Some(mount) = &self.mount {

@@ -5,6 +5,7 @@ use super::{DestroyData, Opened, Reason, Refusal};
 use crate::identity::Identity;
 use crate::place::Kind;
 use crate::signature::Signature;
+use crate::size::decimal_size;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -76,7 +77,11 @@ impl Unconfirmed {
             format!("{}: /dev/{}", self.fate, about.name),
             format!("  model       {}", known(&about.model)),
             format!("  serial      {}", known(&about.serial)),
-            format!("  size        {} ({} bytes)", about.size, about.size.0),
+            format!(
+                "  size        {} ({} bytes)",
+                decimal_size(about.size),
+                about.size.0
+            ),
             format!("  attached    {}", about.transport),
         ];
         for partition in &about.partitions {

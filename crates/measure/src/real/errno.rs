@@ -30,7 +30,7 @@ pub(super) fn outcome(errno: Errno) -> Outcome {
         Errno::NOMEM => "no memory in the kernel (ENOMEM)",
         Errno::FBIG => "beyond the largest size of a file (EFBIG)",
         Errno::CANCELED => "cancelled (ECANCELED)",
-        errno if is_gone(errno) => "the device is gone",
+        errno if is_gone(errno) => "the device disappeared (unplugged or reset)",
         _ => "failed with another error of the system",
     })
 }

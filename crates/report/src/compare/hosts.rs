@@ -39,13 +39,17 @@ struct Host {
     /// Title of a simulated host, or processor of a real one; empty if unknown.
     title: String,
     simulated: bool,
+    /// Card reader of a real machine: its USB device, or its slot; `None` if the device needs none, or it is unknown.
+    reader: Option<String>,
 }
 
 impl Host {
     /// Results of version 0.1 have no title: there the names of the modes decide.
     fn is(&self, other: &Host) -> bool {
         let titled = !self.title.is_empty() && !other.title.is_empty();
+        let readers_differ = matches!((&self.reader, &other.reader), (Some(a), Some(b)) if a != b);
         self.simulated == other.simulated
+            && !readers_differ
             && match titled {
                 true => self.title == other.title,
                 false => self.label == other.label || !self.simulated,
@@ -83,14 +87,35 @@ fn hosts(document: &ResultDocument) -> Vec<Host> {
                 .unwrap_or_default(),
         };
         let named = mode.clone().or(info.map(|i| i.name.clone()));
+        let reader = reader(document).filter(|_| !simulated);
+        let machine = || match (title.is_empty(), &reader) {
+            (true, None) => None,
+            (true, Some(reader)) => Some(format!("{REAL}, {reader}")),
+            (false, None) => Some(title.clone()),
+            (false, Some(reader)) => Some(format!("{title}, {reader}")),
+        };
         Host {
-            label: named.or_else(|| Some(title.clone()).filter(|t| !t.is_empty())),
+            label: named.or_else(machine),
             mode,
             title,
             simulated,
+            reader,
         }
     };
     found.into_iter().map(host).collect()
+}
+
+/// What a real device is attached to, if the result states it: two readers of one machine are two hosts.
+fn reader(document: &ResultDocument) -> Option<String> {
+    let stated = |name: &str| document.environment.get(name);
+    match stated("transport")?.as_str() {
+        "SD" => Some("SD slot".to_string()),
+        "USB" => Some(match stated("USB device") {
+            Some(device) => format!("USB {device}"),
+            None => "USB".to_string(),
+        }),
+        _ => None,
+    }
 }
 
 impl Alignment {
@@ -219,6 +244,14 @@ impl Alignment {
         sentences
     }
 
+    /// Number of the shared host on which document `i` ran steps of this mode, the first for steps without a mode;
+    /// `None` if these are not compared.
+    pub(super) fn place(&self, i: usize, mode: Option<&str>) -> Option<usize> {
+        let is_on = |host: &SharedHost| host.modes.get(i).is_some_and(|m| m.as_deref() == mode);
+        let found = self.shared.iter().position(is_on);
+        found.or(mode.is_none().then_some(0))
+    }
+
     /// The mode of document `i` that is compared first.
     pub(crate) fn first_of(&self, i: usize) -> Option<&str> {
         self.shared.first()?.modes.get(i)?.as_deref()
@@ -330,6 +363,37 @@ mod tests {
         // Results of version 0.1 have names only.
         let old = on(&[("NVMe", "")]);
         assert!(Alignment::of(&[&a, &old], false).is_ok());
+    }
+
+    #[test]
+    fn two_readers_of_one_machine_are_two_hosts() {
+        let on = |conditions: &[(&str, &str)]| {
+            let mut document = crate::blank::document();
+            document.target.kind = TargetKind::BlockDevice;
+            document.steps.push(StepResult::default());
+            let machine = [("processor", "EPYC")];
+            for (name, value) in machine.iter().chain(conditions) {
+                document.environment.insert((*name).into(), (*value).into());
+            }
+            document
+        };
+        let slot = on(&[("transport", "SD")]);
+        let reader = on(&[
+            ("transport", "USB"),
+            ("USB device", "05e3:0749 Card Reader"),
+        ]);
+        let other = on(&[("transport", "USB"), ("USB device", "0bda:0316 USB3.0-CRW")]);
+        let unknown = on(&[]);
+        for (a, b) in [(&slot, &reader), (&reader, &other)] {
+            let error = Alignment::of(&[a, b], false).unwrap_err().to_string();
+            assert!(
+                error.contains("A on EPYC, ") && error.contains("B on EPYC, USB 0"),
+                "{error}"
+            );
+        }
+        for same in [&slot, &reader, &unknown] {
+            assert!(Alignment::of(&[&reader, same], false).is_ok() != std::ptr::eq(same, &slot));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod conclusion;
 mod consistency;
+mod coverage;
 mod document_names;
 mod efficiency;
 pub(crate) mod hosts;
@@ -23,6 +24,8 @@ pub use row::Row;
 pub use rows::rows;
 pub use text::text;
 
+use nandscope_result::ResultDocument;
+
 /// Prices, baseline and hosts of a comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Basis<'a> {
@@ -32,6 +35,14 @@ pub struct Basis<'a> {
     pub baseline: usize,
     /// Whether documents that share no host are compared nevertheless, each on its first host.
     pub across_hosts: bool,
+}
+
+/// Sentences on what is compared: the hosts, and what different suites and incomplete results lack. `rows` are those
+/// of the documents.
+pub fn remarks(documents: &[&ResultDocument], alignment: &Alignment, rows: &[Row]) -> Vec<String> {
+    let mut remarks = alignment.sentences();
+    remarks.extend(coverage::sentences(documents, alignment, rows));
+    remarks
 }
 
 /// A, B, C … for the documents; numbers after Z.

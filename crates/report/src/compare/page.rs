@@ -6,7 +6,7 @@ use super::plots;
 use super::row::{PRICE, Row};
 use super::rows::rows;
 use super::selection::charted;
-use super::{Basis, conclusion, consistency, efficiency, letter, merged};
+use super::{Basis, conclusion, consistency, efficiency, letter, merged, remarks};
 use crate::encode;
 use crate::error::Result;
 use crate::html::{SCRIPT, STYLE, THEME_SCRIPT};
@@ -29,8 +29,8 @@ struct Page<'a> {
     charts: Vec<BarSection>,
     sections: Vec<(&'static str, &'static str, Vec<Plot>)>,
     baseline: String,
-    /// Sentences on the hosts.
-    hosts: String,
+    /// Sentences on what is compared.
+    remarks: String,
     /// The shared host, for headings; empty if there are several or none.
     host: String,
     c: Data,
@@ -121,6 +121,7 @@ pub fn html(documents: &[&ResultDocument], basis: &Basis) -> Result<String> {
         data.insert(plot.id.clone(), encode::plot(plot)?);
     }
     let all = documents.iter().zip(&names).enumerate();
+    let remarks = remarks(documents, &alignment, &rows).join(" ");
     let page = Page {
         documents: all
             .map(|(i, (document, name))| Document {
@@ -140,7 +141,7 @@ pub fn html(documents: &[&ResultDocument], basis: &Basis) -> Result<String> {
         rows,
         sections,
         baseline: letter(basis.baseline),
-        hosts: alignment.sentences().join(" "),
+        remarks,
         host: alignment.heading(),
         c: Data(data),
         style: STYLE,

@@ -3,11 +3,15 @@
 use crate::number::{self, short, with_unit};
 use crate::view::bars::{Better, better};
 use crate::view::matrix::answer;
-use nandscope_result::figure_id;
+use nandscope_result::{BYTES, figure_id};
+use nandscope_units::Bytes;
 use std::cmp::Ordering;
 
 /// Identifier of the row of prices.
 pub(super) const PRICE: &str = "price.per-gb";
+
+/// Beginning of the identifiers of a probe's answers.
+const PROBE: &str = "probe.";
 
 /// One figure in all documents.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +42,12 @@ impl Row {
     fn pair(&self, i: usize) -> Option<(f64, f64)> {
         let base = self.values.get(self.baseline).copied().flatten()?;
         let value = self.values.get(i).copied().flatten()?;
-        (i != self.baseline && !self.answer).then_some((base, value))
+        (i != self.baseline && !self.answer && !self.is_inferred()).then_some((base, value))
+    }
+
+    /// Whether the figure is an answer that a probe inferred. A ratio of two answers says nothing.
+    fn is_inferred(&self) -> bool {
+        self.id.starts_with(PROBE)
     }
 
     /// Whether the figure is a rate or a time.
@@ -69,6 +78,8 @@ impl Row {
     pub fn cell(&self, i: usize) -> String {
         match self.values.get(i).copied().flatten() {
             Some(v) if self.answer => answer(v).to_string(),
+            Some(v) if self.unit == BYTES && v >= 0.0 => Bytes(v as u64).to_string(),
+            Some(v) if self.unit == "about" => format!("about {}", short(v)),
             Some(v) => with_unit(v, &self.unit),
             None => "–".to_string(),
         }
@@ -100,7 +111,7 @@ impl Row {
     /// Which values are better; `None` if neither is: for yes or no, for most units, and for the energy of a whole
     /// procedure, which does more work on a larger drive.
     pub(crate) fn better(&self) -> Option<Better> {
-        let comparable = !self.answer && self.id != figure_id::ENERGY;
+        let comparable = !self.answer && !self.is_inferred() && self.id != figure_id::ENERGY;
         match self.id.as_str() {
             PRICE => Some(Better::Less),
             _ => better(&self.unit).filter(|_| comparable),

@@ -6,7 +6,7 @@ use super::{Basis, efficiency, price};
 use crate::error::{ReportError, Result};
 use crate::view::matrix::{ANSWER, is_answer};
 use crate::view::{published, ranking};
-use nandscope_result::{Figure, ResultDocument, figure_id, slug};
+use nandscope_result::{Figure, ResultDocument, YES_OR_NO, figure_id, slug};
 use std::collections::BTreeMap;
 
 /// Identifier without the mode before it.
@@ -110,7 +110,7 @@ fn row(placed: &published::Placed, documents: usize, host: Option<&str>) -> Row 
         unit: figure.unit.clone(),
         values: vec![None; documents],
         id: test_id(figure).to_string(),
-        answer: is_answer(figure),
+        answer: is_answer(figure) || figure.unit == YES_OR_NO,
         baseline: 0,
     }
 }
@@ -176,6 +176,28 @@ mod tests {
             super::rows(&[&a], &Basis::default()),
             Err(ReportError::TooFewDocuments(1))
         ));
+    }
+
+    #[test]
+    fn answers_of_a_probe_are_compared_as_answers() {
+        let of = |unit: f64, works: f64, open: f64| {
+            document(
+                "probed",
+                vec![
+                    figure("probe.unit", None, unit, "bytes"),
+                    figure("probe.discard", None, works, YES_OR_NO),
+                    figure("probe.open", None, open, ""),
+                ],
+            )
+        };
+        let (a, b) = (of(4_194_304.0, 1.0, 5.0), of(8_388_608.0, 0.0, 5.0));
+        let rows = rows(&[&a, &b], &Basis::default()).unwrap();
+        let cells: Vec<[String; 3]> = rows
+            .iter()
+            .map(|r| [r.cell(0), r.cell(1), r.change(1)])
+            .collect();
+        let expected = [["4 MiB", "8 MiB", ""], ["yes", "no", ""], ["5", "5", ""]];
+        assert_eq!(cells, expected);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::hosts::Alignment;
 use super::row::{PRICE, Row};
 use super::rows::rows;
 use super::selection::charted;
-use super::{Basis, letter};
+use super::{Basis, letter, remarks};
 use crate::error::Result;
 use crate::number::short;
 use crate::terminal::{self, Options};
@@ -51,11 +51,11 @@ pub fn text(documents: &[&ResultDocument], basis: &Basis, options: &Options) -> 
             width,
         );
     }
-    for sentence in alignment.sentences() {
+    for sentence in remarks(documents, &alignment, &rows) {
         terminal::paragraph(&mut out, &sentence, "   ", width);
     }
     if rows.is_empty() {
-        out.push_str("The documents share no figure.\n");
+        // The remarks say so.
     } else if column_width(&rows, documents.len()) * documents.len() + TITLE <= width {
         out.push_str(&table(
             &rows,
@@ -179,7 +179,7 @@ mod tests {
         let mut none = document("c", 1.0);
         none.figures.clear();
         let text = super::text(&[&none, &none], &Basis::default(), &Options::default()).unwrap();
-        assert!(text.contains("share no figure"), "{text}");
+        assert!(text.contains("no figure in common"), "{text}");
     }
 
     #[test]

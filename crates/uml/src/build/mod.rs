@@ -10,26 +10,27 @@ mod tool;
 use crate::scratch::Scratch;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tool::Tools;
+use tool::{Tools, check_tools};
 
 pub use checksum::Checksum;
 pub use error::{BuildError, Step};
 pub use source::Source;
-pub use tool::{check_tools, in_path};
+pub use tool::in_path;
 
 /// The kernel's options, as a list of changes to `allnoconfig`.
 const CONFIG: &str = include_str!("kernel.config");
-/// Pinned random numbers, the cost of calls, the record of calls, children that end with their kernel, processors with AMX.
+/// Patch of the kernel for reproducible virtual time: fixed random numbers, processor time of system calls, a log of these
+/// calls, child processes that end with the kernel, and a fix for processors with AMX.
 const PATCH: &str = include_str!("virtual-time.patch");
 /// Name of the folders of builds in the cache folder.
 const WORK: &str = "building";
 /// Name of the executable in its folder.
 const EXECUTABLE: &str = "linux";
-/// Lines that `make` says in a whole build of 6.1; for the progress only.
+/// Number of lines that `make` prints in a whole build of 6.1, for the progress bar.
 const LINES: u32 = 1250;
 
 /// Programs that a build needs, and the Debian packages that have them.
-const TOOLS: [(&str, &str); 8] = [
+pub const PROGRAMS: [(&str, &str); 8] = [
     ("gcc", "gcc"),
     ("make", "make"),
     ("flex", "flex"),
@@ -110,7 +111,7 @@ pub fn build(
     progress: &mut dyn FnMut(Step),
     stop: &dyn Fn() -> bool,
 ) -> Result<Kernel, BuildError> {
-    check_tools(&TOOLS)?;
+    check_tools(&PROGRAMS)?;
     let place = |path: &Path| {
         let place = path.display().to_string();
         move |source| BuildError::Io { place, source }

@@ -177,7 +177,7 @@ impl<'a> Backend<'a> {
         match &mut self.socket {
             Some(wire) => Ok(wire.send(&vring_call(0))?),
             None => Err(MachineError::OutOfTurn(
-                "it gave no socket for notifications",
+                "the kernel sent no socket for notifications",
             )),
         }
     }
@@ -225,7 +225,8 @@ impl<'a> Backend<'a> {
     }
 }
 
-const NO_MEMORY: VirtioError = VirtioError::Broken("its rings are not in shared memory");
+const NO_MEMORY: VirtioError =
+    VirtioError::Broken("the rings of the queue are not in memory that the guest shares");
 
 /// An access to a page of a file that has shrunk would end the process. The kernel has one processor and
 /// waits for an answer in the meantime.

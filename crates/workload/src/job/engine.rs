@@ -69,10 +69,22 @@ const ENGINES: &[(&str, Engine)] = &[
     ("pmemblk", Foreign("is for persistent memory")),
     ("dev-dax", Foreign("is for persistent memory")),
     ("libpmem", Foreign("is for persistent memory")),
-    ("libblkio", Foreign("is a library of drivers of its own")),
-    ("xnvme", Foreign("is a library of drivers of its own")),
-    ("spdk", Foreign("is a driver of its own")),
-    ("spdk_bdev", Foreign("is a driver of its own")),
+    (
+        "libblkio",
+        Foreign("bypasses the block layer with its own drivers"),
+    ),
+    (
+        "xnvme",
+        Foreign("bypasses the block layer with its own drivers"),
+    ),
+    (
+        "spdk",
+        Foreign("bypasses the block layer with its own driver"),
+    ),
+    (
+        "spdk_bdev",
+        Foreign("bypasses the block layer with its own driver"),
+    ),
     ("binject", Foreign("injects bios through a kernel module")),
 ];
 

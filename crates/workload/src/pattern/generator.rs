@@ -87,7 +87,7 @@ impl Generator {
                 job,
                 "read_iolog",
                 format!(
-                    "job `{}` replays a trace and has no pattern of its own",
+                    "job `{}` replays a trace and has no access pattern",
                     job.name
                 ),
                 "open the trace instead",

@@ -149,7 +149,7 @@ impl<'a> Found<'a> {
             need.job,
             key.unwrap_or("size"),
             format!(
-                "the {} files of the jobs take {wanted} ({} bytes) together, each a part of the target of its own as in fio, but the target has {capacity} ({} bytes): there is no room for {}",
+                "the {} files of the jobs take {wanted} ({} bytes) together, each in a separate part of the target as in fio, but the target has {capacity} ({} bytes): there is no room for {}",
                 self.files.len(),
                 wanted.0,
                 capacity.0,
@@ -230,7 +230,7 @@ impl<'a> Found<'a> {
             named.push(format!("and {} more", places.len() - MOST_NAMED));
         }
         format!(
-            "the jobs use {} files, and each is a part of the target of its own, as in fio: {}. Jobs with the same `filename` use the same part",
+            "the jobs use {} files, and each uses a separate part of the target, as in fio: {}. Jobs with the same `filename` use the same part",
             places.len(),
             named.join(", ")
         )

@@ -100,7 +100,7 @@ fn lfsr(job: &Job, region: &Region, fio: Option<&FioSequences>) -> Result<Option
             job,
             "random_generator",
             format!(
-                "the seed of job `{}` is one that a shift register for {blocks} blocks never leaves",
+                "with the seed of job `{}`, the shift register (lfsr) for {blocks} blocks never changes its state",
                 job.name
             ),
             "use another randseed with randrepeat=0, or another random_generator",

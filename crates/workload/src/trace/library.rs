@@ -32,7 +32,7 @@ macro_rules! recorded {
             name: $name,
             title: $title,
             description: $description,
-            bytes: include_bytes!(concat!("../../../../traces/", $name, ".nstrace")),
+            bytes: include_bytes!(concat!("../../traces/", $name, ".nstrace")),
         }
     };
 }

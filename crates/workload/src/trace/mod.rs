@@ -97,6 +97,13 @@ impl Trace {
         self
     }
 
+    /// Sets the size of the recorded device; `None` keeps the known one.
+    #[must_use]
+    pub fn with_capacity(mut self, capacity: Option<Bytes>) -> Self {
+        self.capacity = capacity.or(self.capacity);
+        self
+    }
+
     /// Wall time of each request; empty if unknown.
     pub fn walls(&self) -> &[Nanos] {
         &self.walls

@@ -82,7 +82,10 @@ impl Places<'_> {
             );
             (last, at) = (at, slot.next);
         }
-        ensure!(queue.tail == last, "the queue of die {die} has a loose end");
+        ensure!(
+            queue.tail == last,
+            "the queue of die {die} does not end with its last operation"
+        );
         Ok(())
     }
 }
@@ -117,7 +120,7 @@ impl Array {
         for (slot, place) in self.slots.iter().zip(&places) {
             ensure!(
                 *place != Place::Unknown,
-                "an operation is nowhere: {:?}",
+                "a flash operation is in no queue, die or channel: {:?}",
                 slot.op
             );
             if *place == Place::Free {
@@ -191,7 +194,7 @@ impl Array {
                 let here = op.class == OpClass::Read && self.dies.get(op.die).is_some();
                 ensure!(
                     here && self.times.planes > 0,
-                    "operation {index} reads in a plane of its own"
+                    "operation {index} is an independent read of a plane, which the device does not have"
                 );
                 continue;
             }
@@ -233,7 +236,10 @@ impl Array {
         check_near("the rest of a suspended operation", die.suspended.left, now)?;
         if die.array != NONE {
             check_near("the end of an array operation", die.array_until, now)?;
-            ensure!(die.array_until >= now, "die {number} was to end before");
+            ensure!(
+                die.array_until >= now,
+                "the array operation of die {number} should have ended already"
+            );
         }
         ensure!(
             die.suspended.count <= SUSPENDS_MAX && die.overtakes <= OVERTAKES_MAX + SUSPENDS_MAX,
@@ -261,7 +267,10 @@ impl Array {
     /// Checks that busy planes have independent reads of these planes, and that their die does nothing else.
     fn audit_planes(&self, number: Die, die: &DieState, places: &[Place], now: Nanos) -> Checked {
         if self.times.planes == 0 {
-            ensure!(die.reading == 0, "die {number} has no planes of its own");
+            ensure!(
+                die.reading == 0,
+                "die {number} does not read planes independently"
+            );
             return Ok(());
         }
         let mut reads = BTreeSet::new();

@@ -52,7 +52,7 @@ impl AuMapDevice {
         // Checked first: later checks index lists by the geometry.
         ensure!(
             self.map.fits(&geometry),
-            "the card is divided otherwise than the profile says"
+            "the layout of the card differs from the profile"
         );
         let fresh = Map::new(p, card, geometry);
         self.map.audit(&fresh, self.schedule.now())?;

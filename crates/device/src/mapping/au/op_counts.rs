@@ -81,7 +81,7 @@ impl OpCounts {
             counts.iter().all(|n| *n <= most)
                 && self.slc_programs <= self.programs
                 && self.slc_merged <= self.merged,
-            "a merge that was put off is larger than its AU: {self:?}"
+            "a deferred merge is larger than its AU: {self:?}"
         );
         Ok(())
     }

@@ -457,7 +457,7 @@ impl OpenAu {
         let fresh = OpenAu::new(self.au, self.has_old, policy, self.last_used);
         ensure!(
             self.logged.len() == fresh.logged.len() && self.older.len() == fresh.older.len(),
-            "AU {} has marks for other pages",
+            "AU {} has page marks for another number of pages",
             self.au
         );
         let counted: u32 = self.logged.iter().map(|w| w.count_ones()).sum();

@@ -330,7 +330,7 @@ impl PageMapDevice {
             } else {
                 ensure!(
                     *waits == Waits::default(),
-                    "something is under way for command {index}, which has not started"
+                    "an operation belongs to command {index}, which has not started"
                 );
             }
         }
@@ -406,7 +406,7 @@ impl PageMapDevice {
         };
         ensure!(
             sound,
-            "command {index} waits for what does not come: {p:?}, {waits:?}"
+            "command {index} waits for operations that do not exist: {p:?}, {waits:?}"
         );
         Ok(())
     }

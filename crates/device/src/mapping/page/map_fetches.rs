@@ -98,19 +98,19 @@ impl MapFetches {
         }
         ensure!(
             !waited_for.contains(&true),
-            "a page of the map is waited for and never comes"
+            "commands wait for a page of the map that is not being fetched"
         );
         for fetch in &self.free {
             ensure!(
                 self.fetches[*fetch as usize].waiters.is_empty(),
-                "something waits for map fetch {fetch}, which is over"
+                "a command waits for map fetch {fetch}, which has ended"
             );
         }
         ensure!(
             coming
                 .iter()
                 .all(|f| self.fetches[*f as usize].page < pages),
-            "a page is fetched that the map does not have"
+            "a fetch is for a page beyond the end of the map"
         );
         let waiters = self.fetches.iter().flat_map(|f| f.waiters.iter().copied());
         Ok(waiters.collect())

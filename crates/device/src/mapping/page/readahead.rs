@@ -297,7 +297,7 @@ impl ReadAhead {
                     } else {
                         coming.contains(&id) && segment.waiters.iter().all(within)
                     },
-                    "commands wait for what read-ahead has, or never gets"
+                    "commands wait for read-ahead data that is loaded already or never requested"
                 );
                 waiters.extend(segment.waiters.iter().map(|w| w.command));
             }

@@ -9,7 +9,8 @@ pub(super) fn check(profile: &Profile, card: &CardSection, faults: &mut Faults) 
     if profile.nand.suspend {
         faults.add(
             "nand.suspend",
-            "a card does one thing after another, so that nothing is ever suspended".to_string(),
+            "a card executes one flash operation at a time, so no operation is suspended"
+                .to_string(),
             "set it to false",
         );
     }

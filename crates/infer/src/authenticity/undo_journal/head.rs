@@ -55,7 +55,9 @@ impl Head {
         }
         let of_the_family = |bytes: &&[u8]| bytes.starts_with(FAMILY);
         let Some(first) = copies().find(of_the_family) else {
-            return Err(UndoJournalError::Foreign("it does not begin like one"));
+            return Err(UndoJournalError::Foreign(
+                "the start of the file is not that of a journal",
+            ));
         };
         match first.get(FAMILY.len()) {
             Some(version @ b'0'..=b'9') if *version != VERSION => {

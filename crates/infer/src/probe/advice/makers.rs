@@ -40,6 +40,7 @@ fn plain(about: &'static str, command: &str, device: &str, reason: &str) -> Advi
         command: Some(format!("{command} {}", first(device))),
         alternative: false,
         reason: reason.to_string(),
+        ..Advice::default()
     }
 }
 
@@ -71,6 +72,7 @@ fn ext4(device: &str, unit: Option<u64>, page: Option<u64>) -> Advice {
         } else {
             reasons.join("; ")
         },
+        ..Advice::default()
     }
 }
 
@@ -92,6 +94,7 @@ fn f2fs(device: &str, unit: Option<u64>) -> Advice {
             ),
             None => "the allocation unit is not known: the default section of 2 MiB".to_string(),
         },
+        ..Advice::default()
     }
 }
 
@@ -108,6 +111,7 @@ fn nilfs2(device: &str, unit: Option<u64>) -> Advice {
             Some(u) => format!("a segment of the log covers an allocation unit of {}", size(u)),
             None => "the allocation unit is not known, or its size is not a power of two of 2 MiB or more: the default segment of 8 MiB".to_string(),
         },
+        ..Advice::default()
     }
 }
 
@@ -132,5 +136,6 @@ fn exfat(device: &str, unit: Option<u64>) -> Advice {
                     .to_string()
             }
         },
+        ..Advice::default()
     }
 }

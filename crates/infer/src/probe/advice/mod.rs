@@ -16,7 +16,7 @@ use ranking::Ranking;
 use serde::Serialize;
 
 /// One piece of advice.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Advice {
     /// Subject of the advice.
     pub about: &'static str,
@@ -27,6 +27,27 @@ pub struct Advice {
     pub alternative: bool,
     /// Reason, with evidence.
     pub reason: String,
+    /// Measurements on which the advice is based.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
+}
+
+/// Measured times of file systems.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measured {
+    /// Workload and unit of each column of values.
+    pub columns: Vec<String>,
+    /// The file systems, the best first.
+    pub rows: Vec<MeasuredRow>,
+}
+
+/// Measured times of one file system.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MeasuredRow {
+    /// The file system.
+    pub file_system: String,
+    /// Values of the columns.
+    pub values: Vec<f64>,
 }
 
 /// Alignment of a partition if the AU size is unknown, bytes: a multiple of most AU sizes.
@@ -66,7 +87,7 @@ pub fn advice(report: &Report, request: &Request<'_>) -> Vec<Advice> {
             library::ranking(request.purpose, request.target, structure)
         }
     };
-    all.push(file_system(ranking.as_ref(), request.purpose));
+    all.push(file_system(ranking.as_ref(), request));
     let is_made = match &ranking {
         Some(ranking) => ranking.keeps_up(),
         None => unranked_is_made(request.purpose),
@@ -90,6 +111,7 @@ pub fn advice(report: &Report, request: &Request<'_>) -> Vec<Advice> {
             command: None,
             alternative: false,
             reason: format!("{} ({})", worst.answer, worst.evidence),
+            ..Advice::default()
         });
     }
     all
@@ -152,21 +174,27 @@ fn partition(device: &str, unit: Option<u64>, offset: Option<u64>, report: &Repo
         )),
         alternative: false,
         reason,
+        ..Advice::default()
     }
 }
 
 /// Advice with the first file system of the ranking, its measurement, and whether it keeps up.
-fn file_system(ranking: Option<&Ranking>, purpose: Purpose) -> Advice {
-    let workloads = purpose.workloads().join(",");
+fn file_system(ranking: Option<&Ranking>, request: &Request<'_>) -> Advice {
+    let purpose = request.purpose;
     let reason = match ranking {
         Some(ranking) => format!("{}: {}", ranking.answer(purpose), ranking.evidence()),
         None => format!(
-            "not known: no measurement for {} applies to this card. {}`nandscope fs sim:CARD --workload {workloads} -o DIR` measures a simulated card, and `--measured DIR/result.json` takes the result",
-            purpose.name(),
+            "unknown. {} {}{}",
+            match library::has(purpose) {
+                true =>
+                    "The structure of the card is unknown, so no measured card can be compared with it.",
+                false => "No card of the library was measured with this workload.",
+            },
             match unranked_is_made(purpose) {
-                true => "ext4 is the most usual file system, and not known to be fast. ",
+                true => "ext4 is the most common file system, but not known to be fast. ",
                 false => "",
-            }
+            },
+            how_to_measure(request)
         ),
     };
     Advice {
@@ -174,7 +202,24 @@ fn file_system(ranking: Option<&Ranking>, purpose: Purpose) -> Advice {
         command: None,
         alternative: false,
         reason,
+        measured: ranking.map(Ranking::table),
     }
+}
+
+/// The commands that measure file systems for this purpose, on the simulated card itself or on one like it.
+fn how_to_measure(request: &Request<'_>) -> String {
+    let workloads = request.purpose.workloads().join(",");
+    let card = match request.target.strip_prefix("sim:") {
+        Some(_) => request.target,
+        None => "sim:CARD",
+    };
+    let like = match card == request.target {
+        true => "this card",
+        false => "a simulated card like it (`nandscope devices` lists them)",
+    };
+    format!(
+        "Measure {like} with `nandscope fs {card} --workload {workloads} -o DIR`, then add `--measured DIR/result.json`"
+    )
 }
 
 /// Advice if the card has a FAT area: file systems with their table there benefit.
@@ -191,6 +236,7 @@ fn fat(report: &Report) -> Option<Advice> {
             "{}: FAT32 and exFAT gain where their table lies in such a unit; the partition above begins with the unit that its first byte lies in",
             found.evidence
         ),
+        ..Advice::default()
     })
 }
 
@@ -222,6 +268,7 @@ fn mount(report: &Report, device: &str) -> Advice {
         reason: format!(
             "{reason}; updates of access times cost writes, and few programs need them"
         ),
+        ..Advice::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Ranks file systems by measured times.
 
-use super::Purpose;
+use super::{Measured, MeasuredRow, Purpose};
 use nandscope_result::recording::{CAMERA, LATE_MAX_S};
 
 /// Times below this are equal in the ranking, s.
@@ -78,36 +78,45 @@ impl Ranking {
             None if count == 1 => format!("{first} is the only one measured for {what}"),
             None => format!("{first} is the fastest of {count} for {what}"),
             Some(kept) if kept.is_empty() => format!(
-                "no file system keeps up with {what}, and none is advised; a piece of video comes more than {LATE_MAX_S:.0} s late on each of {count}. Take another card, or record at a lower rate"
+                "no file system keeps up with {what}, so none is recommended: on each of {count}, parts of the video are written more than {LATE_MAX_S:.0} s late. Use a faster card, or record at a lower rate"
             ),
             Some(kept) => format!(
-                "{first} is the least late of {count} for {what}; {} keep up ({})",
+                "{first} has the shortest delays of {count} for {what}; {} keep up ({})",
                 kept.len(),
                 kept.join(", ")
             ),
         }
     }
 
-    /// Card, host and all times.
+    /// Card and host of the measurements, and their limits.
     pub(super) fn evidence(&self) -> String {
-        let rows: Vec<String> = self.rows.iter().map(Row::text).collect();
         format!(
-            "{}: {}. The file systems were new and the runs short: what a cleaner or a full file system costs is not in them",
-            self.source,
-            rows.join("; ")
+            "{}. The file systems were new and the runs short: the costs of garbage collection and of a full file system are not included",
+            self.source
         )
+    }
+
+    /// All times, the best file system first.
+    pub(super) fn table(&self) -> Measured {
+        let time = |row: &Row, name: &str| row.seconds.iter().find(|s| s.0 == name).map(|s| s.1);
+        let row = |name: &String| MeasuredRow {
+            file_system: name.clone(),
+            values: self.rows.iter().filter_map(|r| time(r, name)).collect(),
+        };
+        Measured {
+            columns: self.rows.iter().map(Row::title).collect(),
+            rows: self.order.iter().map(row).collect(),
+        }
     }
 }
 
 impl Row {
-    /// Workload and times in words.
-    fn text(&self) -> String {
-        let late = if self.workload == CAMERA { " late" } else { "" };
-        let each = self
-            .seconds
-            .iter()
-            .map(|(name, s)| format!("{name} {s} s{late}"));
-        format!("{}: {}", self.workload, each.collect::<Vec<_>>().join(", "))
+    /// Workload, quantity and unit.
+    fn title(&self) -> String {
+        match self.workload.as_str() {
+            CAMERA => format!("{CAMERA}: largest delay, s"),
+            workload => format!("{workload}, s"),
+        }
     }
 }
 
@@ -132,9 +141,12 @@ mod tests {
             none.answer(Purpose::Camera)
                 .starts_with("no file system keeps up")
         );
-        assert!(
-            none.evidence()
-                .contains("camera: exFAT 2.1 s late, ext4 12.5 s late")
+        let table = none.table();
+        assert_eq!(table.columns, ["camera: largest delay, s"]);
+        let second = &table.rows[1];
+        assert_eq!(
+            (second.file_system.as_str(), &second.values[..]),
+            ("ext4", &[12.5][..])
         );
         let late = [("NILFS2", 3.0), ("ext4", 0.0), ("exFAT", 2.0)];
         let two = Ranking::new("here".into(), vec![row(CAMERA, &late)]).unwrap();
@@ -150,7 +162,9 @@ mod tests {
         let ranking = Ranking::new("here".into(), vec![first, second]).unwrap();
         assert_eq!(ranking.order(), ["ext4", "F2FS"]);
         assert!(ranking.keeps_up());
-        assert!(!ranking.evidence().contains("XFS"));
+        let rows = ranking.table().rows;
+        assert_eq!(rows[0].values, [1.0, 4.0]);
+        assert!(rows.iter().all(|row| row.file_system != "XFS"));
         assert_eq!(Ranking::new("here".into(), Vec::new()), None);
     }
 }

@@ -93,7 +93,7 @@ fn step(question: Question, found: Option<Split>, all: &Transcript) -> Finding {
     if !split.alternatives.is_empty() {
         let others: Vec<String> = split.alternatives.iter().map(|a| size(*a)).collect();
         let why = format!(
-            "{evidence}; {} or {}: the file has no boundary that tells them apart",
+            "{evidence}; {} or {}: the file has no boundary that distinguishes them",
             size(split.at),
             others.join(" or ")
         );

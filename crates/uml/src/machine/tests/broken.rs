@@ -84,7 +84,7 @@ fn broken_messages_are_errors_that_say_so() {
         ("file descriptor is missing", |k| k.send(21, &[], &[])),
         ("power of two", |k| k.send(8, &Fake::pair(0, 7), &[])),
         ("queue 3", |k| k.send(35, &Fake::pair(3, 0), &[])),
-        ("not in shared memory", |k| {
+        ("not in memory that the guest shares", |k| {
             k.set_up();
             k.memory.set_len(4096).unwrap();
             k.kick_only();
@@ -95,7 +95,7 @@ fn broken_messages_are_errors_that_say_so() {
             k.describe(0, super::fake::HEADER, 15, 1, 1);
             k.kick_only();
         }),
-        ("without a place for its status", |k| {
+        ("without a buffer for its status", |k| {
             k.set_up();
             k.put(1, 0, 512, false);
             k.describe(1, DATA, 512, 0, 0);
@@ -124,7 +124,7 @@ fn a_chain_of_descriptors_without_an_end_is_refused() {
         kernel.describe(1, DATA, 512, 1, 1);
         kernel.kick_only();
     });
-    assert!(text.contains("without an end"), "{text}");
+    assert!(text.contains("an endless chain"), "{text}");
 }
 
 #[test]

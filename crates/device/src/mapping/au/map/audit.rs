@@ -63,7 +63,7 @@ impl Map {
                 && self.open.len() - fat <= self.data_open_most as usize
                 && self.states.aus.len() <= self.states.most
                 && self.deferred.merges.len() <= self.deferred.most as usize,
-            "{} AUs are open, {} states are in RAM and {} merges put off",
+            "{} AUs are open, {} AU states are in RAM and {} merges are deferred",
             self.open.len(),
             self.states.aus.len(),
             self.deferred.merges.len()
@@ -85,7 +85,7 @@ impl Map {
         let latest = self.open.iter().map(|(open, _)| open.last_used).max();
         ensure!(
             latest.unwrap_or(0) <= self.uses,
-            "an AU was used after {} uses",
+            "an AU was last used at count {}, beyond the number of uses",
             self.uses
         );
         ensure!(

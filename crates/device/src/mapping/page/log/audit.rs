@@ -22,7 +22,7 @@ impl Log {
         let geometry = Geometry::new(profile, ftl);
         ensure!(
             self.geometry == geometry,
-            "the flash is divided otherwise than the profile says"
+            "the layout of the flash differs from the profile"
         );
         let bad = profile.nand.factory_bad_percent;
         self.blocks.audit(&geometry, bad, now)?;
@@ -36,7 +36,7 @@ impl Log {
         self.audit_streams()?;
         ensure!(
             self.is_separated() == ftl.separate_by_heat,
-            "data is separated otherwise than the profile says"
+            "hot and cold data is separated although the profile says no, or the reverse"
         );
         self.heat
             .as_ref()
@@ -65,7 +65,7 @@ impl Log {
         for (superblock, block) in self.blocks.iter() {
             ensure!(
                 block.closed_order <= self.closings,
-                "superblock {superblock} was closed as the {}th of {}",
+                "superblock {superblock} has close number {} of {}",
                 block.closed_order,
                 self.closings
             );
@@ -119,12 +119,12 @@ impl Log {
         let (hot, map) = (is_open(Pool::Hot), is_open(Pool::Map));
         ensure!(
             (self.is_separated() || !hot) && (!self.window.is_whole_map() || !map),
-            "data is kept apart that the profile does not separate"
+            "an open superblock is for hot data or map pages, which the profile does not separate"
         );
         for stream in self.streams.of_relocation() {
             ensure!(
                 !stream.slc && stream.host_units == 0,
-                "relocation writes to SLC, or data of the host"
+                "relocation writes to an SLC superblock or to one for host data"
             );
         }
         Ok(())
@@ -138,7 +138,7 @@ impl Log {
                 && stream.filling == stream.next % mode.program_units
                 && stream.host_units <= stream.filling
                 && block.slc == stream.slc,
-            "the end of the log is at {} of superblock {}, with {} units of {} gathered",
+            "the log ends at unit {} of superblock {}, with {} of {} units of a program unit filled",
             stream.next,
             stream.superblock,
             stream.filling,
@@ -215,7 +215,7 @@ impl Log {
             };
             ensure!(
                 !is_gone,
-                "superblock {superblock} is erased before its data is programmed elsewhere"
+                "superblock {superblock} is free, retired or being erased, but its data is not yet programmed elsewhere"
             );
         }
         Ok(())
@@ -232,7 +232,7 @@ impl Log {
                     .iter()
                     .zip(to.0..)
                     .all(|(from, at)| owner(*from) == owner(Ppn(at))),
-            "program {} of superblock {} takes other data than its job has moved",
+            "program {} of superblock {} has other data than its relocation job read",
             unit.program,
             unit.superblock
         );
@@ -318,7 +318,7 @@ impl Log {
             );
             ensure!(
                 state != State::Closed || block.valid > 0,
-                "superblock {superblock} holds nothing and was not given up"
+                "superblock {superblock} is closed without valid data, but was not released for erase"
             );
             ensure!(
                 !gone || block.programs_pending == 0,
@@ -367,7 +367,7 @@ impl Log {
                 native.contains(&superblock) != (slc || map)
                     && cached.contains(&superblock) == slc
                     && of_map.contains(&superblock) == map,
-                "closed superblock {superblock} (SLC: {slc}) is not where it belongs"
+                "closed superblock {superblock} (SLC: {slc}) is in the wrong list of closed superblocks"
             );
         }
         let closed = in_state(State::Closed).count();

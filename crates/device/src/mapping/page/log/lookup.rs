@@ -135,7 +135,10 @@ impl Log {
 
     /// Superblock and program unit of a mapped logical unit.
     pub(crate) fn program_of(&self, logical: Lpn) -> (SuperblockId, ProgramId) {
-        debug_assert!(self.is_mapped(logical), "unit {logical} is nowhere");
+        debug_assert!(
+            self.is_mapped(logical),
+            "the map has no location for unit {logical}"
+        );
         let run = self.unit_run(self.map.lookup(logical));
         (run.superblock, run.program)
     }

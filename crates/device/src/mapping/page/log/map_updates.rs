@@ -194,7 +194,7 @@ impl PendingUpdates {
     pub(super) fn audit(&self, map: &MapLayout) -> Checked {
         ensure!(
             self.waiting.is_some() == map.update_entries.is_some(),
-            "changed entries of the map are collected otherwise than the profile says"
+            "changed entries of the map wait for an update in RAM although the profile says no, or the reverse"
         );
         match (&self.waiting, map.update_entries) {
             (Some(updates), Some(most)) => updates.audit(most, map.pages),

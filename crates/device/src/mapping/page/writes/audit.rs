@@ -68,7 +68,7 @@ impl Programs {
                     .front()
                     .is_none_or(|p| !p.done || p.map_waits > 0)
                 && done == first as usize,
-            "programs of the host are under way that nobody waits for"
+            "the programs of host data under way do not match their sequence numbers"
         );
         ensure!(
             self.of_map.iter().collect::<BTreeSet<_>>() == queued.map_programs.iter().collect()
@@ -98,7 +98,7 @@ impl Programs {
                     .in_flight
                     .iter()
                     .all(|p| p.held == 0 || p.map_waits > 0),
-            "a program of the host never begins, or keeps places that are free"
+            "a program of host data never begins, or holds places of the write buffer that are free"
         );
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Programs {
         let expected = self.in_flight.iter().map(of).chain([gathering]);
         ensure!(
             expected.eq(counts),
-            "programs of the host wait for {what} that does not come"
+            "programs of host data wait for {what} that no operation reads"
         );
         Ok(())
     }
