@@ -43,7 +43,7 @@ pub struct Arguments {
         conflicts_with = "recover"
     )]
     shelf: Option<PathBuf>,
-    /// Drives among which it is ranked
+    /// Drives among which a drive is ranked
     #[arg(long, value_enum, default_value_t, conflicts_with = "recover")]
     ranks: Ranks,
     /// Include introduction.md, conclusion.md (Markdown) and the photos of this folder

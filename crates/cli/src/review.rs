@@ -89,7 +89,7 @@ pub struct Arguments {
     /// Rank the drive among those of this shelf
     #[arg(long, value_name = "DIR", help_heading = heading::OUTPUT)]
     shelf: Option<PathBuf>,
-    /// Drives among which it is ranked
+    /// Drives among which a drive is ranked
     #[arg(long, value_enum, default_value_t, help_heading = heading::OUTPUT)]
     ranks: shelf::Ranks,
     /// The drives of the shelf.

@@ -97,7 +97,7 @@ struct Site {
     /// Folder for the pages, created if missing
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
-    /// Drives among which each drive is ranked
+    /// Drives among which a drive is ranked
     #[arg(long, value_enum, default_value_t)]
     ranks: Ranks,
 }

@@ -68,7 +68,7 @@ fn a_blank_device_is_written_after_the_right_answer_and_by_one_only() {
     let question = unconfirmed.question();
     for part in [
         device.name().as_str(),
-        "32 MiB (33554432 bytes)",
+        "33.6 MB (33554432 bytes)",
         "partitions  none",
     ] {
         assert!(question.contains(part), "{question}");

@@ -139,8 +139,12 @@ fn no_step_is_done_twice(procedure: Procedure, device: &str, after: impl Fn(usiz
         assert_eq!(kept.steps.len(), whole.steps.len() - done, "{name}, {done}");
         let steps = |d: &ResultDocument| d.steps.iter().map(|s| s.id.clone()).collect::<Vec<_>>();
         assert_eq!(steps(&resumed), steps(&whole), "{name}, {done}");
-        let figures =
-            |d: &ResultDocument| d.all_figures().map(|f| f.id.clone()).collect::<Vec<_>>();
+        // Where a plateau is found depends on the state of the device, and the resumed run has a new one.
+        let figures = |d: &ResultDocument| {
+            let ids = d.all_figures().map(|f| f.id.clone());
+            ids.filter(|id| !id.contains(".plateau-"))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(figures(&resumed), figures(&whole), "{name}, {done}");
         let asked = |d: &ResultDocument| {
             let steps = d.steps.iter().flat_map(|s| &s.conclusions);

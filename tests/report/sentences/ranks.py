@@ -38,10 +38,10 @@ def ranks(document, page):
     meaning = r" Rank 1 is the highest rate, or the lowest time, power or energy; values within 1 % share a rank\."
     simulated = document.data["target"]["kind"] == "simulated"
     if re.fullmatch(r"Not ranked among the simulated devices of the library: the result does not say whether this is a memory "
-                    r"card or an SSD\. --shelf DIR ranks it among the drives of a shelf\.", intro):
+                    r"card or an SSD\. --ranks all ranks it among devices of all kinds, --shelf DIR among the drives of a shelf\.", intro):
         return [] if family(document) is None and not simulated else ["the document says what the device is"]
-    if match := re.fullmatch(rf"Places among (\d+) other drives? of the shelf in the same test \((.+?)\)"
-                             rf"(?:, (?:on (?P<host>.+?)|each on the (?P<first>first) host of its result))?\.{meaning}", intro):
+    if match := re.fullmatch(rf"Places among the (\d+) (?P<kind>.+?) of the shelf with the same test \((.+?)\)"
+                             rf"(?:, (?:on (?P<host>.+?)|each on the (?P<first>first) host of its result))?, this one included\.{meaning}", intro):
         rivals = shelf_rivals(document)
         own, *others = compared([document] + rivals)
         shared, across = shared_hosts([document] + rivals)
@@ -53,6 +53,9 @@ def ranks(document, page):
             titles = [f"{t}, {host(d, m)[1]}" for t, d, m in zip(titles, rivals, shared[0][1:])]
         expected, fewest, left_out = titles, 1, {}
         hosts = [host(document, modes[0])[1] or "" for modes in shared]
+        if match["kind"] != PLURALS.get(kind(document), match["kind"]):
+            return [f"not drives of this kind: {intro}"]
+        match = (match[0], int(match[1]) - 1, match[3])
     elif match := re.fullmatch(r"(?P<few>The library has too few other .+? \(\d\)\. )?Places among (\d+) (?P<kind>.+?) of the "
                                r"library, all simulated, in the same test "
                                rf"\((.+?)\), each on the fastest host of its profile(?:, this drive in (.+?))?\.( This drive was measured\.)?{meaning}", intro):

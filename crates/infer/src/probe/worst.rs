@@ -123,7 +123,7 @@ mod tests {
         let none = answer("long writes", 1.034);
         assert_eq!(
             none,
-            "none of those written; the slowest takes 1.03 times as long"
+            "none of the tested patterns; the slowest takes 1.03 times as long as the fastest"
         );
     }
 
@@ -141,7 +141,7 @@ mod tests {
         let stalls = report.finding(Question::Stalls).unwrap();
         assert_eq!(
             stalls.answer,
-            "no single pause; but writes in order become 8 times slower"
+            "no single pause, but sequential writes become 8 times slower"
         );
         assert_eq!(stalls.value, Some(Value::Count(0)));
         let size = Value::Bytes(5 << 30);
