@@ -6,6 +6,7 @@
 //! parts on an existing drive, which is discarded before each of them.
 
 use crate::document::{begun, value};
+use crate::folders::single;
 use crate::jobs::phase;
 use crate::modes::{Between, Turn, Turns};
 use crate::options::{ReviewObserver, ReviewOptions};
@@ -18,7 +19,9 @@ use nandscope_device::{Fill, FillError, break_if};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
 use nandscope_result::{Figure, ResultDocument, procedure};
-use nandscope_units::Nanos;
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::OpKind;
+use nandscope_workload::files::{Extent, ExtentSource};
 
 /// Other drives in the SM2262EN preview.
 const PEERS: [&str; 2] = ["hp-ex920-1tb", "samsung-970-pro-512gb"];
@@ -198,26 +201,29 @@ fn prepare<T: Target>(
     flow
 }
 
+/// Largest discard, bytes: a Linux driver splits larger ones.
+const DISCARD_BYTES: u32 = 1 << 30;
+
 fn discard_and_fill<T: Target>(
     runner: &mut StepRunner<'_, T>,
     title: &str,
     share: f64,
 ) -> Result<Flow, SuiteError> {
-    let bytes = runner.capacity().0;
-    let mut jobs = vec!["[discard]\nrw=trim\nbs=1g\n".to_string()];
-    if share > 0.0 {
-        let filled = (bytes as f64 * share) as u64 / (128 << 10) * (128 << 10);
-        jobs.push(format!(
-            "[fill]\nrw=write\nbs=128k\niodepth=32\nsize={filled}\n"
-        ));
+    let capacity = runner.capacity();
+    let whole = Extent {
+        kind: OpKind::Trim,
+        offset: Bytes::ZERO,
+        length: capacity.0,
+        chunk: DISCARD_BYTES,
+    };
+    let discard = single(Box::new(ExtentSource::new(vec![whole])), "discard");
+    let flow = runner.run(discard)?;
+    if flow == Flow::Stop || share == 0.0 {
+        return Ok(flow);
     }
-    for job in jobs {
-        let phase = phase(title, &job, runner.capacity(), runner.seed)?;
-        if runner.run(phase)? == Flow::Stop {
-            return Ok(Flow::Stop);
-        }
-    }
-    Ok(Flow::Continue)
+    let filled = (capacity.0 as f64 * share) as u64 / (128 << 10) * (128 << 10);
+    let job = format!("[fill]\nrw=write\nbs=128k\niodepth=32\nsize={filled}\n");
+    runner.run(phase(title, &job, capacity, runner.seed)?)
 }
 
 fn first_mode(spec: &SimSpec) -> Result<&Mode, SuiteError> {
