@@ -82,6 +82,57 @@ fn what_is_not_ours_is_never_written() {
     assert!(!folder.0.join("huge.img").exists());
 }
 
+/// The suites other than `card`, which other tests review, and `ssd`, which takes minutes.
+const SUITES: [&str; 5] = ["fill", "flashbench", "iometer", "plain", "speed-class"];
+
+/// Runs every suite on a target and checks that each one ends, with figures and a page.
+fn every_suite_ends(folder: &Folder, target: &[&str]) {
+    for suite in SUITES {
+        let mut review = vec!["review"];
+        review.extend(target);
+        review.extend(["--suite", suite, "--quick", "-o", suite]);
+        folder.run(&review).succeeds();
+        let result = folder.0.join(suite).join("result.json");
+        let document = nandscope_result::json::read(&result).unwrap();
+        assert!(document.complete, "{suite}: {:?}", document.notices);
+        assert!(document.all_figures().count() > 0, "{suite}");
+        assert!(document.target.modes.is_empty(), "{suite}");
+        assert!(folder.0.join(suite).join("report.html").exists(), "{suite}");
+    }
+}
+
+#[test]
+#[ignore = "slow: measures for a minute in real time"]
+fn slow_every_suite_ends_on_a_file() {
+    let folder = Folder::new("real-suites-file");
+    every_suite_ends(&folder, &["./card.img", "--size", "512m"]);
+    folder
+        .run(&["review", "./card.img", "--suite", "ssd", "-o", "ssd"])
+        .fails(2, &["too small for the suite"]);
+    folder
+        .run(&[
+            "review",
+            "./card.img",
+            "--suite",
+            "ssd",
+            "--peers",
+            "-o",
+            "ssd",
+        ])
+        .fails(2, &["--peers compares simulated drives"]);
+}
+
+#[test]
+#[ignore = "slow: measures for a minute in real time"]
+fn slow_every_suite_ends_on_a_loop_device() {
+    let folder = Folder::new("real-suites-loop");
+    let Some(device) = Loop::new(&folder, 512) else {
+        return;
+    };
+    let named = format!("--destroy-data={}", device.name());
+    every_suite_ends(&folder, &[&device.device, &named, "--yes", device.name()]);
+}
+
 #[test]
 fn a_block_device_is_written_only_where_that_was_said() {
     let folder = Folder::new("real-block");

@@ -149,6 +149,7 @@ pub(crate) fn on_target<T: Target>(
     runner: &mut StepRunner<'_, T>,
     quick: bool,
 ) -> Result<Flow, SuiteError> {
+    ssd_traces::check_fit(runner.capacity())?;
     let parts = Part::WHOLE.iter().filter(|p| !quick || p.filled() == 0.0);
     let parts: Vec<Part> = parts.copied().collect();
     let effort = Effort::in_real_time(quick);

@@ -67,6 +67,18 @@ impl State {
     }
 }
 
+/// Whether the traces fit a device of this size.
+///
+/// # Errors
+/// [`SuiteError::Target`] with the size that the largest one needs.
+pub(crate) fn check_fit(capacity: Bytes) -> Result<(), SuiteError> {
+    for trace in library() {
+        replay(trace, Timing::ClosedLoop, capacity)
+            .map_err(|e| SuiteError::Target(format!("too small for the suite. {e}")))?;
+    }
+    Ok(())
+}
+
 /// Replays both traces in the given state.
 pub(crate) fn run<T: Target>(
     runner: &mut StepRunner<'_, T>,
