@@ -42,7 +42,7 @@ def test_time_passes_up_to_where_it_is_asked(drive: nandscope.Device) -> None:
     assert drive.telemetry["energy_j"] > 0
     with pytest.raises(nandscope.Error, match="already"):
         drive.advance(until=1)
-    with pytest.raises(nandscope.Error, match="is at"):
+    with pytest.raises(nandscope.Error, match="already at"):
         drive.submit("read", at=1)
 
 
