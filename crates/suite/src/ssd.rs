@@ -2,8 +2,8 @@
 //! is empty except for the tested span, then application traces on an empty and on a full drive. [`drive`] runs it on
 //! one drive; [`beside`] runs the parts that print ratios on a drive and the drives it was published with.
 //!
-//! Every part begins with a drive fresh from the factory, as the suite erased drives between tests. [`on_target`] runs the
-//! parts on an existing drive, which is discarded before each of them.
+//! Every part begins with a drive fresh from the factory, as the suite erased drives between tests. An existing
+//! drive is discarded before each of them.
 
 use crate::document::{begun, value};
 use crate::folders::single;
