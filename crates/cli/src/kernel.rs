@@ -142,7 +142,7 @@ fn build_it(
 /// The kernel in the cache.
 ///
 /// # Errors
-/// `Exit::File` if there is none; the message says how to build one.
+/// `Exit::File` if no kernel for file systems has been built; the message names the command that builds it.
 fn find() -> Result<Kernel, Failure> {
     let cache = build::cache().map_err(|e| failure(&e))?;
     build::find(&cache).ok_or_else(|| {

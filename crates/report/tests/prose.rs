@@ -200,7 +200,7 @@ fn documents() -> Vec<(&'static str, ResultDocument)> {
     all
 }
 
-/// What a page consists of, without its words.
+/// Structure of a page without its words: elements, number cells, plot data.
 #[derive(Default)]
 struct Page {
     /// Elements in order, with their classes, and the attributes that place and scale them.

@@ -94,7 +94,7 @@ fn rest(device: &mut Device) {
     }
 }
 
-/// What a simulated device did before each port.
+/// Sentence of the report on the rest of a simulated device before each port.
 const RESTED: &str = "The device has rested before until its temperature stays the same.";
 
 /// Measures an existing target at the port to which it is attached.

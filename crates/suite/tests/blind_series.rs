@@ -1,6 +1,5 @@
-//! The five series of drawn devices behind docs/inference.md. Their counts are on record in `inference-series.json`; each run
-//! draws one of the series anew, another one with each version of the crate that infers, and its counts must be those on
-//! record. `BLIND_WRITE=1` draws all of them, and writes the record and the tables in the documentation.
+//! The five series of drawn devices behind docs/inference.md. Their counts are on record in `inference-series.json`. Each run
+//! draws and probes one series again. A hash of the sources of `nandscope-infer` chooses it. Its counts must be those on record. `BLIND_WRITE=1` draws all of them, and writes the record and the tables in the documentation.
 //! `BLIND_DEVICES`, `BLIND_FIRST` and `BLIND_SEED` select other devices, which are counted and only printed;
 //! `BLIND_QUIET` turns their disturbances off.
 

@@ -139,7 +139,7 @@ fn no_step_is_done_twice(procedure: Procedure, device: &str, after: impl Fn(usiz
         assert_eq!(kept.steps.len(), whole.steps.len() - done, "{name}, {done}");
         let steps = |d: &ResultDocument| d.steps.iter().map(|s| s.id.clone()).collect::<Vec<_>>();
         assert_eq!(steps(&resumed), steps(&whole), "{name}, {done}");
-        // Where a plateau is found depends on the state of the device, and the resumed run has a new one.
+        // Plateaus of a fill depend on the contents of the device. The resumed run of this test has a fresh device.
         let figures = |d: &ResultDocument| {
             let ids = d.all_figures().map(|f| f.id.clone());
             ids.filter(|id| !id.contains(".plateau-"))

@@ -61,7 +61,8 @@ fn key<'a>(alignment: &Alignment, i: usize, step: &'a StepResult) -> Option<Step
     Some((host, &step.section, &step.title))
 }
 
-/// What result `i`, which is incomplete, lacks of the steps that other results of its suite have on the same hosts.
+/// Sentence on the incomplete result `i`: steps that other results of the same suite have on the same hosts and it does not,
+/// and steps that it did not finish.
 fn missing_steps(documents: &[&ResultDocument], alignment: &Alignment, i: usize) -> String {
     let own = documents[i];
     let has: BTreeSet<StepKey> = own

@@ -105,7 +105,7 @@ fn hosts(document: &ResultDocument) -> Vec<Host> {
     found.into_iter().map(host).collect()
 }
 
-/// What a real device is attached to, if the result states it: two readers of one machine are two hosts.
+/// SD slot or USB reader of a real device, if the result names it. Two readers of one machine count as two hosts.
 fn reader(document: &ResultDocument) -> Option<String> {
     let stated = |name: &str| document.environment.get(name);
     match stated("transport")?.as_str() {

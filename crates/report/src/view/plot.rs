@@ -85,7 +85,7 @@ pub struct Mark {
 pub struct Limit {
     /// Limit, in the unit of the vertical axis.
     pub y: f64,
-    /// What sets the limit, with its value and unit.
+    /// Label of the limit: its class, value and unit, such as `U3, V30: 30 MB/s`.
     pub name: String,
 }
 
