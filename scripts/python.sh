@@ -17,7 +17,8 @@ part "virtual environment"
 "$venv/bin/pip" install --quiet 'maturin>=1.11,<2' --group python/pyproject.toml:test
 
 part "build ($profile)"
-cargo build --profile "$profile" --quiet
+# With the features of the package, so that the wheel is built from the same libraries.
+cargo build --profile "$profile" --quiet -p nandscope -p nandscope-python --bins
 rm -rf "$wheels"
 "$venv/bin/maturin" build --profile "$profile" --quiet --manifest-path python/Cargo.toml --generate-stubs \
     --interpreter "$venv/bin/python" --out "$wheels"

@@ -57,7 +57,8 @@ stage "slow tests"
 tests slow
 
 stage "release build"
-cargo build --release
+# With the features of the Python package too, which is then built from the same libraries.
+cargo build --release -p nandscope -p nandscope-python --bins
 
 stage "benchmarks: the same work on both sides"
 if [[ $(id -u) -eq 0 ]] && command -v fio >/dev/null && losetup --find >/dev/null 2>&1; then
