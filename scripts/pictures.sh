@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the pictures of the README, with the release build: the report of a review, and the recorded terminal. Needs
-# chromium, and pyte for Python (pip install pyte). The text of the report is kept, too: a test compares it.
+# chromium, and pyte for Python (pip install pyte). The text of the report is kept, too: `make test-long` compares it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=${1:-target/release/nandscope}

@@ -88,5 +88,13 @@ fi
 
 stage "generated documents are up to date"
 "$target/release/nandscope" validate --check docs/validation.md
+# What the picture of the README shows is what its review says.
+"$target/release/nandscope" review sim:sm2708-250gb -o "$work/pictured" >/dev/null
+if command -v python3 >/dev/null; then
+    python3 tests/report/page_text.py "$work/pictured/report.html" >"$work/pictured.txt"
+    diff docs/images/report.txt "$work/pictured.txt" || { echo "the pictures are out of date: make pictures" >&2; exit 1; }
+else
+    skip "the text of the README's picture needs python3"
+fi
 
 summary "make test-long"

@@ -470,28 +470,3 @@ fn slow_every_sentence_about_a_fake_is_true() {
         check(&folder, &served_fake(&folder));
     }
 }
-
-#[test]
-#[ignore = "slow: a whole review"]
-fn slow_the_picture_of_the_readme_shows_what_a_review_says() {
-    if !have(&["python3"]) {
-        return;
-    }
-    let folder = Folder::new("sentences-picture");
-    folder
-        .run(&["review", "sim:sm2708-250gb", "-o", "report"])
-        .succeeds();
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let printed = Command::new("python3")
-        .arg(format!("{root}/tests/report/page_text.py"))
-        .arg(folder.0.join("report/report.html"))
-        .output()
-        .unwrap();
-    let text = String::from_utf8(printed.stdout).unwrap();
-    assert!(text.lines().count() > 40, "{text}");
-    let pictured = std::fs::read_to_string(format!("{root}/docs/images/report.txt")).unwrap();
-    assert!(
-        text == pictured,
-        "run `make pictures`; the report says:\n{text}"
-    );
-}

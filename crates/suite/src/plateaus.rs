@@ -3,7 +3,7 @@
 //! Binary segmentation on the logarithm of the bandwidth: a stretch is split at the point that explains most of its
 //! variance, if the two sides differ by a quarter or more; then neighbours that differ by less are joined again. A
 //! stretch of noise stays whole. The transition between a faster and a slower plateau belongs to the plateau whose
-//! bandwidth is nearer.
+//! bandwidth is nearer; a few intervals of another rate at the start or the end belong to their neighbour.
 //!
 //! A stretch with many empty intervals shows single operations and pauses, not a bandwidth: it is not a separate
 //! plateau, and a curve that consists of such a stretch has no plateaus.
@@ -53,6 +53,7 @@ pub fn plateaus(start_s: f64, t_s: &[f64], v: &[f64]) -> Vec<Plateau> {
     }
     join_alike(&logs, &mut cuts);
     join_transitions(&logs, &mut cuts);
+    join_mixed_ends(&logs, &mut cuts);
     let moved = cumulative_gb(start_s, &t_s[..n], &v[..n]);
     cuts.windows(2)
         .map(|w| Plateau {
@@ -133,6 +134,21 @@ fn join_transitions(logs: &[f64], cuts: &mut Vec<usize>) {
         } else {
             i += 1;
         }
+    }
+}
+
+/// Joins a short first or last stretch of two rates to its neighbour: it is too short to be split, and its median may be a rate
+/// that was never measured.
+fn join_mixed_ends(logs: &[f64], cuts: &mut Vec<usize>) {
+    let is_mixed = |from: usize, to: usize| {
+        to - from < 2 * POINTS_MIN && spread(&logs[from..to]) >= libm::log(RATIO)
+    };
+    if cuts.len() > 2 && is_mixed(cuts[0], cuts[1]) {
+        cuts.remove(1);
+    }
+    let last = cuts.len() - 1;
+    if last > 1 && is_mixed(cuts[last - 1], cuts[last]) {
+        cuts.remove(last - 1);
     }
 }
 
@@ -235,6 +251,21 @@ mod tests {
             found.len() == 2 && found[0] > 80.0 && found[1] < 33.0,
             "{found:?}"
         );
+    }
+
+    /// A second fill begins while the card still folds data of the first one, for three seconds.
+    #[test]
+    fn a_rate_that_was_never_measured_is_no_plateau() {
+        let (_, cache) = curve(&[(28, 398.0), (200, 76.0)]);
+        let v = [&[76.0, 76.0, 108.0][..], &cache].concat();
+        let t: Vec<f64> = (1..=v.len()).map(|i| i as f64).collect();
+        let speeds = |v: &[f64]| -> Vec<f64> {
+            let found = plateaus(0.0, &t, v);
+            found.iter().map(|p| p.mb_per_s.round()).collect()
+        };
+        assert_eq!(speeds(&v), [398.0, 76.0]);
+        let backwards: Vec<f64> = v.iter().rev().copied().collect();
+        assert_eq!(speeds(&backwards), [76.0, 398.0]);
     }
 
     #[test]
