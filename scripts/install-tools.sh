@@ -20,6 +20,8 @@ need nbdsh python3-libnbd
 need nbdkit nbdkit
 need qemu-system-x86_64 qemu-system-x86
 need python3 python3
+# Imported by the programs of fio's package that plot and convert its logs.
+python3 -c 'import six' 2>/dev/null || packages+=(python3-six)
 # What `make python` makes a virtual environment with.
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
 need chromium chromium

@@ -110,16 +110,21 @@ impl Console {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 
+    /// Whether somebody can read a question and answer it: standard input and standard error are terminals.
+    pub fn can_ask() -> bool {
+        io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
     /// Shows a question on standard error and reads the answer, one line of standard input. Returns `None` if either of
     /// them is not a terminal.
     ///
     /// # Errors
     /// `io::Error` if the question cannot be shown or the answer not read.
     pub fn ask(question: &str) -> io::Result<Option<String>> {
-        let (mut stderr, stdin) = (io::stderr(), io::stdin());
-        if !stdin.is_terminal() || !stderr.is_terminal() {
+        if !Self::can_ask() {
             return Ok(None);
         }
+        let (mut stderr, stdin) = (io::stderr(), io::stdin());
         let mut answer = String::new();
         writeln!(stderr, "{}", printable(question))?;
         stdin.lock().read_line(&mut answer)?;

@@ -1,6 +1,8 @@
 //! `nandscope review`: a whole review of a device, from the check of everything that can be wrong
 //! to the report. The procedure itself is the suite crate's.
 
+#[cfg(target_os = "linux")]
+mod plan;
 mod suite;
 
 use crate::claims::FileClaims;
@@ -81,6 +83,12 @@ pub struct Arguments {
     /// Shorter: a tenth of the data, one pass
     #[arg(long)]
     quick: bool,
+    /// Print the steps with their time and bytes, and end
+    ///
+    /// Reads are measured for 4 s. Writes are measured for 16 s where the target may be overwritten: on a file, or with
+    /// --destroy-data.
+    #[arg(long, conflicts_with_all = ["resume", "json", "author", "shelf"], help_heading = heading::REAL)]
+    plan: bool,
     /// Continue an interrupted measurement
     ///
     /// Finished steps are kept in a journal beside the result.
@@ -90,7 +98,7 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", help_heading = heading::OUTPUT)]
     shelf: Option<PathBuf>,
     /// Drives among which a drive is ranked
-    #[arg(long, value_enum, default_value_t, help_heading = heading::OUTPUT)]
+    #[arg(long, value_enum, default_value_t, help_heading = heading::OUTPUT, hide_short_help = true)]
     ranks: shelf::Ranks,
     /// The drives of the shelf.
     #[arg(skip)]
@@ -224,6 +232,12 @@ fn one(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
         return review_real(arguments, procedure, console);
     }
     arguments.real.refuse(&arguments.target)?;
+    if arguments.plan {
+        return Err(Failure::usage(format!(
+            "--plan works with files and block devices only, and {0} is simulated; `nandscope review {0}` ends sooner than a real device would, and its result has the time of each step",
+            arguments.target
+        )));
+    }
     let spec = specify(arguments, console)?;
     let folder = arguments
         .output
@@ -429,6 +443,9 @@ fn review_real(
             "--mode and --host work with simulated devices only; omit them",
         ));
     }
+    if arguments.plan {
+        return plan::print(arguments, procedure, console);
+    }
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let folder = arguments
         .output
@@ -452,6 +469,10 @@ fn review_real(
     let access = nandscope_measure::real::Access::Write;
     if path.is_dir() {
         return review_in(arguments, &folder, place, &interrupt, console);
+    }
+    let asks = arguments.real.destroy_data.is_some() && arguments.real.confirmation.yes.is_none();
+    if asks && !place.resumes() && Console::can_ask() {
+        plan::announce(arguments, procedure, &interrupt, console)?;
     }
     let outputs = [folder.clone()];
     let mut real = target::real::open_real(

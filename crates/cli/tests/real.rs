@@ -123,6 +123,41 @@ fn slow_every_suite_ends_on_a_file() {
 }
 
 #[test]
+fn a_plan_of_a_simulated_device_or_a_folder_is_refused() {
+    let folder = Folder::new("real-plan-refused");
+    for (target, part) in [
+        ("sim:kingston-8gb", "and sim:kingston-8gb is simulated"),
+        ("./", "and ./ is a folder"),
+        ("./absent.img", "create it with --size"),
+    ] {
+        let ran = folder.run(&["review", target, "--plan"]);
+        assert!(matches!(ran.code, Some(2 | 3)), "{ran:?}");
+        assert!(ran.err.contains(part), "{ran:?}");
+    }
+}
+
+/// The plan has the steps of the review that follows it, and writes no result.
+#[test]
+#[ignore = "slow: measures for half a minute in real time"]
+fn slow_a_plan_has_the_steps_of_the_review() {
+    let folder = Folder::new("real-plan");
+    let review = ["review", "./card.img", "--size", "256m", "--suite", "fill"];
+    let plan = folder.run(&[&review[..], &["--plan"]].concat());
+    assert_eq!(plan.code, Some(0), "{plan:?}");
+    assert!(!folder.0.join("review-card").exists());
+    folder
+        .run(&[&review[..], &["-o", "fill"]].concat())
+        .succeeds();
+    let result = folder.0.join("fill/result.json");
+    let document = nandscope_result::json::read(&result).unwrap();
+    for step in &document.steps {
+        assert!(plan.out.contains(&step.title), "{}: {plan:?}", step.title);
+    }
+    // Two fills of 256 MiB.
+    assert!(plan.out.contains("537 MB written"), "{plan:?}");
+}
+
+#[test]
 #[ignore = "slow: measures for a minute in real time"]
 fn slow_every_suite_ends_on_a_loop_device() {
     let folder = Folder::new("real-suites-loop");

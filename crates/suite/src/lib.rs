@@ -25,6 +25,7 @@ mod options;
 mod own_time;
 mod phases;
 mod plain;
+pub mod plan;
 pub mod plateaus;
 mod procedure;
 mod progress;
