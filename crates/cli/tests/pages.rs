@@ -7,6 +7,8 @@
 //! `UPDATE=1` writes what the commands print into the pages. A command that ends with ` &` serves the following ones: its first
 //! lines are compared, and Ctrl-C ends it at the end of the page.
 //!
+//! `NANDSCOPE_PROGRAMS=DIR` runs the program of a folder, such as an unpacked archive of a release (scripts/check-package.sh).
+//!
 //! A picture of a page is compared with the file of the same name that the commands of the page make.
 
 use crate::support::Folder;
@@ -21,6 +23,8 @@ use std::time::Duration;
 /// Parts of the project that commands on the pages read; a tutorial needs only the program.
 const SHOWN: [&str; 4] = ["facts", "jobs", "profiles", "traces"];
 const NOT_RUN: &str = "# not run: ";
+/// Environment variable with the folder of another program than the one that was built with the tests.
+const PROGRAMS: &str = "NANDSCOPE_PROGRAMS";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -108,7 +112,8 @@ fn examples(lines: &[&str]) -> Vec<Example> {
 
 /// A shell that runs a command as on a terminal of 80 columns, with both outputs merged.
 fn shell(folder: &Folder, command: &str) -> Command {
-    let programs = Path::new(env!("CARGO_BIN_EXE_nandscope")).parent().unwrap();
+    let built = Path::new(env!("CARGO_BIN_EXE_nandscope")).parent();
+    let programs = std::env::var_os(PROGRAMS).map_or_else(|| built.unwrap().into(), PathBuf::from);
     let path = std::env::var("PATH").unwrap_or_default();
     let mut shell = Command::new("bash");
     shell

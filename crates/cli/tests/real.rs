@@ -154,7 +154,7 @@ fn slow_a_plan_has_the_steps_of_the_review() {
         assert!(plan.out.contains(&step.title), "{}: {plan:?}", step.title);
     }
     // Two fills of 256 MiB.
-    assert!(plan.out.contains("537 MB written"), "{plan:?}");
+    assert!(plan.out.contains("537\u{202f}MB written"), "{plan:?}");
 }
 
 #[test]

@@ -54,17 +54,13 @@ pub fn text(documents: &[&ResultDocument], basis: &Basis, options: &Options) -> 
     for sentence in remarks(documents, &alignment, &rows) {
         terminal::paragraph(&mut out, &sentence, "   ", width);
     }
-    if rows.is_empty() {
-        // The remarks say so.
-    } else if column_width(&rows, documents.len()) * documents.len() + TITLE <= width {
-        out.push_str(&table(
-            &rows,
-            documents.len(),
-            &alignment.heading(),
-            options,
-        ));
-    } else {
-        charts(&mut out, &rows, options, width);
+    let count = documents.len();
+    let fits = column_width(&rows, count) * count + TITLE <= width;
+    match rows.is_empty() {
+        // The remarks say that there is no common figure.
+        true => {}
+        false if fits => out.push_str(&table(&rows, count, &alignment.heading(), options)),
+        false => charts(&mut out, &rows, options, width),
     }
     Ok(terminal::clean(&out, options))
 }

@@ -41,11 +41,6 @@ impl Extent {
         whole_table: false,
         budget: Some(Nanos::from_secs(5)),
     };
-    /// The whole suite, or a quick run.
-    pub(crate) const fn of(quick: bool) -> Extent {
-        if quick { Extent::QUICK } else { Extent::FULL }
-    }
-
     /// Every cell of every table, units always filled: hours on a real card.
     pub(crate) const WHOLE: Extent = Extent {
         fill: true,
@@ -53,6 +48,11 @@ impl Extent {
         whole_table: true,
         budget: None,
     };
+
+    /// The whole suite, or a quick run.
+    pub(crate) const fn of(quick: bool) -> Extent {
+        if quick { Extent::QUICK } else { Extent::FULL }
+    }
 
     /// Number of steps in the document.
     pub(crate) fn steps(&self) -> u32 {
