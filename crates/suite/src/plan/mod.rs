@@ -1,6 +1,6 @@
 //! The plan of a procedure on an existing target: its steps, with their time and bytes, before anything is measured.
 //!
-//! The procedure is carried out in virtual time on a stand-in ([`PlannedTarget`]) with the capacity and the speed of the target
+//! The procedure is carried out in virtual time on a stand-in (`PlannedTarget`) with the capacity and the speed of the target
 //! ([`Speed`]). Steps are the same, since the procedure is the same; times are right as far as the speed stays as it was measured.
 //! The stand-in knows no write cache, no heat and no collection.
 
