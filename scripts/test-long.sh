@@ -88,7 +88,7 @@ fi
 
 stage "generated documents are up to date"
 "$target/release/nandscope" validate --check docs/validation.md
-# What the picture of the README shows is what its review says.
+# The report in the README's picture must have the text that a review produces now.
 "$target/release/nandscope" review sim:sm2708-250gb -o "$work/pictured" >/dev/null
 if command -v python3 >/dev/null; then
     python3 tests/report/page_text.py "$work/pictured/report.html" >"$work/pictured.txt"

@@ -2,8 +2,8 @@
 //!
 //! A block that begins with ```` ```console ```` holds commands (`$ command`, continued on lines that begin with `> `) and what they print
 //! on both outputs; an exit code other than 0 is a line `? CODE` after the command. A line `...` matches any
-//! number of lines, `[..]` for any text in a line. Figures of `nandscope fs` may differ by 5 %. The commands of a page run in one folder, one after the other. A command that
-//! cannot be run here is in a block of another language, whose first line has the reason: `# not run: needs a card`.
+//! number of lines, `[..]` for any text in a line. Figures of `nandscope fs` may differ by 5 %.
+//! The commands of a page run in one folder, one after the other. A command that cannot be run here is in a block of another language, whose first line has the reason: `# not run: needs a card`.
 //! `UPDATE=1` writes what the commands print into the pages. A command that ends with ` &` serves the following ones: its first
 //! lines are compared, and Ctrl-C ends it at the end of the page.
 //!

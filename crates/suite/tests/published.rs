@@ -1,6 +1,6 @@
 //! The library device `sm2708-250gb` beside the published review it was taken from: the figures of
-//! `facts/published.toml` with the tolerances of `facts/checks.toml`, as docs/validation.csv has them (`make test-long`
-//! measures its rows anew), and the shapes of curves.
+//! `facts/published.toml` with the tolerances of `facts/checks.toml`, as docs/validation.csv has them, and the shapes of its
+//! curves. `make test-long` measures the rows of docs/validation.csv again.
 
 use nandscope_result::ResultDocument;
 use nandscope_suite::{ReviewObserver, ReviewOptions, SimSpec, review};

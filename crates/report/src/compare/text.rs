@@ -56,11 +56,13 @@ pub fn text(documents: &[&ResultDocument], basis: &Basis, options: &Options) -> 
     }
     let count = documents.len();
     let fits = column_width(&rows, count) * count + TITLE <= width;
-    match rows.is_empty() {
-        // The remarks say that there is no common figure.
-        true => {}
-        false if fits => out.push_str(&table(&rows, count, &alignment.heading(), options)),
-        false => charts(&mut out, &rows, options, width),
+    // Without a common figure the remarks above are the whole answer.
+    if !rows.is_empty() {
+        if fits {
+            out.push_str(&table(&rows, count, &alignment.heading(), options));
+        } else {
+            charts(&mut out, &rows, options, width);
+        }
     }
     Ok(terminal::clean(&out, options))
 }

@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// What a stand-in measures of itself is what it was made with.
+    /// Measuring a stand-in returns the speed with which the stand-in was constructed.
     #[test]
     fn a_stand_in_has_the_speed_that_it_was_made_with() {
         let rates = Rates {
