@@ -2,9 +2,10 @@
 
 use super::target::SHORT;
 use super::{Rates, Speed};
+use crate::jobs;
 use crate::step_runner::SuiteError;
-use nandscope_measure::target::{Load, Outcome, Reply, Request, Target, TargetError};
-use nandscope_units::random::mix;
+use nandscope_measure::runner::{Ending, run_group};
+use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
@@ -47,97 +48,59 @@ fn rates(
     time: Nanos,
     stop: &dyn Fn() -> bool,
 ) -> Result<Rates, SuiteError> {
-    let mut burst = |sequential, length, depth| {
-        let load = Burst {
-            kind,
-            sequential,
-            length,
-            depth,
-            time,
-        };
-        load.run(target, stop)
+    let (sequential, random) = match kind {
+        OpKind::Write => ("write", "randwrite"),
+        _ => ("read", "randread"),
     };
-    let large = burst(true, LARGE, DEPTH)?;
-    let sequential = burst(true, SHORT, 1)?;
-    let random = burst(false, SHORT, 1)?;
-    let deep = burst(false, SHORT, DEPTH)?;
-    let gain = deep / random;
+    let mut rate = |pattern, length, depth| {
+        let time_s = time.as_secs_f64();
+        let job = format!(
+            "[speed]\nrw={pattern}\nbs={length}\niodepth={depth}\nruntime={time_s}\ntime_based=1\nnorandommap=1\n"
+        );
+        operations_per_s(target, &job, stop)
+    };
+    let large = rate(sequential, LARGE, DEPTH)?;
+    let short = rate(sequential, SHORT, 1)?;
+    let scattered = rate(random, SHORT, 1)?;
+    let deep = rate(random, SHORT, DEPTH)?;
+    let gain = deep / scattered;
     Ok(Rates {
         bytes_per_s: large * f64::from(LARGE),
-        sequential: Nanos::from_secs_f64(1.0 / sequential),
-        random: Nanos::from_secs_f64(1.0 / random),
+        sequential: Nanos::from_secs_f64(1.0 / short),
+        random: Nanos::from_secs_f64(1.0 / scattered),
         parallel: gain.round().clamp(1.0, f64::from(DEPTH)) as u32,
     })
 }
 
-/// Increment of SplitMix64 (Steele, Lea, Flood 2014): random places do not depend on anything but their number.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// Operations of one kind in a closed loop.
-struct Burst {
-    kind: OpKind,
-    sequential: bool,
-    length: u32,
-    depth: u32,
-    time: Nanos,
-}
-
-impl Burst {
-    /// Operations per second.
-    fn run(&self, target: &mut dyn Target, stop: &dyn Fn() -> bool) -> Result<f64, SuiteError> {
-        let failed = |e: TargetError| SuiteError::Target(e.to_string());
-        let load = Load {
-            depth: self.depth,
-            largest: self.length,
-            batch: 0,
-        };
-        target.prepare(&load).map_err(failed)?;
-        let places = target.capacity().0 / u64::from(self.length);
-        let begin = target.now();
-        let (mut issued, mut done) = (0u64, 0u64);
-        let mut free: Vec<u32> = (0..self.depth).collect();
-        let mut replies: Vec<Reply> = Vec::new();
-        let mut last = begin;
-        loop {
-            let goes_on = target.now().saturating_sub(begin) < self.time;
-            while goes_on && let Some(tag) = free.pop() {
-                let place = match self.sequential {
-                    true => issued % places,
-                    false => mix(issued.wrapping_mul(GOLDEN)) % places,
-                };
-                issued += 1;
-                let request = Request {
-                    tag,
-                    thread: 0,
-                    kind: self.kind,
-                    offset: Bytes(place * u64::from(self.length)),
-                    length: self.length,
-                    durable: false,
-                };
-                target.submit(request).map_err(failed)?;
-            }
-            if issued == done {
-                break;
-            }
-            let until = target.now() + Nanos::from_millis(100);
-            target.wait(until, &mut replies).map_err(failed)?;
-            for reply in replies.drain(..) {
-                if let Outcome::Failed(why) = reply.outcome {
-                    return Err(SuiteError::Target(format!(
-                        "an operation failed while the speed was measured: {why}"
-                    )));
-                }
-                done += 1;
-                last = last.max(reply.completed);
-                free.push(reply.tag);
-            }
-            if stop() {
-                let text = "interrupted while the speed was measured";
-                return Err(SuiteError::Target(text.to_string()));
-            }
+/// Runs a job over the whole target.
+fn operations_per_s(
+    target: &mut dyn Target,
+    job: &str,
+    stop: &dyn Fn() -> bool,
+) -> Result<f64, SuiteError> {
+    let phase = jobs::phase("measuring the speed", job, target.capacity(), 1)?;
+    let outcome = run_group(target, phase.threads, None, &mut (), stop)
+        .map_err(|e| SuiteError::Target(e.to_string()))?;
+    match outcome.ending {
+        Ending::Complete => {}
+        Ending::Interrupted => {
+            let text = "interrupted while the speed was measured";
+            return Err(SuiteError::Target(text.to_string()));
         }
-        let seconds = last.saturating_sub(begin).as_secs_f64();
-        Ok(done as f64 / seconds.max(1e-6))
+        Ending::Failed(why) => {
+            let text = format!("an operation failed while the speed was measured: {why}");
+            return Err(SuiteError::Target(text));
+        }
+    }
+    let records = outcome.groups.iter().flat_map(|g| g.record.present());
+    let operations: u64 = records.map(|(_, record)| record.operations).sum();
+    let seconds = outcome.end.saturating_sub(outcome.start).as_secs_f64();
+    match operations {
+        0 => {
+            let text = "no operation was completed while the speed was measured";
+            Err(SuiteError::Target(text.to_string()))
+        }
+        _ => Ok(operations as f64 / seconds.max(1e-6)),
     }
 }
 
