@@ -1,5 +1,5 @@
-//! `nandscope fs`: real Linux file systems on simulated devices, in virtual time. Reads the arguments, runs the cells on
-//! all processors, and writes the results.
+//! `nandscope fs`: Linux file systems on simulated devices, in virtual time, and on real ones. Reads the arguments, runs
+//! the cells, and writes the results.
 
 mod board;
 mod cells;
@@ -9,7 +9,9 @@ mod needs;
 mod options;
 mod page;
 mod plan;
+mod real;
 mod rows;
+mod subject;
 mod variants;
 
 use crate::claims::FileClaims;
@@ -17,26 +19,29 @@ use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use crate::heading;
 use crate::interrupt::Interrupt;
-use crate::target::{ParamArguments, Simulated};
+use crate::target::ParamArguments;
 use crate::threads::ThreadArguments;
 use crate::{output, target};
 use cells::Measured;
 use clap::Args;
 use kept::Kept;
-use nandscope_device::{Device, DeviceError};
-use nandscope_experiment::OpenOptions;
 use nandscope_report::summary_json;
 use nandscope_result::recording::LATE_MAX_S;
 use nandscope_result::{Figure, Notice, ResultDocument, StepResult, procedure};
 use nandscope_uml::build::Kernel;
-use nandscope_uml::cell::{Card, Cell};
+use nandscope_uml::cell::Cell;
+use nandscope_uml::filesystem::FileSystem;
 use nandscope_uml::{document, recording, variant_comparison};
-use nandscope_units::{Bytes, Nanos};
+use nandscope_units::Nanos;
 use nandscope_workload::trace::write_nstrace;
+use needs::Needs;
 use options::Chosen;
 use plan::Plan;
+use real::RealDevice;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
+pub use subject::Subject;
+use subject::short_name;
 
 /// File of the results of `--cuts`.
 const CUTS: &str = "cuts.json";
@@ -50,18 +55,22 @@ Examples:
     --partition 4MiB --partition-size 2GiB --fullness 80
   nandscope fs sim:kingston-8gb --fs f2fs,exfat --workload untar --sweep
   nandscope fs sim:kingston-8gb --script my-load.sh --record traces/
+  nandscope fs sim:kingston-8gb /dev/sdX --destroy-data --fs ext4,vfat
 
-Build the kernel first: `nandscope kernel build`. docs/fs.md explains workloads and results.";
+Simulated devices: build the kernel first (`nandscope kernel build`). Real devices: run it
+as root. docs/fs.md explains workloads and results.";
 
 /// Arguments of `nandscope fs`.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Simulated devices: sim:NAME or sim:./FILE.toml
+    /// Simulated devices, sim:NAME or sim:./FILE.toml; block devices; files
     #[arg(required = true)]
     targets: Vec<String>,
     #[command(flatten)]
     chosen: options::Options,
+    #[command(flatten)]
+    real: real::Options,
     /// Host of the device [default: direct, or that of a saved device]
     #[arg(long, value_name = "NAME|FILE", help_heading = heading::SIMULATED)]
     host: Option<String>,
@@ -105,65 +114,6 @@ pub struct Arguments {
     json: bool,
 }
 
-/// A target, its allocation units, and whether its host sends discards.
-pub struct Subject {
-    simulated: Simulated,
-    card: Card,
-    discard: bool,
-}
-
-impl Subject {
-    fn open(name: &str, options: &OpenOptions, console: &Console) -> Result<Subject, Failure> {
-        let (simulated, _) = target::open_with(name, options, console)?;
-        let profile = &simulated.device_source.profile;
-        // A device with a page-mapped log has no allocation units; 4 MiB is what flash tools assume.
-        let card = profile.card.as_ref().map_or(
-            Card {
-                unit: Bytes::mib(4),
-                open: 64,
-            },
-            |card| Card {
-                unit: Bytes::kib(u64::from(card.au_kib)),
-                open: card.open_aus,
-            },
-        );
-        let discard = simulated
-            .host_source
-            .profile
-            .stage
-            .iter()
-            .all(|stage| stage.discard);
-        Ok(Subject {
-            simulated,
-            card,
-            discard,
-        })
-    }
-
-    /// A fresh device.
-    fn device(&self, seed: u64) -> Result<Device, DeviceError> {
-        let host = &self.simulated.host_source.profile;
-        Device::new(&self.simulated.device_source.profile, host, seed)
-    }
-
-    /// A fresh device with another number of open allocation units.
-    fn device_with_open(&self, seed: u64, open: u32) -> Result<Device, DeviceError> {
-        let mut profile = self.simulated.device_source.profile.clone();
-        if let Some(card) = &mut profile.card {
-            card.open_aus = open;
-        }
-        Device::new(&profile, &self.simulated.host_source.profile, seed)
-    }
-
-    fn title(&self) -> &str {
-        &self.simulated.device_source.profile.device.title
-    }
-
-    fn short(&self) -> &str {
-        &self.simulated.device_source.profile.device.name
-    }
-}
-
 /// Measures all cells and writes the outputs.
 ///
 /// # Errors
@@ -176,33 +126,28 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             "this system has no Landlock: programs in the kernel can change every file that you can change",
         );
     }
-    let options = arguments.params.options(arguments.host.as_deref(), 1);
-    let subjects: Vec<Subject> = arguments
-        .targets
-        .iter()
-        .map(|name| Subject::open(name, &options, console))
-        .collect::<Result<_, _>>()?;
-    let plans = plans(&arguments, &chosen, &subjects);
-    let programs = match arguments.cuts {
-        Some(_) => needs::of_cuts(chosen.file_systems()),
-        None => needs::of_cells(&plans),
-    };
-    let kernel = needs::check(arguments.kernel.as_deref(), &programs)?;
-    let files = claim(&arguments, &subjects)?;
+    refuse(&arguments)?;
+    let interrupt = Interrupt::listen()?;
+    let prepared = prepare(&arguments, &chosen, console)?;
+    let files = claim(&arguments, &prepared.simulated)?;
     let folders = arguments.output.iter().chain(&arguments.record);
     let _made: Vec<output::Made> = folders
         .map(|folder| output::check_folder(folder))
         .collect::<Result<_, _>>()?;
     files.check()?;
+    let (mut subjects, kernel) = open(&arguments, prepared, &interrupt)?;
     if let Some(points) = arguments.cuts {
-        return cut(&arguments, points, &kernel, &subjects, &chosen, console);
+        let kernel = kernel.as_ref().ok_or_else(|| Failure::usage(CUTS_NEED))?;
+        return cut(
+            &arguments, points, kernel, &subjects, &chosen, &interrupt, console,
+        );
     }
-    let mut kept = Kept::all(&arguments, &chosen, &subjects, &kernel.version, console)?;
-    let interrupt = Interrupt::listen()?;
+    let plans = plans(&arguments, &chosen, &subjects);
+    let mut kept = Kept::all(&arguments, &chosen, &subjects, kernel.as_ref(), console)?;
     let began = Instant::now();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let measured = cells::measure_all(
-        &kernel.path,
+        kernel.as_ref().map(|kernel| kernel.path.as_path()),
         &subjects,
         &plans,
         &mut kept,
@@ -210,6 +155,10 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         &interrupt,
         console,
     );
+    // Before anything is written: real devices are free as soon as they are measured.
+    for subject in &mut subjects {
+        subject.release(console);
+    }
     // A failed output must not prevent the outputs of other targets.
     let mut outputs = Vec::new();
     let mut summaries = Vec::new();
@@ -225,12 +174,13 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
                 table(subject, &mine, console)
             }));
         }
-        let mut result = result_document(subject, &mine, &chosen, &kernel.version);
+        let version = version_of(subject, kernel.as_ref());
+        let mut result = result_document(subject, &mine, &chosen, &version);
         result.complete &= measured.len() == plans.len();
         result.wall.started = Some(started.clone());
         result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
         summaries.push(summary_json::of(&result, &[]));
-        if let Some(folder) = arguments.folder(subject, subjects.len()) {
+        if let Some(folder) = arguments.folder(subject.short()) {
             let written = keep(&result, &arguments, &folder, console);
             if written.is_ok() {
                 kept.finish(result.complete);
@@ -244,10 +194,11 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.page {
         let rows_path = output::rows_beside(path)?;
         let link = link_to(&rows_path);
+        let version = kernel.as_ref().map_or("", |kernel| &kernel.version);
         let (text, rows) = if chosen.sweep() {
-            variants::page(&subjects, &measured, &kernel.version, &link)
+            variants::page(&subjects, &measured, version, &link)
         } else {
-            page::write(&subjects, &measured, &kernel.version, &link)
+            page::write(&subjects, &measured, version, &link)
         };
         let written = output::write_or_keep(path, text.as_bytes())
             .and_then(|()| output::write_or_keep_beside(&rows_path, rows.into_text().as_bytes()));
@@ -283,8 +234,131 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     }
 }
 
+/// What `--cuts` needs.
+const CUTS_NEED: &str = "--cuts: power cuts need a simulated device; give one target";
+
+/// Refuses options that do not apply to the targets.
+fn refuse(arguments: &Arguments) -> Result<(), Failure> {
+    let (real, simulated) = arguments.names();
+    let Some(first) = real.first() else {
+        let named = simulated.first().copied().unwrap_or_default();
+        return arguments.real.arguments().refuse(named);
+    };
+    let given = [
+        (arguments.cuts.is_some(), "--cuts"),
+        (arguments.page.is_some(), "--page"),
+        (
+            simulated.is_empty() && arguments.kernel.is_some(),
+            "--kernel",
+        ),
+        (simulated.is_empty() && arguments.host.is_some(), "--host"),
+    ];
+    if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
+        return Err(Failure::usage(format!(
+            "{option} works with simulated devices only, and {first} is a real target; omit it"
+        )));
+    }
+    if simulated.is_empty() {
+        arguments.params.refuse(first)?;
+    }
+    arguments
+        .chosen
+        .refuse_on_real(first, !simulated.is_empty())
+}
+
+/// What is known before a real target is opened.
+struct Prepared {
+    /// The simulated targets, in their order.
+    simulated: Vec<Subject>,
+    /// The file systems that the running kernel has, if there are real targets.
+    systems: Vec<FileSystem>,
+    /// The kernel of virtual time, if there are simulated targets.
+    kernel: Option<Kernel>,
+}
+
+/// Opens the simulated targets, and checks, before anything else is opened or written, that all programs, root's rights and
+/// the kernel of virtual time are there.
+fn prepare(arguments: &Arguments, chosen: &Chosen, console: &Console) -> Result<Prepared, Failure> {
+    let (real, simulated) = arguments.names();
+    let options = arguments.params.options(arguments.host.as_deref(), 1);
+    let subjects: Vec<Subject> = simulated
+        .iter()
+        .map(|name| Subject::simulated(name, &options, console))
+        .collect::<Result<_, _>>()?;
+    let (systems, lacking) = match real.is_empty() {
+        true => (Vec::new(), Vec::new()),
+        false => real::in_kernel(chosen.file_systems()),
+    };
+    let mut needs = Needs {
+        kernel: !simulated.is_empty(),
+        root: !real.is_empty(),
+        ..Needs::default()
+    };
+    if !simulated.is_empty() {
+        needs.programs = match arguments.cuts {
+            Some(_) => needs::of_cuts(chosen.file_systems()),
+            None => needs::of_cells(&plans(arguments, chosen, &subjects)),
+        };
+    }
+    if !real.is_empty() {
+        let programs = needs::of_real(&systems, chosen.workloads());
+        needs.programs.extend(programs);
+    }
+    let kernel = needs::check(arguments.kernel.as_deref(), &needs)?;
+    if !lacking.is_empty() {
+        let names: Vec<_> = lacking.iter().map(|fs| fs.name()).collect();
+        let text = format!("the kernel of this machine lacks {}", names.join(", "));
+        if systems.is_empty() && simulated.is_empty() {
+            return Err(Failure::file(format!(
+                "{text}; choose others with --fs, or load their modules"
+            )));
+        }
+        console.note(&format!("{text}: left out on real devices"));
+    }
+    Ok(Prepared {
+        simulated: subjects,
+        systems,
+        kernel,
+    })
+}
+
+/// All targets in their order, the real ones opened; asks before a block device is written.
+fn open(
+    arguments: &Arguments,
+    prepared: Prepared,
+    interrupt: &Interrupt,
+) -> Result<(Vec<Subject>, Option<Kernel>), Failure> {
+    let real = arguments.real.arguments();
+    let page = arguments.page.iter().filter_map(|page| page.parent());
+    let outputs = arguments.output.iter().chain(&arguments.record);
+    let outputs: Vec<PathBuf> = outputs
+        .cloned()
+        .chain(page.map(Path::to_path_buf))
+        .collect();
+    let mut simulated = prepared.simulated.into_iter();
+    let mut subjects = Vec::new();
+    for name in &arguments.targets {
+        if target::real::is_real(name) {
+            let (resumed, systems) = (arguments.resume, prepared.systems.clone());
+            let device = RealDevice::open(name, &real, &outputs, resumed, systems, interrupt)?;
+            subjects.push(Subject::real(device));
+        } else {
+            subjects.extend(simulated.next());
+        }
+    }
+    Ok((subjects, prepared.kernel))
+}
+
+/// Version of the kernel that runs the cells of a target.
+fn version_of(subject: &Subject, kernel: Option<&Kernel>) -> String {
+    match (subject.as_real(), kernel) {
+        (Some(_), _) => real::release(),
+        (None, kernel) => kernel.map_or(String::new(), |kernel| kernel.version.clone()),
+    }
+}
+
 /// Claims all files of the command.
-fn claim(arguments: &Arguments, subjects: &[Subject]) -> Result<FileClaims, Failure> {
+fn claim(arguments: &Arguments, simulated: &[Subject]) -> Result<FileClaims, Failure> {
     let mut files = FileClaims::default();
     for target in &arguments.targets {
         files.target(target)?;
@@ -292,8 +366,13 @@ fn claim(arguments: &Arguments, subjects: &[Subject]) -> Result<FileClaims, Fail
     files.host(arguments.host.as_deref())?;
     files.inputs("--kernel", &arguments.kernel)?;
     files.inputs("--script", arguments.chosen.scripts())?;
-    for subject in subjects {
-        if let Some(folder) = arguments.folder(subject, subjects.len()) {
+    let mut simulated = simulated.iter();
+    for target in &arguments.targets {
+        let short = match target::real::is_real(target) {
+            true => short_name(target),
+            false => simulated.next().map_or("", Subject::short).to_string(),
+        };
+        if let Some(folder) = arguments.folder(&short) {
             files.result(&folder)?;
             files.file("the table of power cuts", &folder.join(CUTS))?;
         }
@@ -306,12 +385,19 @@ fn claim(arguments: &Arguments, subjects: &[Subject]) -> Result<FileClaims, Fail
 }
 
 impl Arguments {
-    /// The folder for the result of a target: `--output`, or a folder in it if there are several targets.
-    fn folder(&self, subject: &Subject, subjects: usize) -> Option<PathBuf> {
+    /// Names of the real and of the simulated targets.
+    fn names(&self) -> (Vec<&str>, Vec<&str>) {
+        let names = self.targets.iter().map(String::as_str);
+        names.partition(|name| target::real::is_real(name))
+    }
+
+    /// The folder for the result of the target with this short name: `--output`, or a folder in it if there are several
+    /// targets.
+    fn folder(&self, short: &str) -> Option<PathBuf> {
         let folder = self.output.as_ref()?;
-        Some(match subjects {
+        Some(match self.targets.len() {
             1 => folder.clone(),
-            _ => folder.join(subject.short()),
+            _ => folder.join(short),
         })
     }
 }
@@ -348,12 +434,12 @@ fn cut(
     kernel: &Kernel,
     subjects: &[Subject],
     chosen: &Chosen,
+    interrupt: &Interrupt,
     console: &Console,
 ) -> Result<Exit, Failure> {
     let [subject] = subjects else {
         return Err(Failure::usage("--cuts: give one target"));
     };
-    let interrupt = Interrupt::listen()?;
     let (systems, threads) = (chosen.file_systems(), arguments.threads);
     let rows = cuts::run(
         &kernel.path,
@@ -361,7 +447,7 @@ fn cut(
         systems,
         points,
         threads,
-        &interrupt,
+        interrupt,
         console,
     );
     if interrupt.asked() {
@@ -404,19 +490,27 @@ fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String
     let records = cells().any(|cell| cell.late_s().is_some());
     heads.extend(records.then_some("LATE"));
     let mut table = console.table(&heads);
+    let known = |known: bool, text: String| if known { text } else { "-".to_string() };
     for cell in cells() {
         let c = &cell.pattern;
         let mut row = vec![
             cell.workload.clone(),
             cell.fs.name().to_string(),
             cell.time.to_string(),
-            c.writes.commands.to_string(),
-            format!("{:.1}", c.writes.bytes as f64 / 1e6),
-            c.flushes.to_string(),
+            known(cell.known.commands, c.writes.commands.to_string()),
+            known(
+                cell.known.commands,
+                format!("{:.1}", c.writes.bytes as f64 / 1e6),
+            ),
+            known(cell.known.commands, c.flushes.to_string()),
             c.write_amplification()
+                .filter(|_| cell.known.commands)
                 .map_or("-".to_string(), |f| format!("{f:.2}")),
-            format!("{:.2}", cell.counters.write_amplification()),
-            c.units_needed.to_string(),
+            known(
+                cell.known.flash,
+                format!("{:.2}", cell.counters.write_amplification()),
+            ),
+            known(cell.known.trace, c.units_needed.to_string()),
             c.longest
                 .map_or("-".to_string(), |(_, time)| time.to_string()),
         ];
@@ -448,14 +542,14 @@ fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String
             keeping(false)
         ));
     }
-    format!(
-        "{} (allocation unit {}, {} open)\n{}\n{legend}\n",
-        subject.title(),
-        subject.card.unit,
-        subject.card.open,
-        lines_of(&table)
-    )
+    if subject.as_real().is_some() {
+        legend.push_str("-: not known on this device.\n");
+    }
+    format!("{}\n{}\n{legend}\n", subject.heading(), lines_of(&table))
 }
+
+/// Notice about cells of a real device whose requests are not known.
+const UNRECORDED: &str = "the requests of some cells were not recorded, or not all of them: their allocation units and latencies are not known";
 
 fn result_document(
     subject: &Subject,
@@ -490,23 +584,40 @@ fn result_document(
     for group in variants::groups(measured.iter().copied()) {
         figures.extend(swept(&group, &mut steps));
     }
-    let hint = format!("Linux {version} in virtual time; processor time is zero without `--cpu`.");
+    let real = subject.as_real();
+    let hint = match real {
+        Some(_) => format!(
+            "Linux {version} in real time; programs take processor time, and share the machine with others."
+        ),
+        None => {
+            format!("Linux {version} in virtual time; processor time is zero without `--cpu`.")
+        }
+    };
+    let conditions = real.map(RealDevice::notices).unwrap_or_default();
+    let unrecorded = cells.iter().any(|cell| !cell.known.trace);
+    let unrecorded = (unrecorded && real.is_some()).then(|| Notice::warning(UNRECORDED));
     let complaints = measured.iter().filter_map(|m| m.complaint());
     let errors = complaints.map(Notice::error);
-    let info = subject
-        .device(chosen.seed())
-        .map(|device| subject.simulated.info(&device));
+    let environment = match real {
+        Some(device) => device.environment(),
+        None => [("kernel".to_string(), format!("Linux {version}, user mode"))].into(),
+    };
     ResultDocument {
-        environment: [("kernel".to_string(), format!("Linux {version}, user mode"))].into(),
+        environment,
         complete: cells.len() == measured.len(),
         steps,
         figures,
-        notices: [Notice::info(hint)].into_iter().chain(errors).collect(),
+        notices: [Notice::info(hint)]
+            .into_iter()
+            .chain(conditions.iter().cloned())
+            .chain(unrecorded)
+            .chain(errors)
+            .collect(),
         ..ResultDocument::begin(
             procedure::FILE_SYSTEMS,
             format!("File systems on {}", subject.title()),
             chosen.seed(),
-            info.unwrap_or_default(),
+            subject.info(chosen.seed()),
         )
     }
 }
@@ -562,15 +673,10 @@ fn keep_traces(subject: &Subject, measured: &[&Measured], folder: &Path) -> Resu
         let fs = cell.fs.name();
         let name = format!("{}-{fs}-{}{variant}", subject.short(), cell.workload);
         let title = format!("{} on {}, {}", cell.workload, cell.title(), subject.title());
-        let capacity = Bytes(
-            subject
-                .simulated
-                .device_source
-                .profile
-                .device
-                .capacity_bytes,
-        );
-        let trace = recording::trace(&cell.events, capacity);
+        if !cell.known.trace {
+            continue;
+        }
+        let trace = recording::trace(&cell.events, subject.capacity());
         let seed = match plan.settings.seed {
             1 => String::new(),
             seed => format!("-seed{seed}"),

@@ -10,6 +10,7 @@ pub mod conditions;
 pub mod disks;
 pub mod guard;
 pub mod identity;
+pub mod loops;
 pub mod mounts;
 pub mod place;
 pub mod registers;
@@ -17,7 +18,6 @@ pub mod signature;
 pub mod telemetry;
 
 mod layers;
-mod loops;
 mod lossy;
 mod number;
 mod program;

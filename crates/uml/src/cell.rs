@@ -17,8 +17,35 @@ use nandscope_device::{Counters, Device};
 use nandscope_result::recording::{CAMERA, LATE};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
+
+/// What a run could measure. A figure that depends on anything else is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// Number and bytes of the commands to the device.
+    pub commands: bool,
+    /// Each command with its time: the trace.
+    pub trace: bool,
+    /// Bytes that the programs wrote.
+    pub program_bytes: bool,
+    /// Each call of the programs.
+    pub calls: bool,
+    /// Bytes programmed in the flash, and the card's number of open AUs.
+    pub flash: bool,
+}
+
+impl Known {
+    /// All is known of a simulated device.
+    pub const ALL: Known = Known {
+        commands: true,
+        trace: true,
+        program_bytes: true,
+        calls: true,
+        flash: true,
+    };
+}
 
 /// A measured cell.
 #[derive(Debug)]
@@ -33,6 +60,8 @@ pub struct Cell {
     pub time: Nanos,
     /// Part of this time that the `sync` took.
     pub sync: Nanos,
+    /// What the run could measure.
+    pub known: Known,
     /// Statistics of the trace.
     pub pattern: AccessPattern,
     /// Card: bytes programmed and moved, from mkfs to the end of the run.
@@ -119,6 +148,7 @@ pub fn measure(
         settings: settings.clone(),
         time: window.length(),
         sync: sync.length(),
+        known: Known::ALL,
         pattern,
         counters,
         kinds: writes.map(|e| layout.kind(e.offset)).collect(),
@@ -155,6 +185,11 @@ impl Cell {
         }
     }
 
+    /// Whether it ran on a simulated device, in virtual time.
+    pub fn is_simulated(&self) -> bool {
+        self.known.flash
+    }
+
     /// How late a piece of video was written at most, seconds; `None` for workloads without a schedule.
     pub fn late_s(&self) -> Option<f64> {
         let late = self.values.iter().find(|(name, _)| name == LATE);
@@ -165,8 +200,14 @@ impl Cell {
     /// Why it took as long as it did, in a line.
     pub fn reason(&self, card: Card) -> String {
         let c = &self.pattern;
+        if !self.known.commands {
+            return "the commands to the device are not known".to_string();
+        }
         let (open, reopened) = c.reopened.first().copied().unwrap_or((card.open, 0));
         if c.writes.commands == 0 {
+            return format!("{}, {} flushes", c.writes.of_writes(), c.flushes);
+        }
+        if !self.known.trace {
             return format!("{}, {} flushes", c.writes.of_writes(), c.flushes);
         }
         let mut text = format!(
@@ -175,6 +216,13 @@ impl Cell {
             c.sequential * 100.0,
             c.flushes,
         );
+        if !self.known.flash {
+            text.push_str(&format!(
+                "; {} open allocation units of {} would suffice",
+                c.units_needed, card.unit
+            ));
+            return text;
+        }
         text.push_str(&if c.units_needed > open {
             format!(
                 "; it writes to more than {} interleaved allocation units and the card keeps {open} open: {reopened} were reopened",

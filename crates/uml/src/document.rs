@@ -16,12 +16,14 @@ use std::collections::BTreeMap;
 /// More writes of a kind are thinned out for the plot.
 const MOST_POINTS: usize = 4000;
 
-/// The step of the document that a cell is. Cells with another seed than `first_seed` say so in their name.
+/// The step of the document that a cell is. The name of a cell with another seed than `first_seed` has the seed, or on a real
+/// device the number of the run.
 pub fn step(cell: &Cell, card: Card, first_seed: u64) -> StepResult {
     let c = &cell.pattern;
     let mut id = cell.id();
     if cell.settings.seed != first_seed {
-        id.push_str(&format!("-seed{}", cell.settings.seed));
+        let what = if cell.is_simulated() { "seed" } else { "run" };
+        id.push_str(&format!("-{what}{}", cell.settings.seed));
     }
     StepResult {
         title: format!("{} on {}", cell.workload, cell.title()),
@@ -29,11 +31,19 @@ pub fn step(cell: &Cell, card: Card, first_seed: u64) -> StepResult {
         description: format!("{}. {}", cell.reason(card), settings_in_words(cell)),
         start_s: c.window.from.as_secs_f64(),
         end_s: c.window.to.as_secs_f64(),
-        jobs: vec![calls(cell), device(cell)],
-        series: series(cell),
+        jobs: jobs(cell),
+        series: if cell.known.trace {
+            series(cell)
+        } else {
+            Vec::new()
+        },
         counters: counters(cell),
         figures: figures(cell, &id),
-        tables: vec![sizes(cell), kinds(cell), open_units(cell)],
+        tables: if cell.known.trace {
+            vec![sizes(cell), kinds(cell), open_units(cell)]
+        } else {
+            Vec::new()
+        },
         id,
         ..StepResult::default()
     }
@@ -41,10 +51,18 @@ pub fn step(cell: &Cell, card: Card, first_seed: u64) -> StepResult {
 
 fn settings_in_words(cell: &Cell) -> String {
     let s = &cell.settings;
-    let mut text = format!(
-        "Linux starts writeback at {} of dirty pages; requests of at most {}",
-        s.dirty_background, s.max_request
-    );
+    let mut text = if cell.is_simulated() {
+        format!(
+            "Linux starts writeback at {} of dirty pages; requests of at most {}",
+            s.dirty_background, s.max_request
+        )
+    } else {
+        let check = match cell.fs.check() {
+            Some(_) => "fsck found no error afterwards",
+            None => "all files were readable afterwards",
+        };
+        format!("In real time, with the kernel's own settings of writeback; {check}")
+    };
     if s.fullness > 0 {
         text.push_str(&format!(
             "; filled to {} % before, {} rounds of deleting and refilling",
@@ -60,6 +78,12 @@ fn settings_in_words(cell: &Cell) -> String {
         }
     }
     text + "."
+}
+
+fn jobs(cell: &Cell) -> Vec<JobResult> {
+    let calls = cell.known.calls.then(|| calls(cell));
+    let device = cell.known.trace.then(|| device(cell));
+    calls.into_iter().chain(device).collect()
 }
 
 fn calls(cell: &Cell) -> JobResult {
@@ -177,22 +201,28 @@ fn series(cell: &Cell) -> Vec<Series> {
 
 fn counters(cell: &Cell) -> BTreeMap<String, f64> {
     let c = &cell.counters;
-    [
+    let mut all = vec![
         (counter::HOST_READ, c.host_read.0),
         (counter::HOST_WRITTEN, c.host_written.0),
         (counter::HOST_DISCARDED, c.host_discarded.0),
-        (counter::FLASH_PROGRAMMED, c.flash_programmed.0),
-        ("erases", c.erases),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_string(), value as f64))
-    .collect()
+    ];
+    if cell.known.flash {
+        all.push((counter::FLASH_PROGRAMMED, c.flash_programmed.0));
+        all.push(("erases", c.erases));
+    }
+    all.into_iter()
+        .map(|(name, value)| (name.to_string(), value as f64))
+        .collect()
 }
 
 fn figures(cell: &Cell, id: &str) -> Vec<Figure> {
     let c = &cell.pattern;
     let mut all = Vec::new();
-    let mut add = |name: &str, title: &str, value: f64, unit: &str| {
+    let known = cell.known;
+    let mut add = |known: bool, name: &str, title: &str, value: f64, unit: &str| {
+        if !known {
+            return;
+        }
         all.push(Figure {
             id: format!("fs.{id}.{name}"),
             title: format!("{}, {}: {title}", cell.workload, cell.title()),
@@ -201,41 +231,45 @@ fn figures(cell: &Cell, id: &str) -> Vec<Figure> {
             ..Figure::default()
         });
     };
-    add("time", "time", cell.time.as_secs_f64(), "s");
+    add(true, "time", "time", cell.time.as_secs_f64(), "s");
     add(
+        known.program_bytes,
         "throughput",
         "throughput of the programs",
         c.throughput() / 1e6,
         "MB/s",
     );
+    let mean_us = c.call_latency.mean_ns() / 1e3;
     add(
+        known.calls,
         "call-mean",
         "mean latency of a call",
-        c.call_latency.mean_ns() / 1e3,
+        mean_us,
         "µs",
     );
     // Processor time is not modelled: a call that does not wait for the device takes no time at all.
     let p99 = c.call_latency.percentile(99.0).as_micros_f64();
-    if p99 > 0.0 {
-        add("call-p99", "99 % of calls take at most", p99, "µs");
-    }
+    let p99_known = known.calls && p99 > 0.0;
     add(
-        "stall",
-        "longest call",
-        c.call_latency.max().as_secs_f64() * 1e3,
-        "ms",
+        p99_known,
+        "call-p99",
+        "99 % of calls take at most",
+        p99,
+        "µs",
     );
-    add("writes", "writes to the card", c.writes.commands as f64, "");
-    add(
-        "written",
-        "written to the card",
-        c.writes.bytes as f64 / 1e6,
-        "MB",
-    );
-    add("flushes", "flushes", c.flushes as f64, "");
-    add("discards", "discards", c.discards.commands as f64, "");
+    let longest_ms = c.call_latency.max().as_secs_f64() * 1e3;
+    add(known.calls, "stall", "longest call", longest_ms, "ms");
+    let (commands, trace) = (known.commands, known.trace);
+    let writes = c.writes.commands as f64;
+    add(commands, "writes", "writes to the card", writes, "");
+    let written = c.writes.bytes as f64 / 1e6;
+    add(commands, "written", "written to the card", written, "MB");
+    add(commands, "flushes", "flushes", c.flushes as f64, "");
+    let discards = c.discards.commands as f64;
+    add(commands, "discards", "discards", discards, "");
     if let Some(factor) = c.write_amplification() {
         add(
+            commands && known.program_bytes,
             "fs-wa",
             "write amplification of the file system",
             factor,
@@ -243,35 +277,52 @@ fn figures(cell: &Cell, id: &str) -> Vec<Figure> {
         );
     }
     let card = cell.counters.write_amplification();
-    add("card-wa", "write amplification of the card", card, "");
     add(
+        known.flash,
+        "card-wa",
+        "write amplification of the card",
+        card,
+        "",
+    );
+    add(
+        trace,
         "units-needed",
         "open allocation units that suffice",
         f64::from(c.units_needed),
         "",
     );
     add(
+        trace,
         "units",
         "allocation units in use over 64 writes",
         c.units_mean,
         "",
     );
     add(
+        trace,
         "sequential",
         "writes that continue the one before",
         c.sequential * 100.0,
         "%",
     );
     add(
+        trace,
         "distance",
         "median distance between writes",
         c.distance as f64 / 1_048_576.0,
         "MiB",
     );
     if let Some(file) = &c.per_file {
-        add("file-writes", "writes for a file", file.writes, "");
-        add("file-places", "places written for a file", file.places, "");
+        add(true, "file-writes", "writes for a file", file.writes, "");
         add(
+            true,
+            "file-places",
+            "places written for a file",
+            file.places,
+            "",
+        );
+        add(
+            true,
             "file-bytes",
             "written for a file",
             file.bytes / 1024.0,
@@ -279,11 +330,11 @@ fn figures(cell: &Cell, id: &str) -> Vec<Figure> {
         );
     }
     if let Some(late) = cell.late_s() {
-        add(LATE, "video written late by at most", late, "s");
+        add(true, LATE, "video written late by at most", late, "s");
     }
     for (name, value) in &cell.values {
         if cell.late_s().is_none() || name != LATE {
-            add(name, name, *value, "");
+            add(true, name, name, *value, "");
         }
     }
     all
@@ -349,7 +400,7 @@ fn open_units(cell: &Cell) -> DataTable {
     }
 }
 
-/// Mean, minimum and maximum time of cells that differ only in their seeds, if there are several.
+/// Mean, minimum and maximum time of cells that differ only in their seeds, or are runs of one cell, if there are several.
 pub fn spread(cells: &[&Cell]) -> Option<Figure> {
     let times: Vec<f64> = cells.iter().map(|c| c.time.as_secs_f64()).collect();
     let [first, _, ..] = cells else {
@@ -358,10 +409,15 @@ pub fn spread(cells: &[&Cell]) -> Option<Figure> {
     Some(Figure {
         id: format!("fs.{}.time-over-seeds", first.id()),
         title: format!(
-            "{}, {}: time over {} seeds",
+            "{}, {}: time over {} {}",
             first.workload,
             first.title(),
-            times.len()
+            times.len(),
+            if first.is_simulated() {
+                "seeds"
+            } else {
+                "runs"
+            }
         ),
         value: times.iter().sum::<f64>() / times.len() as f64,
         unit: "s".to_string(),

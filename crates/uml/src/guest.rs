@@ -6,7 +6,9 @@ use crate::reason::Reason;
 use nandscope_units::Nanos;
 
 /// Beginning of every script; its functions are available to jobs, including a user's own.
-const PRELUDE: &str = include_str!("guest/prelude.sh");
+const FUNCTIONS: &str = include_str!("guest/functions.sh");
+/// The machine inside the kernel: its mounts, and how it is switched off.
+const MACHINE: &str = include_str!("guest/machine.sh");
 /// End of every script.
 const END: &str = include_str!("guest/end.sh");
 /// The line that says that a script came to its end.
@@ -16,11 +18,16 @@ const FAILED: &str = "@failed ";
 
 /// A whole script: settings as shell variables, the beginning, the job, the end.
 pub fn script(settings: &[(&str, String)], job: &str) -> String {
+    assembled(settings, MACHINE, job)
+}
+
+/// A whole script on this `machine`, which defines `off`.
+pub(crate) fn assembled(settings: &[(&str, String)], machine: &str, job: &str) -> String {
     let mut text = String::from("#!/bin/bash\n");
     for (name, value) in settings {
         text.push_str(&format!("{name}={}\n", quoted(value)));
     }
-    text + PRELUDE + job + "\n" + END
+    text + FUNCTIONS + machine + job + "\n" + END
 }
 
 /// Quotes text for the shell.
@@ -39,6 +46,11 @@ pub struct PhaseStart {
 
 /// The starts of phases in what a script said: lines `@mark NAME SECONDS.MICROSECONDS`, the time of day.
 pub fn phase_starts(console: &str) -> Vec<PhaseStart> {
+    phase_starts_since(console, START_OF_DAY_S)
+}
+
+/// The same, counted from this second of the time of day.
+pub(crate) fn phase_starts_since(console: &str, start_s: u64) -> Vec<PhaseStart> {
     console
         .lines()
         .filter_map(|line| {
@@ -47,7 +59,7 @@ pub fn phase_starts(console: &str) -> Vec<PhaseStart> {
             let (seconds, micros) = time.split_once('.')?;
             let seconds: u64 = seconds.parse().ok()?;
             let micros: u64 = micros.parse().ok()?;
-            let since = seconds.checked_sub(START_OF_DAY_S)?;
+            let since = seconds.checked_sub(start_s)?;
             Some(PhaseStart {
                 name: name.to_string(),
                 at: Nanos::from_secs(since) + Nanos::from_micros(micros),

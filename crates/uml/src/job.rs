@@ -143,46 +143,15 @@ const LONGEST: Nanos = Nanos::from_secs(864_000);
 
 /// The script of a cell.
 pub fn script(fs: FileSystem, workload: &Workload, settings: &Settings) -> String {
-    let mut mount = fs.mount_options().to_string();
-    if !settings.mount_options.is_empty() {
-        mount.push(',');
-        mount.push_str(&settings.mount_options);
-    }
-    let mut variables = vec![
-        ("FS", fs.name().to_string()),
-        ("MOUNT_OPTIONS", mount),
-        (
-            "CHECK",
-            fs.check()
-                .unwrap_or_default()
-                .replace("$DEV", &device_name(settings)),
-        ),
+    let own = [
         ("PARTITION", partition(settings)),
-        ("FULLNESS", settings.fullness.min(99).to_string()),
-        ("AGE_ROUNDS", settings.age_rounds.to_string()),
         ("MAX_KB", (settings.max_request.0 / 1024).max(4).to_string()),
         (
             "DIRTY_BYTES",
             settings.dirty_background.0.max(4096).to_string(),
         ),
-        ("IDLE_S", settings.idle_s.to_string()),
-        ("CLEANER", cleaner(fs, settings)),
-        (
-            "COMPILE_S",
-            format!("{:.6}", settings.cpu.compile.as_secs_f64()),
-        ),
-        (
-            "TREE_PL",
-            include_str!("guest/workloads/tree.pl").to_string(),
-        ),
-        ("AGE_PL", include_str!("guest/workloads/age.pl").to_string()),
     ];
-    variables.extend(
-        settings
-            .variables
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.clone())),
-    );
+    let variables = variables(fs, settings, device_name(settings), &own);
     let make = format!(
         "make_it() {{\n    try {}\n}}\n",
         fs.mkfs(&settings.mkfs_options)
@@ -192,10 +161,47 @@ pub fn script(fs: FileSystem, workload: &Workload, settings: &Settings) -> Strin
         include_str!("guest/cleaner.sh"),
         &workload.script,
         &make,
+        include_str!("guest/disk.sh"),
         include_str!("guest/flow.sh"),
     ]
     .concat();
     guest::script(&variables, &job)
+}
+
+/// Variables of the script of a cell: those that every run has, `own` ones, and the user's. `device` is the node that
+/// the check reads.
+pub(crate) fn variables<'a>(
+    fs: FileSystem,
+    settings: &'a Settings,
+    device: &str,
+    own: &[(&'a str, String)],
+) -> Vec<(&'a str, String)> {
+    let mut mount = fs.mount_options().to_string();
+    if !settings.mount_options.is_empty() {
+        mount.push(',');
+        mount.push_str(&settings.mount_options);
+    }
+    let check = fs.check().unwrap_or_default().replace("$DEV", device);
+    let compile = settings.cpu.compile.as_secs_f64();
+    let mut variables = vec![
+        ("FS", fs.name().to_string()),
+        ("MOUNT_OPTIONS", mount),
+        ("CHECK", check),
+        ("FULLNESS", settings.fullness.min(99).to_string()),
+        ("AGE_ROUNDS", settings.age_rounds.to_string()),
+        ("IDLE_S", settings.idle_s.to_string()),
+        ("CLEANER", cleaner(fs, settings)),
+        ("COMPILE_S", format!("{compile:.6}")),
+        (
+            "TREE_PL",
+            include_str!("guest/workloads/tree.pl").to_string(),
+        ),
+        ("AGE_PL", include_str!("guest/workloads/age.pl").to_string()),
+    ];
+    variables.extend_from_slice(own);
+    let users = settings.variables.iter();
+    variables.extend(users.map(|(name, value)| (name.as_str(), value.clone())));
+    variables
 }
 
 /// Protection period of the cleaner in seconds; `None` without a cleaner.
@@ -204,11 +210,11 @@ fn cleaner(fs: FileSystem, settings: &Settings) -> String {
     seconds.map_or(String::new(), |s| s.to_string())
 }
 
-fn device_name(settings: &Settings) -> String {
+fn device_name(settings: &Settings) -> &'static str {
     if settings.partition_start.is_some() {
-        "/dev/vda1".to_string()
+        "/dev/vda1"
     } else {
-        "/dev/vda".to_string()
+        "/dev/vda"
     }
 }
 

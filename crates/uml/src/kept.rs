@@ -1,7 +1,7 @@
 //! A measured cell as bytes, so that what was measured before an interruption need not be measured again.
 
 use crate::access_pattern::AccessPattern;
-use crate::cell::Cell;
+use crate::cell::{Cell, Known};
 use crate::filesystem::FileSystem;
 use crate::job::Settings;
 use crate::layout::Kind;
@@ -16,6 +16,7 @@ use std::time::Duration;
 struct Kept {
     time: Nanos,
     sync: Nanos,
+    known: Known,
     pattern: AccessPattern,
     counters: Counters,
     events: Vec<Event>,
@@ -35,6 +36,7 @@ impl Cell {
         let kept = Kept {
             time: self.time,
             sync: self.sync,
+            known: self.known,
             pattern: self.pattern.clone(),
             counters: self.counters,
             events: self.events.clone(),
@@ -64,6 +66,7 @@ impl Cell {
             settings,
             time: kept.time,
             sync: kept.sync,
+            known: kept.known,
             pattern: kept.pattern,
             counters: kept.counters,
             events: kept.events,
@@ -111,6 +114,7 @@ mod tests {
             settings: Settings::default(),
             time: window.length(),
             sync: Nanos::from_millis(3),
+            known: Known::ALL,
             pattern,
             counters: Counters::default(),
             kinds: vec![Kind::Journal; events.len()],

@@ -1,4 +1,4 @@
-//! Real Linux file systems on a simulated device, in virtual time.
+//! Real Linux file systems on a simulated device, in virtual time, and on real devices ([`native`]).
 //!
 //! User-mode Linux is an ordinary process whose clock can be controlled from outside. Here it shares one
 //! virtual time with the simulated device ([`machine`]). Linux's own file systems run on the model of a
@@ -21,6 +21,7 @@ mod kept;
 pub mod kernel_run;
 pub mod layout;
 pub mod machine;
+pub mod native;
 pub mod observer;
 pub mod post_crash;
 pub mod powercut;

@@ -29,6 +29,8 @@ pub struct Row<'a> {
     pub seconds: Option<f64>,
     /// That over the default's.
     pub ratio: Option<f64>,
+    /// Whether the next two are known: the card is simulated.
+    pub is_simulated: bool,
     /// Bytes in flash per byte to the card, mean over the seeds.
     pub card: f64,
     /// Number of reopened allocation units, mean over the seeds.
@@ -72,6 +74,7 @@ fn row<'a>(
         variant,
         seconds: failure.is_none().then(|| mean(&|c| c.time.as_secs_f64())),
         ratio: None,
+        is_simulated: cells.iter().all(|cell| cell.is_simulated()),
         card: mean(&|c| c.counters.write_amplification()),
         reopened: mean(&|c| c.pattern.reopened_units() as f64),
         failure,
@@ -110,17 +113,22 @@ pub fn finding(rows: &[Row]) -> Option<String> {
             } else {
                 ""
             };
+            let flash = if row.is_simulated {
+                format!(
+                    "; the card writes {:.1} bytes for each instead of {:.1}",
+                    row.card, default.card
+                )
+            } else {
+                String::new()
+            };
             format!(
-                "of the options {} (`{}`: {}) helps most{caution}: {} instead of {}, {}; the card writes \
-                 {:.1} bytes for each instead of {:.1}.",
+                "of the options {} (`{}`: {}) helps most{caution}: {} instead of {}, {}{flash}.",
                 row.variant.name,
                 row.variant.options(),
                 row.variant.purpose,
                 duration(seconds),
                 duration(reference),
-                change(ratio),
-                row.card,
-                default.card
+                change(ratio)
             )
         }
     };
@@ -179,7 +187,7 @@ pub fn table(rows: &[Row]) -> DataTable {
         rows: rows
             .iter()
             .map(|row| {
-                let done = |value: f64| row.seconds.map(|_| value);
+                let done = |value: f64| row.seconds.filter(|_| row.is_simulated).map(|_| value);
                 DataRow {
                     label: row.variant.label(),
                     cells: vec![row.seconds, row.ratio, done(row.card), done(row.reopened)],
@@ -236,6 +244,7 @@ mod tests {
             variant: all.iter().find(|v| v.name == *name).unwrap(),
             seconds: ratio.map(|r| r * 10.0),
             ratio: *ratio,
+            is_simulated: true,
             card: 4.0,
             reopened: 1.0,
             failure: ratio.is_none().then(|| "too small device".to_string()),

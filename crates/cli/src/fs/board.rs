@@ -110,11 +110,15 @@ impl<'a> Board<'a> {
         let mut text = format!("; {card}, {fs}, {}", plan.workload.name);
         if let Some(progress) = running.progress {
             let written = progress.written.as_gb();
+            let clock = match self.subjects[plan.subject].as_real() {
+                Some(_) => "",
+                None => " virtual",
+            };
             let at = progress.at;
             text.push_str(&match running.to_fill {
-                0 => format!(": {written:.1} GB, {at} virtual"),
+                0 => format!(": {written:.1} GB, {at}{clock}"),
                 all => format!(
-                    ": {written:.1} GB, {:.1} GB fill it, {at} virtual",
+                    ": {written:.1} GB, {:.1} GB fill it, {at}{clock}",
                     Bytes(all).as_gb()
                 ),
             });

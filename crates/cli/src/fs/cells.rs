@@ -1,10 +1,11 @@
-//! Runs cells on all processors. Each has its own device and kernel; the order of running has no influence on the
-//! results.
+//! Runs cells. Those of simulated devices run on all processors: each has its own device and kernel, and the order of
+//! running has no influence on the results. Those of real devices run before, one after the other.
 
 use super::Subject;
 use super::board::{Board, Watched};
 use super::kept::Kept;
 use super::plan::Plan;
+use super::real::RealDevice;
 use crate::console::Console;
 use crate::interrupt::Interrupt;
 use crate::threads::ThreadArguments;
@@ -12,6 +13,7 @@ use nandscope_device::{DeviceError, Fill, FillError, break_if};
 use nandscope_suite::at_once;
 use nandscope_uml::cell::{self, Card, Cell};
 use nandscope_uml::kernel_run::KernelRunError;
+use nandscope_uml::native::{self, DiskError, NativeError};
 use nandscope_uml::observer::Observer as _;
 use std::path::Path;
 use std::sync::Mutex;
@@ -29,6 +31,12 @@ pub enum CellError {
     /// Its run did not come to its end.
     #[error("{0}{logs}", logs = logs(.0))]
     KernelRun(#[from] KernelRunError),
+    /// Its run on a real device did not come to its end.
+    #[error(transparent)]
+    Native(#[from] NativeError),
+    /// Its device is real, and only simulated ones can do this.
+    #[error("{0} is a real device; name a simulated one")]
+    Real(String),
 }
 
 fn logs(error: &KernelRunError) -> String {
@@ -63,7 +71,7 @@ impl Measured {
 
 /// Measures all cells; cells skipped because of an interruption are missing.
 pub fn measure_all(
-    kernel: &Path,
+    kernel: Option<&Path>,
     subjects: &[Subject],
     plans: &[Plan],
     kept: &mut [Kept],
@@ -77,31 +85,44 @@ pub fn measure_all(
         Mutex::new(cell)
     });
     let earlier: Vec<Mutex<Option<Cell>>> = earlier.collect();
-    let cells = at_once::run(
-        plans.len(),
-        threads.wanted(),
-        &|| interrupt.asked(),
-        |number| {
-            let plan = &plans[number];
-            // Each cell is taken by one thread, once.
-            if let Some(cell) = earlier[number].lock().ok().and_then(|mut cell| cell.take()) {
-                return Ok(cell);
-            }
-            let watched = Watched {
-                board: &board,
-                number,
-                interrupt,
-            };
-            measure(kernel, &subjects[plan.subject], plan, &watched)
-        },
-        |done| {
-            let plan = &plans[done.number];
-            if let Ok(cell) = done.outcome {
-                kept[plan.subject].keep(plan, &subjects[plan.subject], cell);
-            }
-            board.end(done.number);
-        },
-    );
+    let is_real = |number: &usize| subjects[plans[*number].subject].as_real().is_some();
+    let (real, simulated): (Vec<usize>, Vec<usize>) = (0..plans.len()).partition(is_real);
+    let mut cells: Vec<Option<Result<Cell, CellError>>> = Vec::new();
+    cells.resize_with(plans.len(), || None);
+    // Nothing else may run beside a real device: it would take processor time from its programs.
+    for (numbers, threads) in [(real, 1), (simulated, threads.wanted())] {
+        let done = at_once::run(
+            numbers.len(),
+            threads,
+            &|| interrupt.asked(),
+            |task| {
+                let number = numbers[task];
+                let plan = &plans[number];
+                // Each cell is taken by one thread, once.
+                let cell = earlier[number].lock().ok().and_then(|mut cell| cell.take());
+                if let Some(cell) = cell {
+                    return Ok(cell);
+                }
+                let watched = Watched {
+                    board: &board,
+                    number,
+                    interrupt,
+                };
+                measure(kernel, &subjects[plan.subject], plan, &watched)
+            },
+            |done| {
+                let number = numbers[done.number];
+                let plan = &plans[number];
+                if let Ok(cell) = done.outcome {
+                    kept[plan.subject].keep(plan, &subjects[plan.subject], cell);
+                }
+                board.end(number);
+            },
+        );
+        for (number, cell) in numbers.iter().zip(done) {
+            cells[*number] = cell;
+        }
+    }
     board.clear();
     let measured = plans.iter().zip(cells).filter_map(|(plan, cell)| {
         let (plan, cell) = (plan.clone(), cell?);
@@ -113,15 +134,15 @@ pub fn measure_all(
 }
 
 fn measure(
-    kernel: &Path,
+    kernel: Option<&Path>,
     subject: &Subject,
     plan: &Plan,
     watched: &Watched,
 ) -> Result<Cell, CellError> {
-    let mut device = match plan.open {
-        None => subject.device(1)?,
-        Some(open) => subject.device_with_open(1, open)?,
-    };
+    if let Some(device) = subject.as_real() {
+        return measure_real(device, subject, plan, watched);
+    }
+    let mut device = subject.device(1, plan.open)?;
     watched.board.begin(watched.number, device.capacity());
     let settings = plan.settings(subject);
     if plan.used {
@@ -131,6 +152,8 @@ fn measure(
         open: plan.open.unwrap_or(subject.card.open),
         ..subject.card
     };
+    // The needs of simulated targets are checked before: there is a kernel.
+    let kernel = kernel.unwrap_or(Path::new(""));
     Ok(cell::measure(
         kernel,
         plan.fs,
@@ -138,6 +161,26 @@ fn measure(
         &settings,
         card,
         &mut device,
+        watched,
+    )?)
+}
+
+fn measure_real(
+    device: &RealDevice,
+    subject: &Subject,
+    plan: &Plan,
+    watched: &Watched,
+) -> Result<Cell, CellError> {
+    watched.board.begin(watched.number, device.capacity());
+    let gone = || NativeError::Disk(DiskError::Gone(device.title().to_string()));
+    let disk = device.disk().ok_or_else(gone)?;
+    let settings = plan.settings(subject);
+    Ok(native::measure(
+        disk,
+        plan.fs,
+        &plan.workload,
+        &settings,
+        subject.card,
         watched,
     )?)
 }

@@ -55,7 +55,7 @@ pub fn run(
                 points,
                 lines: LINES,
             };
-            let device = subject.device(1).map_err(CellError::from);
+            let device = subject.device(1, None);
             let outcomes = device.and_then(|device| Ok(series.run(&device, &stop)?));
             Row {
                 fs,

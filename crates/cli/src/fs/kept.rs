@@ -3,13 +3,14 @@
 
 use super::options::Chosen;
 use super::plan::Plan;
-use super::{Arguments, Subject, result_document};
+use super::{Arguments, Subject, result_document, version_of};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::{self, Made};
-use crate::steps::{self, Asked, Keeper, Place};
+use crate::steps::{self, Keeper, Place};
 use nandscope_measure::steps::Attachment;
 use nandscope_result::ResultDocument;
+use nandscope_uml::build::Kernel;
 use nandscope_uml::cell::Cell;
 use nandscope_uml::document;
 use nandscope_uml::job::Settings;
@@ -39,13 +40,11 @@ impl Kept {
         arguments: &Arguments,
         chosen: &Chosen,
         subjects: &[Subject],
-        version: &str,
+        kernel: Option<&Kernel>,
         console: &Console,
     ) -> Result<Vec<Kept>, Failure> {
         if arguments.resume {
-            let mut folders = subjects
-                .iter()
-                .filter_map(|s| arguments.folder(s, subjects.len()));
+            let mut folders = subjects.iter().filter_map(|s| arguments.folder(s.short()));
             if subjects.len() > 1 && !folders.any(|f| f.join(steps::IN_FOLDER).exists()) {
                 return Err(Failure::usage(format!(
                     "nothing to resume: no target has a {} in its folder; start again without --resume",
@@ -53,8 +52,17 @@ impl Kept {
                 )));
             }
         }
-        let one =
-            |subject| Kept::begin(arguments, chosen, subject, subjects.len(), version, console);
+        let one = |subject: &Subject| {
+            let version = version_of(subject, kernel);
+            Kept::begin(
+                arguments,
+                chosen,
+                subject,
+                subjects.len(),
+                &version,
+                console,
+            )
+        };
         subjects.iter().map(one).collect()
     }
 
@@ -66,7 +74,7 @@ impl Kept {
         version: &str,
         console: &Console,
     ) -> Result<Kept, Failure> {
-        let folder = arguments.folder(subject, subjects);
+        let folder = arguments.folder(subject.short());
         let made = arguments.output.as_deref().zip(folder.as_deref());
         let made = made.map(|(output, folder)| {
             let inside = folder.strip_prefix(output).unwrap_or(Path::new(""));
@@ -78,9 +86,8 @@ impl Kept {
         let there = path.as_ref().is_some_and(|path| path.exists());
         let resume = arguments.resume && (there || subjects == 1);
         let blank = result_document(subject, &[], chosen, version);
-        let asked = Asked::new("fs")
-            .on(&blank.target)
-            .and("profile of the host", &subject.simulated.host_source.text)
+        let asked = subject
+            .asked(&blank)
             .and("cells", chosen.asked())
             .and("kernel", version);
         let mut keeper = Place::look(path, resume, console)?.begin(asked)?;

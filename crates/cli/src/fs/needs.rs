@@ -6,6 +6,8 @@ use crate::failure::Failure;
 use crate::kernel;
 use nandscope_uml::build::{self, Kernel};
 use nandscope_uml::filesystem::FileSystem;
+use nandscope_uml::native;
+use nandscope_uml::workload::Workload;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -41,23 +43,50 @@ pub fn of_cuts(file_systems: &[FileSystem]) -> BTreeSet<Program> {
     tools.chain(ALWAYS).collect()
 }
 
-/// The kernel to run, `named` or that of the cache folder, if it and all programs exist.
+/// Programs that cells of real devices need.
+pub fn of_real(file_systems: &[FileSystem], workloads: &[Workload]) -> BTreeSet<Program> {
+    let mut programs = BTreeSet::from(native::PROGRAMS);
+    for fs in file_systems {
+        let (maker, package) = fs.tool();
+        programs.insert((maker, package));
+        let checker = fs.check().and_then(|c| c.split_whitespace().next());
+        programs.insert(checker.map_or(("tar", "tar"), |checker| (checker, package)));
+    }
+    for workload in workloads {
+        programs.extend(&workload.tools);
+    }
+    programs
+}
+
+/// What the cells need.
+#[derive(Debug, Default)]
+pub struct Needs {
+    /// Programs of the system.
+    pub programs: BTreeSet<Program>,
+    /// The kernel of virtual time.
+    pub kernel: bool,
+    /// Root's rights.
+    pub root: bool,
+}
+
+/// The kernel to run, `named` or that of the cache folder, if it is needed.
 ///
 /// # Errors
-/// `Exit::File` if `named` does not exist, or if a kernel or programs are missing; then the message names all of them.
-pub fn check(named: Option<&Path>, programs: &BTreeSet<Program>) -> Result<Kernel, Failure> {
-    let kernel = kernel::existing(named)?;
-    let missing = absent(programs, &build::in_path);
-    match kernel {
-        Some(kernel) if missing.is_empty() => Ok(kernel),
-        kernel => {
-            let to_build = match kernel {
-                Some(_) => None,
-                None => Some(absent(&build::PROGRAMS.into(), &build::in_path)),
-            };
-            Err(Failure::file(message(&missing, to_build.as_ref())))
-        }
+/// `Exit::File` if `named` does not exist, or if something is missing; then the message names all of it.
+pub fn check(named: Option<&Path>, needs: &Needs) -> Result<Option<Kernel>, Failure> {
+    let kernel = match needs.kernel {
+        true => kernel::existing(named)?,
+        false => None,
+    };
+    let missing = absent(&needs.programs, &build::in_path);
+    let has_root = !needs.root || rustix::process::geteuid().is_root();
+    let has_kernel = !needs.kernel || kernel.is_some();
+    if missing.is_empty() && has_kernel && has_root {
+        return Ok(kernel);
     }
+    let to_build = (!has_kernel).then(|| absent(&build::PROGRAMS.into(), &build::in_path));
+    let text = message(&missing, to_build.as_ref(), !has_root);
+    Err(Failure::file(text))
 }
 
 fn absent(programs: &BTreeSet<Program>, is_there: &dyn Fn(&str) -> bool) -> BTreeSet<Program> {
@@ -65,13 +94,21 @@ fn absent(programs: &BTreeSet<Program>, is_there: &dyn Fn(&str) -> bool) -> BTre
     absent.copied().collect()
 }
 
-/// The error. `to_build` has the missing programs of a kernel build if the kernel is missing.
-fn message(missing: &BTreeSet<Program>, to_build: Option<&BTreeSet<Program>>) -> String {
+/// The error. `to_build` has the missing programs of a kernel build if the kernel is missing; `root` says that root's
+/// rights are.
+fn message(
+    missing: &BTreeSet<Program>,
+    to_build: Option<&BTreeSet<Program>>,
+    root: bool,
+) -> String {
     let names = |programs: &BTreeSet<Program>| {
         let names: Vec<_> = programs.iter().map(|(name, _)| *name).collect();
         names.join(", ")
     };
     let mut parts = Vec::new();
+    if root {
+        parts.push("root (real devices are formatted and mounted)".to_string());
+    }
     if !missing.is_empty() {
         parts.push(names(missing));
     }
@@ -93,6 +130,12 @@ fn message(missing: &BTreeSet<Program>, to_build: Option<&BTreeSet<Program>>) ->
     }
     if to_build.is_some() {
         commands.push("nandscope kernel build".to_string());
+    }
+    if commands.is_empty() {
+        return format!(
+            "missing for these file systems and workloads: {}\nrun it as root",
+            parts.join("; ")
+        );
     }
     let remarks = match (commands.len(), to_build) {
         (1, None) => " on Debian",
@@ -141,22 +184,44 @@ mod tests {
     fn one_message_names_all_that_is_missing_and_one_command() {
         let programs = of_cells(&[plan(FileSystem::F2fs, "postmark")]);
         let missing = absent(&programs, &|name| name != "postmark" && name != "mkfs.f2fs");
-        let text = message(&missing, None);
+        let text = message(&missing, None, false);
         assert!(text.contains(": mkfs.f2fs, postmark\n"), "{text}");
         assert!(
             text.ends_with("\n  apt-get install f2fs-tools postmark"),
             "{text}"
         );
         let to_build = BTreeSet::from([("flex", "flex")]);
-        let text = message(&missing, Some(&to_build));
+        let text = message(&missing, Some(&to_build), false);
         assert!(
             text.contains("postmark; the kernel, and to build it flex\n"),
             "{text}"
         );
         let command = "apt-get install f2fs-tools flex postmark && nandscope kernel build";
         assert!(text.ends_with(command), "{text}");
-        let text = message(&BTreeSet::new(), Some(&BTreeSet::new()));
+        let text = message(&BTreeSet::new(), Some(&BTreeSet::new()), false);
         assert!(text.contains("workloads: the kernel\n"), "{text}");
         assert!(text.ends_with(":\n  nandscope kernel build"), "{text}");
+        let text = message(&missing, None, true);
+        assert!(
+            text.contains("root (real devices are formatted and mounted); mkfs.f2fs, postmark\n"),
+            "{text}"
+        );
+        let text = message(&BTreeSet::new(), None, true);
+        assert!(text.ends_with("\nrun it as root"), "{text}");
+    }
+
+    #[test]
+    fn real_devices_need_the_makers_and_checkers_of_their_file_systems() {
+        let workloads = [workload::named("sqlite").unwrap()];
+        let systems = [FileSystem::Btrfs, FileSystem::Nilfs2];
+        let own: Vec<_> = of_real(&systems, &workloads)
+            .into_iter()
+            .filter(|program| !native::PROGRAMS.contains(program))
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!(
+            own,
+            ["btrfs", "mkfs.btrfs", "mkfs.nilfs2", "sqlite3", "tar"]
+        );
     }
 }

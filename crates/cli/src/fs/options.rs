@@ -8,11 +8,16 @@ use crate::input;
 use clap::Args;
 use nandscope_uml::filesystem::FileSystem;
 use nandscope_uml::job::{CpuCost, Settings};
-use nandscope_uml::variants::variants;
+use nandscope_uml::variants::{Variant, variants};
 use nandscope_uml::workload::{self, Workload};
 use nandscope_units::{Bytes, Nanos, SizeBase, parse_duration, parse_size};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Default of `--dirty`.
+const DIRTY: &str = "512KiB";
+/// Default of `--max-request`.
+const MAX_REQUEST: &str = "512KiB";
 
 /// Options of what is run and how.
 #[derive(Clone, Debug, Args)]
@@ -71,10 +76,10 @@ pub struct Options {
     #[arg(long, value_name = "CALL,RATE,COMPILE", help_heading = heading::MACHINE, hide_short_help = true)]
     cpu: Option<String>,
     /// Dirty pages at which the kernel starts background writeback
-    #[arg(long, default_value = "512KiB", value_name = "SIZE", help_heading = heading::MACHINE, hide_short_help = true)]
+    #[arg(long, default_value = DIRTY, value_name = "SIZE", help_heading = heading::MACHINE, hide_short_help = true)]
     dirty: String,
     /// Largest request that the host sends
-    #[arg(long, default_value = "512KiB", value_name = "SIZE", help_heading = heading::MACHINE, hide_short_help = true)]
+    #[arg(long, default_value = MAX_REQUEST, value_name = "SIZE", help_heading = heading::MACHINE, hide_short_help = true)]
     max_request: String,
     /// Report page and AU to the file systems, unlike SD and eMMC hosts
     #[arg(long, help_heading = heading::MACHINE, hide_short_help = true)]
@@ -93,8 +98,9 @@ pub struct Options {
     /// Seed of the random number generator
     #[arg(long, default_value_t = 1, help_heading = heading::SIMULATED)]
     seed: u64,
-    /// Runs with seeds SEED, SEED + 1, …; reports the spread
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), hide_short_help = true)]
+    /// Runs with seeds SEED, SEED + 1, …, on a real device repeated runs;
+    /// reports the spread
+    #[arg(long, visible_alias = "repeats", default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), hide_short_help = true)]
     seeds: u64,
     /// Limit of the real time of a cell, seconds
     #[arg(long, default_value_t = 900, value_name = "SECONDS", help_heading = heading::MACHINE, hide_short_help = true)]
@@ -105,6 +111,27 @@ impl Options {
     /// The scripts of `--script`.
     pub fn scripts(&self) -> &[PathBuf] {
         &self.script
+    }
+
+    /// Refuses options that cannot apply to the real target `name`. With a simulated target beside it, `beside`, those
+    /// that configure the machine of virtual time apply to that one.
+    ///
+    /// # Errors
+    /// `Exit::Usage` with the first of them.
+    pub fn refuse_on_real(&self, name: &str, beside: bool) -> Result<(), Failure> {
+        let given = [
+            (self.used, "--used"),
+            (self.partition.is_some(), "--partition"),
+            (!beside && self.topology, "--topology"),
+            (!beside && self.dirty != DIRTY, "--dirty"),
+            (!beside && self.max_request != MAX_REQUEST, "--max-request"),
+        ];
+        match given.iter().find(|(given, _)| *given) {
+            None => Ok(()),
+            Some((_, option)) => Err(Failure::usage(format!(
+                "{option} works with simulated devices only, and {name} is a real target; omit it"
+            ))),
+        }
     }
 }
 
@@ -206,7 +233,7 @@ impl Chosen {
     pub fn plans(&self, number: usize, subject: &Subject) -> Vec<Plan> {
         let mut plans = Vec::new();
         for workload in &self.workloads {
-            for fs in &self.file_systems {
+            for fs in self.file_systems.iter().filter(|fs| subject.has(**fs)) {
                 let all = if self.sweep {
                     self.variants_for(*fs, subject)
                 } else {
@@ -233,8 +260,13 @@ impl Chosen {
     pub fn variants_for(&self, fs: FileSystem, subject: &Subject) -> Vec<Settings> {
         let (page, unit) = topology(subject);
         let settings = self.settings_for(fs, subject.discard);
+        // Nothing partitions a real device.
+        let wanted = |v: &&Variant| v.partition.is_none() || subject.as_real().is_none();
         let all = variants(fs, unit, page);
-        all.iter().map(|v| settings.with_variant(v)).collect()
+        all.iter()
+            .filter(wanted)
+            .map(|v| settings.with_variant(v))
+            .collect()
     }
 
     /// Whether the variants of the file systems are run too.
@@ -277,9 +309,14 @@ impl Chosen {
         self.settings.seed
     }
 
-    /// The chosen workloads.
+    /// Names of the chosen workloads.
     pub fn workload_names(&self) -> Vec<String> {
         self.workloads.iter().map(|w| w.name.clone()).collect()
+    }
+
+    /// The chosen workloads.
+    pub fn workloads(&self) -> &[Workload] {
+        &self.workloads
     }
 
     /// The chosen file systems.

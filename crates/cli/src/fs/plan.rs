@@ -50,7 +50,6 @@ impl Plan {
 
 /// Minimum write without a read, and optimal write, as a device may report them.
 pub fn topology(subject: &Subject) -> (Bytes, Bytes) {
-    let card = subject.simulated.device_source.profile.card.as_ref();
-    let page = card.and_then(|card| card.page_kib).unwrap_or(16);
+    let page = subject.page_kib().unwrap_or(16);
     (Bytes::kib(u64::from(page)), subject.card.unit)
 }

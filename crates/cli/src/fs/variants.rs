@@ -96,19 +96,14 @@ pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
 
 /// The tables of a target for the terminal, one for each workload and file system.
 pub fn tables(subject: &Subject, measured: &[&Measured], console: &Console) -> String {
-    let mut text = format!(
-        "{} (allocation unit {}, {} open)\n\n",
-        subject.title(),
-        subject.card.unit,
-        subject.card.open
-    );
+    let mut text = format!("{}\n\n", subject.heading());
     for group in groups(measured.iter().copied()) {
         let mut table = console.table(&["VARIANT", "OPTIONS", "TIME", "RATIO", "CARD", "REOPENED"]);
         let best = variant_comparison::best(&group.rows).map(|row| row.variant);
         for row in &group.rows {
             let done = |text: String| match row.seconds {
-                Some(_) => text,
-                None => "-".to_string(),
+                Some(_) if row.is_simulated => text,
+                _ => "-".to_string(),
             };
             let mark = if Some(row.variant) == best { " *" } else { "" };
             table.add_row([

@@ -2,7 +2,10 @@
 //! number in the kernel. If the loop device can be queried, names are irrelevant: a backing file may
 //! have been renamed, deleted, over-mounted, or opened by another path.
 
+mod attach;
 mod status;
+
+pub use attach::{AttachError, Attached, is_detached, is_direct};
 
 use crate::DeviceNumber;
 use crate::roots::{self, Roots};

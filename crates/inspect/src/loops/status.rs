@@ -10,9 +10,20 @@ use std::path::PathBuf;
 /// LOOP_GET_STATUS64, a number from before the scheme of `_IO`.
 const GET_STATUS64: Opcode = 0x4c05;
 
-/// `struct loop_info64`.
+/// A name in `struct loop_info64`.
 #[repr(C)]
-struct Info {
+struct Text([u8; 64]);
+
+impl Default for Text {
+    fn default() -> Self {
+        Text([0; 64])
+    }
+}
+
+/// `struct loop_info64`.
+#[derive(Default)]
+#[repr(C)]
+pub(super) struct Info {
     device: u64,
     inode: u64,
     rdevice: u64,
@@ -21,9 +32,10 @@ struct Info {
     number: u32,
     encrypt_type: u32,
     encrypt_key_size: u32,
-    flags: u32,
-    file_name: [u8; 64],
-    crypt_name: [u8; 64],
+    /// `LO_FLAGS_…`.
+    pub(super) flags: u32,
+    file_name: Text,
+    crypt_name: Text,
     encrypt_key: [u8; 32],
     init: [u64; 2],
 }
@@ -46,21 +58,7 @@ pub(super) struct Status {
 /// `ENXIO` if it has no backing file; `ENOTTY` if it is not a loop device.
 #[allow(unsafe_code, reason = "an ioctl without a safe wrapper")]
 pub(super) fn read(node: impl AsFd) -> Result<Status, Errno> {
-    let mut info = Info {
-        device: 0,
-        inode: 0,
-        rdevice: 0,
-        offset: 0,
-        size_limit: 0,
-        number: 0,
-        encrypt_type: 0,
-        encrypt_key_size: 0,
-        flags: 0,
-        file_name: [0; 64],
-        crypt_name: [0; 64],
-        encrypt_key: [0; 32],
-        init: [0; 2],
-    };
+    let mut info = Info::default();
     // SAFETY: LOOP_GET_STATUS64 writes one `struct loop_info64`, the type of the argument: plain
     // integers, for which every bit pattern is valid.
     unsafe { ioctl(node, Updater::<GET_STATUS64, Info>::new(&mut info))? };

@@ -13,8 +13,8 @@ mod xfs;
 
 use crate::filesystem::FileSystem;
 pub use kind::Kind;
-use nandscope_blockio::image::Image;
 use std::collections::BTreeMap;
+pub use volume::Contents;
 use volume::Volume;
 
 /// Ranges of a device and what they are for.
@@ -23,7 +23,7 @@ pub struct Layout(BTreeMap<u64, (u64, Kind)>);
 
 impl Layout {
     /// The layout of the file system that begins at `start` of `contents`.
-    pub fn read(fs: FileSystem, contents: &Image, start: u64) -> Layout {
+    pub fn read(fs: FileSystem, contents: &dyn Contents, start: u64) -> Layout {
         let mut layout = Layout::default();
         let image = Volume { contents, start };
         if start > 0 {
@@ -94,6 +94,7 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nandscope_blockio::image::Image;
     use proptest::prelude::*;
 
     #[test]

@@ -2,9 +2,28 @@
 
 use nandscope_blockio::image::Image;
 
+/// Contents of a device, from which structures are read.
+pub trait Contents {
+    /// Size of the device, bytes.
+    fn capacity(&self) -> u64;
+
+    /// Fills `to` with the bytes from `offset` on; `None` if they cannot be read.
+    fn read(&self, offset: u64, to: &mut [u8]) -> Option<()>;
+}
+
+impl Contents for Image {
+    fn capacity(&self) -> u64 {
+        Image::capacity(self)
+    }
+
+    fn read(&self, offset: u64, to: &mut [u8]) -> Option<()> {
+        Image::read(self, offset, to).ok()
+    }
+}
+
 /// A file system on a device.
 pub(super) struct Volume<'a> {
-    pub(super) contents: &'a Image,
+    pub(super) contents: &'a dyn Contents,
     pub(super) start: u64,
 }
 
@@ -16,8 +35,7 @@ impl Volume<'_> {
         }
         let mut bytes = vec![0; length];
         self.contents
-            .read(self.start.checked_add(offset)?, &mut bytes)
-            .ok()?;
+            .read(self.start.checked_add(offset)?, &mut bytes)?;
         Some(bytes)
     }
 }

@@ -9,7 +9,8 @@ mod instruments;
 mod open;
 mod sampler;
 
-pub use open::{confirm, refused};
+pub use conditions::{Circumstances, gather as circumstances};
+pub use open::{confirm, open, refused};
 
 use crate::claims::FileClaims;
 use crate::failure::Failure;
@@ -96,7 +97,11 @@ pub struct RealArguments {
     pub poll: bool,
 }
 
-fn size(text: &str) -> Result<Bytes, ParseQuantityError> {
+/// Parses the size of a file; units are binary.
+///
+/// # Errors
+/// [`ParseQuantityError`] if the text is no size.
+pub fn size(text: &str) -> Result<Bytes, ParseQuantityError> {
     parse_size(text, SizeBase::Binary)
 }
 

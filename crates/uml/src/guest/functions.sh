@@ -1,4 +1,4 @@
-# The beginning of every script: a bare machine whose root is the host's own, read only.
+# Functions of every script, inside the kernel and on a real device. `off`, which ends the script, is in machine.sh of each.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export HOME=/run TMPDIR=/run LC_ALL=C TZ=UTC0
 umask 022
@@ -11,12 +11,6 @@ mark() {
 # Says a number that belongs to the result.
 value() {
     echo "@value $1 $2"
-}
-
-# Switches the machine off.
-off() {
-    echo o >/proc/sysrq-trigger
-    sleep 3600
 }
 
 # Says what failed, and ends.
@@ -36,13 +30,3 @@ try() {
         failed "${command%%$'\n'*} (exit code $code)${words:+: $words}"
     }
 }
-
-mount -t proc proc /proc
-mount -t sysfs sysfs /sys
-mount -t devtmpfs devtmpfs /dev
-mount -t tmpfs tmpfs /run
-mkdir /run/work
-cd /run/work || failed "no place to work"
-ulimit -c 0
-# The shell must not be what is written last where memory is short.
-echo 0 >/proc/sys/vm/swappiness 2>/dev/null
