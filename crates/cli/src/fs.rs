@@ -31,6 +31,7 @@ use nandscope_result::{Figure, Notice, ResultDocument, StepResult, procedure};
 use nandscope_uml::build::Kernel;
 use nandscope_uml::cell::Cell;
 use nandscope_uml::filesystem::FileSystem;
+use nandscope_uml::workload::Workload;
 use nandscope_uml::{document, recording, variant_comparison};
 use nandscope_units::Nanos;
 use nandscope_workload::trace::write_nstrace;
@@ -126,7 +127,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             "this system has no Landlock: programs in the kernel can change every file that you can change",
         );
     }
-    refuse(&arguments)?;
+    refuse(&arguments, &chosen)?;
     let interrupt = Interrupt::listen()?;
     let prepared = prepare(&arguments, &chosen, console)?;
     let files = claim(&arguments, &prepared.simulated)?;
@@ -237,8 +238,11 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
 /// What `--cuts` needs.
 const CUTS_NEED: &str = "--cuts: power cuts need a simulated device; give one target";
 
+/// Workloads whose programs name system calls by their numbers on x86-64.
+const SYSTEM_CALLS: [&str; 2] = ["camera", "create"];
+
 /// Refuses options that do not apply to the targets.
-fn refuse(arguments: &Arguments) -> Result<(), Failure> {
+fn refuse(arguments: &Arguments, chosen: &Chosen) -> Result<(), Failure> {
     let (real, simulated) = arguments.names();
     let Some(first) = real.first() else {
         let named = simulated.first().copied().unwrap_or_default();
@@ -260,6 +264,14 @@ fn refuse(arguments: &Arguments) -> Result<(), Failure> {
     }
     if simulated.is_empty() {
         arguments.params.refuse(first)?;
+    }
+    let numbered = |w: &&Workload| SYSTEM_CALLS.contains(&w.name.as_str());
+    let numbered = chosen.workloads().iter().find(numbered);
+    if let Some(workload) = numbered.filter(|_| !cfg!(target_arch = "x86_64")) {
+        return Err(Failure::usage(format!(
+            "the workload {} calls the system by numbers of x86-64; choose others with --workload",
+            workload.name
+        )));
     }
     arguments
         .chosen

@@ -26,6 +26,7 @@ mod foreign;
 mod found_files;
 mod fs;
 mod fs_host;
+mod fs_real;
 mod fs_served;
 mod hostile_input;
 mod inspect;

@@ -15,6 +15,9 @@ use thiserror::Error;
 /// Bytes of the sectors in which sysfs counts.
 const SECTOR: u64 = 512;
 
+/// Longest use by another program that does not count.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Why a device cannot be used for the next run.
 #[derive(Debug, Error)]
 pub enum DiskError {
@@ -126,6 +129,8 @@ impl Disk {
     /// [`DiskError`] if it is gone, has changed, or is in use.
     pub fn check(&self) -> Result<(), DiskError> {
         let name = || self.name.clone();
+        // A program that looks at all devices may have it for a moment.
+        let _ = self.wait_until_free(PATIENCE);
         match self.exclusively() {
             Ok(_) => {}
             Err(Errno::BUSY) => return Err(DiskError::InUse(name())),
