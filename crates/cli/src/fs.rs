@@ -71,7 +71,7 @@ pub struct Arguments {
     #[command(flatten)]
     chosen: options::Options,
     #[command(flatten)]
-    real: real::Options,
+    real: real::RealOptions,
     /// Host of the device [default: direct, or that of a saved device]
     #[arg(long, value_name = "NAME|FILE", help_heading = heading::SIMULATED)]
     host: Option<String>,

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// Options for real targets.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Options {
+pub struct RealOptions {
     /// Allow overwriting a block device; NAME is required unless it is empty
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, help_heading = crate::heading::REAL)]
     destroy_data: Option<Option<String>>,
@@ -33,7 +33,7 @@ pub struct Options {
     size: Option<Bytes>,
 }
 
-impl Options {
+impl RealOptions {
     /// The same as the arguments of other commands.
     pub fn arguments(&self) -> RealArguments {
         RealArguments {

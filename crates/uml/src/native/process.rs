@@ -19,11 +19,12 @@ const PAUSE: Duration = Duration::from_millis(20);
 const LAST_WORDS: Duration = Duration::from_secs(60);
 
 /// Programs that start the script, and the Debian packages that have them.
-pub const PROGRAMS: [(&str, &str); 6] = [
+pub const PROGRAMS: [(&str, &str); 7] = [
     ("setpriv", "util-linux"),
     ("unshare", "util-linux"),
     ("mount", "mount"),
     ("blockdev", "util-linux"),
+    ("wipefs", "util-linux"),
     ("bash", "bash"),
     ("perl", "perl-base"),
 ];

@@ -9,4 +9,6 @@ fresh() {
 if [ -n "$SEQUENCE" ] && [ "$(cat "$SEQUENCE_FILE" 2>/dev/null)" != "$SEQUENCE" ]; then
     failed "the device is gone, or its medium was changed"
 fi
+# mkfs.btrfs refuses a UUID that it finds on a device, and all file systems have the same one here.
+try wipefs --all --quiet "$DEV"
 command sync
