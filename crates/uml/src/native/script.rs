@@ -11,7 +11,7 @@ use nandscope_units::Nanos;
 /// Node of the device in the namespace of the run.
 const NODE: &str = "/run/disk";
 /// Bytes that the shell itself writes in the measured part at most.
-const OWN_BYTES: u64 = 4096;
+const OWN_BYTES: u64 = 512;
 
 /// The script of a cell on `disk`.
 pub fn script(disk: &Disk, fs: FileSystem, workload: &Workload, settings: &Settings) -> String {
