@@ -177,7 +177,7 @@ fn slow_file_systems_on_a_file_leave_nothing_mounted_whenever_they_end() {
     let mut random = SplitMix64::new(7);
     let mut interrupted = 0;
     for round in 0..14 {
-        let moment = Duration::from_millis(random.next_u64() % 1500);
+        let moment = Duration::from_millis(random.below(1500));
         let mut child = command(&folder, &[])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -198,14 +198,16 @@ fn slow_file_systems_on_a_file_leave_nothing_mounted_whenever_they_end() {
                 std::thread::sleep(Duration::from_millis(20));
             }
         } else {
-            assert!(matches!(code, Some(0 | 130)), "{code:?} after {moment:?}");
+            // Without a code the signal came before the command listened.
+            let expected = matches!(code, None | Some(0 | 130));
+            assert!(expected, "{code:?} after {moment:?}");
             interrupted += u32::from(code == Some(130));
             assert_eq!(state(), before, "SIGTERM after {moment:?}");
         }
     }
-    assert!(interrupted > 3, "{interrupted} of 10 runs were interrupted");
+    assert!(interrupted > 3, "{interrupted} runs were interrupted");
     // The folders of killed runs are removed by the next.
-    let ran = Ran::from(command(&folder, &["--workload", "log"]).output().unwrap());
+    let ran = Ran::from(command(&folder, &[]).output().unwrap());
     ran.succeeds();
     assert_eq!(left(&folder), [""; 0]);
     assert_eq!(state(), before);
@@ -229,7 +231,10 @@ fn holds(folder: &Folder, ran: &Ran) {
     for unknown in ["stall", "card-wa", "call-mean"] {
         assert_eq!(figure(&format!("fs.log-ext4.{unknown}")), None);
     }
-    let row = ran.out.lines().find(|line| line.starts_with("log"));
+    let row = ran
+        .out
+        .lines()
+        .find(|line| line.trim_start().starts_with("log "));
     let row = row.unwrap().trim_end();
     // The longest call is not known on a real device.
     assert!(row.contains(" ext4 ") && row.ends_with(" -"), "{row}");
