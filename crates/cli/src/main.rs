@@ -20,6 +20,7 @@ mod ctl;
 mod devices;
 mod failure;
 mod fault;
+mod fit;
 mod fs;
 mod heading;
 mod help;
@@ -31,6 +32,7 @@ mod kernel;
 mod output;
 mod photo;
 mod picture;
+mod predict;
 mod probe;
 mod report;
 mod rescue;
@@ -125,6 +127,10 @@ commands! {
         Probe => probe,
         /// Recommend partition, mkfs and mount options from a probe
         Advise => advise,
+        /// Fit a profile to measurements of a device
+        Fit => fit,
+        /// Run a job on a fitted device, with 90 % intervals
+        Predict => predict,
     }
     "Read results" {
         /// Make a report of a stored result

@@ -173,6 +173,29 @@ pub fn apply(
     })
 }
 
+/// The profile with replaced values, each with its own remark in place of the usual one. [`OVER_PROVISIONING`] is no key here.
+///
+/// # Errors
+/// As [`apply`].
+pub fn apply_with_remarks(
+    source: DeviceSource,
+    values: &[(ProfileOverride, String)],
+) -> Result<DeviceSource, OverrideError> {
+    let overrides: Vec<ProfileOverride> = values.iter().map(|(one, _)| one.clone()).collect();
+    refuse_twice(&overrides)?;
+    let Source { file, mut text, .. } = source;
+    for (one, remark) in values {
+        let remark = |_: &str| remark.clone();
+        text = set(&file, &text, one, &literal(&one.value), remark)?;
+    }
+    let profile = checked(&file, &text, &overrides)?;
+    Ok(Source {
+        file,
+        text,
+        profile,
+    })
+}
+
 fn refuse_twice(overrides: &[ProfileOverride]) -> Result<(), OverrideError> {
     let sets = |o: &ProfileOverride| match o.key.as_str() {
         OVER_PROVISIONING => CAPACITY.to_string(),

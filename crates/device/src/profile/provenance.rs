@@ -1,5 +1,5 @@
-//! Where a number of a profile comes from. A remark begins with one of five words, which [`Provenance::read`] takes
-//! off: `datasheet:`, `paper:`, `review:`, `derived:` and `assumed LOW..HIGH:`.
+//! Where a number of a profile comes from. A remark begins with one of six words, which [`Provenance::read`] takes
+//! off: `datasheet:`, `paper:`, `review:`, `derived:`, `assumed LOW..HIGH:` and `fitted LOW..HIGH:`.
 
 use std::fmt;
 
@@ -22,6 +22,14 @@ pub enum Provenance {
         /// Greatest plausible value.
         high: f64,
     },
+    /// Fitted to measurements of the device by `nandscope fit`; values between the ends fit equally well. For a list of
+    /// numbers, the ends are of its mean.
+    Fitted {
+        /// Least value that fits, in the unit of the key.
+        low: f64,
+        /// Greatest value that fits.
+        high: f64,
+    },
 }
 
 impl Provenance {
@@ -34,11 +42,14 @@ impl Provenance {
             "review" => Provenance::Review,
             "derived" => Provenance::Derived,
             other => {
-                let (low, high) = other.strip_prefix("assumed ")?.split_once("..")?;
+                let (word, range) = other.split_once(' ')?;
+                let (low, high) = range.split_once("..")?;
                 let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
-                Provenance::Assumed {
-                    low: number(low)?,
-                    high: number(high)?,
+                let (low, high) = (number(low)?, number(high)?);
+                match word {
+                    "assumed" => Provenance::Assumed { low, high },
+                    "fitted" => Provenance::Fitted { low, high },
+                    _ => return None,
                 }
             }
         };
@@ -55,6 +66,9 @@ impl fmt::Display for Provenance {
             Provenance::Derived => "derived",
             Provenance::Assumed { low, high } => {
                 return f.pad(&format!("assumed {low} to {high}"));
+            }
+            Provenance::Fitted { low, high } => {
+                return f.pad(&format!("fitted {low} to {high}"));
             }
         };
         f.pad(word)
@@ -82,6 +96,17 @@ mod tests {
                 "assumed 1e-6..1e-4: fresh",
                 Some((assumed(1e-6, 1e-4), "fresh")),
             ),
+            (
+                "fitted 40..60: to 7 cells",
+                Some((
+                    Provenance::Fitted {
+                        low: 40.0,
+                        high: 60.0,
+                    },
+                    "to 7 cells",
+                )),
+            ),
+            ("fitted: firmware", None),
             ("assumed: firmware", None),
             ("assumed 1..many: firmware", None),
             ("assumed 1..inf: firmware", None),

@@ -1,0 +1,192 @@
+//! Devices are drawn, and measured by simulation. A fit sees a fifth of the cells; the others are predicted.
+
+use nandscope_device::profile::{HostProfile, Profile, library};
+use nandscope_experiment::device_source;
+use nandscope_fit::ensemble::interval;
+use nandscope_fit::observation::Figure;
+use nandscope_fit::search::{Caller, Task, member_profiles};
+use nandscope_fit::simulate::figures;
+use nandscope_fit::{Cell, Direction, Observation, Pattern, SearchOptions, State, fit};
+use nandscope_units::Bytes;
+use nandscope_units::random::SplitMix64;
+
+fn host() -> HostProfile {
+    library::host("direct").unwrap().host_profile().unwrap()
+}
+
+fn cell(direction: Direction, pattern: Pattern, block: u64, depth: u32) -> Cell {
+    Cell {
+        direction,
+        pattern,
+        block: Bytes(block),
+        depth,
+        jobs: 1,
+        read_percent: None,
+        region: None,
+        state: State::Filled,
+    }
+}
+
+/// Every cell that is measured, or predicted.
+fn grid() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for direction in [Direction::Read, Direction::Write] {
+        for depth in [1, 2, 4, 8, 16, 32, 64] {
+            for block in [4096, 16_384, 65_536] {
+                cells.push(cell(direction, Pattern::Random, block, depth));
+            }
+        }
+        cells.push(cell(direction, Pattern::Sequential, 131_072, 1));
+        cells.push(cell(direction, Pattern::Sequential, 131_072, 8));
+        cells.push(Cell { read_percent: Some(70), ..cell(direction, Pattern::Random, 4096, 4) });
+        cells.push(Cell { read_percent: Some(70), ..cell(direction, Pattern::Random, 4096, 32) });
+    }
+    cells
+}
+
+/// The fifth of the cells that a fit sees.
+fn is_seen(cell: &Cell) -> bool {
+    let random = cell.pattern == Pattern::Random && cell.read_percent.is_none();
+    let corners = [(4096, 1), (4096, 8), (4096, 64), (65_536, 4)];
+    let is_corner = corners.contains(&(cell.block.0, cell.depth));
+    (random && is_corner) || (cell.pattern == Pattern::Sequential && cell.depth == 1)
+}
+
+/// A device with times of the flash and the controller between a third and three times those of a profile that is none of
+/// the bases of a fit.
+fn draw(random: &mut SplitMix64) -> Profile {
+    let names = ["plextor-m6e-256gb", "reference-nvme-64gb", "sm2262en-2tb", "hp-ex920-1tb"];
+    let name = names[random.below(names.len() as u64) as usize];
+    let mut profile = library::device(name).unwrap().profile().unwrap();
+    let mut factor = || f64::exp((random.unit() * 2.0 - 1.0) * 3f64.ln());
+    let native = profile.nand.native.as_mut().unwrap();
+    let read = factor().max(0.5);
+    native.read_us.iter_mut().for_each(|t| *t *= read);
+    let program = factor();
+    native.program_us.iter_mut().for_each(|t| *t *= program);
+    profile.nand.bus_mt_per_s *= factor();
+    let controller = profile.controller.as_mut().unwrap();
+    controller.read_us *= factor();
+    controller.write_us *= factor();
+    controller.decode_us *= factor();
+    profile
+}
+
+
+/// Measurements of cells with 2 % noise.
+fn measure(profile: &Profile, cells: &[Cell], random: &mut SplitMix64) -> Vec<Observation> {
+    let found = figures(profile, &host(), cells, 77);
+    let mut noisy = |value: f64| value * (1.0 + 0.04 * (random.unit() - 0.5));
+    let mut rows = Vec::new();
+    for (cell, figures) in cells.iter().zip(found) {
+        let Some(mut figures) = figures else {
+            continue;
+        };
+        figures.iops = noisy(figures.iops);
+        figures.p50_us = figures.p50_us.map(&mut noisy);
+        figures.p90_us = figures.p90_us.map(&mut noisy);
+        figures.p99_us = figures.p99_us.map(&mut noisy);
+        rows.push(Observation {
+            place: cell.to_string(),
+            cell: *cell,
+            figures,
+            mb_per_s: None,
+            order: None,
+        });
+    }
+    rows
+}
+
+/// Errors of the predicted rates and 99th percentiles, and the number of measured values inside the intervals of all.
+#[derive(Default)]
+struct Errors {
+    rates: Vec<f64>,
+    tails: Vec<f64>,
+    inside: usize,
+    all: usize,
+}
+
+impl Errors {
+    fn median(errors: &[f64]) -> f64 {
+        nandscope_units::median(errors)
+    }
+}
+
+fn predict(
+    truth: &[Observation],
+    bases: &[&str],
+    (evaluations, threads): (usize, usize),
+    errors: &mut Errors,
+) -> f64 {
+    let (seen, unseen): (Vec<_>, Vec<_>) = truth.iter().cloned().partition(|o| is_seen(&o.cell));
+    let bases: Vec<_> = bases.iter().map(|name| device_source(name).unwrap()).collect();
+    let host = host();
+    let task = Task { observations: &seen, noise: None, bases: &bases, host: &host };
+    let options = SearchOptions { evaluations, seed: 1, threads };
+    let mut caller = Caller { stop: &|| false, enough: &|| false, tell: &mut |_| {} };
+    let fitted = fit(&task, options, &mut caller).unwrap();
+    let keys: Vec<&str> = fitted.values.iter().map(|v| v.key).collect();
+    let cells: Vec<Cell> = unseen.iter().map(|o| o.cell).collect();
+    let profiles = member_profiles(&fitted.base.profile, &keys, &fitted.members);
+    let members: Vec<_> = profiles.iter().map(|p| figures(p, &host, &cells, 1)).collect();
+    for (number, row) in unseen.iter().enumerate() {
+        let of_cell: Vec<_> = members.iter().map(|m| m[number]).collect();
+        for (figure, list) in [(Figure::Iops, &mut errors.rates), (Figure::P99, &mut errors.tails)] {
+            let Some(measured) = row.figures.get(figure) else {
+                continue;
+            };
+            let found = interval(figure, &of_cell, fitted.spread);
+            list.push(found.map_or(1.0, |i| (i.value / measured - 1.0).abs()));
+            errors.inside += usize::from(found.is_some_and(|i| i.holds(measured)));
+            errors.all += 1;
+        }
+    }
+    fitted.loss
+}
+
+#[test]
+fn reads_that_were_not_measured_are_predicted_with_any_number_of_threads() {
+    let mut truth = library::device("reference-nvme-64gb").unwrap().profile().unwrap();
+    truth.nand.native.as_mut().unwrap().read_us = vec![80.0, 95.0, 110.0];
+    truth.controller.as_mut().unwrap().read_us = 4.0;
+    let cells: Vec<Cell> = grid()
+        .into_iter()
+        .filter(|c| c.direction == Direction::Read && c.block.0 == 4096 && c.read_percent.is_none())
+        .chain([cell(Direction::Read, Pattern::Random, 65_536, 4)])
+        .collect();
+    let rows = measure(&truth, &cells, &mut SplitMix64::new(5));
+    let mut losses = Vec::new();
+    for threads in [1, 3] {
+        let mut errors = Errors::default();
+        losses.push(predict(&rows, &["samsung-970-pro-512gb"], (120, threads), &mut errors));
+        let median = Errors::median(&errors.rates);
+        assert!(median < 0.1, "{median} {:?}", errors.rates);
+    }
+    assert_eq!(losses[0], losses[1]);
+}
+
+#[test]
+#[ignore = "slow: fits four drawn drives"]
+fn slow_drawn_drives_are_predicted_from_a_fifth_of_their_cells() {
+    let mut random = SplitMix64::new(2026);
+    let mut errors = Errors::default();
+    let devices = std::env::var("BLIND_DEVICES").ok().and_then(|n| n.parse().ok()).unwrap_or(3);
+    for number in 0..devices {
+        let profile = draw(&mut random);
+        let rows = measure(&profile, &grid(), &mut random);
+        let loss = predict(
+            &rows,
+            &["samsung-860-pro-512gb", "samsung-970-pro-512gb", "hp-ex920-1tb"],
+            (500, 2),
+            &mut errors,
+        );
+        println!("{number} {}: loss {loss:.3}, median of rates so far {:.3}", profile.device.name, Errors::median(&errors.rates));
+    }
+    errors.rates.sort_by(f64::total_cmp);
+    errors.tails.sort_by(f64::total_cmp);
+    let p90 = errors.rates[errors.rates.len() * 9 / 10];
+    let (rate, tail) = (Errors::median(&errors.rates), Errors::median(&errors.tails));
+    let coverage = errors.inside as f64 / errors.all as f64;
+    println!("rates: median {rate:.3}, 90 % within {p90:.3}; p99: median {tail:.3}; coverage {coverage:.2} of {}", errors.all);
+    assert!(rate < 0.2 && tail < 0.5 && coverage > 0.6, "{rate} {p90} {tail} {coverage}");
+}
