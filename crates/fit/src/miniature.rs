@@ -11,10 +11,13 @@ use nandscope_device::profile::Profile;
 const LEAST_FLASH: f64 = 384e6;
 /// Write buffers that the flash of a small device holds at least.
 const BUFFERS: f64 = 24.0;
-/// Superblocks of a small page-mapped device.
-const SUPERBLOCKS: u32 = 160;
+/// Superblocks of a small page-mapped device; a device with little spare flash needs more, so that blocks for collection
+/// remain.
+const SUPERBLOCKS: [u32; 4] = [160, 320, 640, 1280];
 /// Allocation units of a small card.
 const ALLOCATION_UNITS: u64 = 512;
+/// Flash of a small card relative to its share of the capacity: open AUs and spares do not shrink with it.
+const SPARE: [f64; 5] = [1.1, 1.3, 1.6, 2.0, 3.0];
 
 /// A small device, and its size relative to the large one.
 #[derive(Clone, Debug)]
@@ -39,9 +42,20 @@ pub fn of(profile: &Profile) -> Miniature {
 }
 
 fn page_mapped(profile: &Profile) -> Profile {
+    let mut small = with_superblocks(profile, SUPERBLOCKS[0]);
+    for count in SUPERBLOCKS {
+        small = with_superblocks(profile, count);
+        if nandscope_device::profile::check_profile(&small).is_ok() {
+            break;
+        }
+    }
+    small
+}
+
+fn with_superblocks(profile: &Profile, count: u32) -> Profile {
     let mut small = profile.clone();
     let provisioned = flash_bytes(profile) / profile.device.capacity_bytes as f64;
-    let blocks = profile.nand.blocks_per_plane.min(SUPERBLOCKS);
+    let blocks = profile.nand.blocks_per_plane.min(count);
     let buffer = profile.controller.as_ref().map_or(0, |c| c.write_buffer_kib);
     let least = LEAST_FLASH.max(BUFFERS * f64::from(buffer) * 1024.0);
     small.nand.blocks_per_plane = blocks;
@@ -76,17 +90,22 @@ fn page_mapped(profile: &Profile) -> Profile {
 }
 
 fn card(profile: &Profile) -> Profile {
-    let mut small = profile.clone();
     let au = profile.card.as_ref().map_or(4096, |c| c.au_kib);
     let capacity = (u64::from(au) * 1024).saturating_mul(ALLOCATION_UNITS);
-    if capacity < profile.device.capacity_bytes {
-        small.device.capacity_bytes = capacity;
-        let share = capacity as f64 / profile.device.capacity_bytes as f64;
-        // Whole blocks, and as many spare ones.
-        let blocks = (f64::from(profile.nand.blocks_per_plane) * share).ceil() as u32;
-        small.nand.blocks_per_plane = blocks.saturating_add(16).min(profile.nand.blocks_per_plane);
+    if capacity >= profile.device.capacity_bytes {
+        return profile.clone();
     }
-    small
+    let share = capacity as f64 / profile.device.capacity_bytes as f64;
+    let blocks = f64::from(profile.nand.blocks_per_plane) * share;
+    for spare in SPARE {
+        let mut small = profile.clone();
+        small.device.capacity_bytes = capacity;
+        small.nand.blocks_per_plane = ((blocks * spare).ceil() as u32).min(profile.nand.blocks_per_plane);
+        if nandscope_device::profile::check_profile(&small).is_ok() {
+            return small;
+        }
+    }
+    profile.clone()
 }
 
 #[cfg(test)]

@@ -74,9 +74,9 @@ const PARAMETERS: &[Parameter] = &[
     Parameter { key: "card.controller.read_us", low: 10.0, high: 3000.0, slot: real!(card, controller.read_us) },
     Parameter { key: "card.controller.write_us", low: 10.0, high: 5000.0, slot: real!(card, controller.write_us) },
     Parameter { key: "card.controller.au_lookup_us", low: 1.0, high: 2000.0, slot: real!(card, controller.au_lookup_us) },
-    Parameter { key: "card.controller.page_us", low: 0.5, high: 400.0, slot: real!(card, controller.page_us) },
-    Parameter { key: "card.controller.read_page_us", low: 1.0, high: 800.0, slot: |p| Some(Slot::Real(p.card.as_mut()?.controller.read_page_us.as_mut()?)) },
-    Parameter { key: "card.controller.move_us", low: 0.5, high: 400.0, slot: real!(card, controller.move_us) },
+    Parameter { key: "card.controller.page_us", low: 0.5, high: 2000.0, slot: real!(card, controller.page_us) },
+    Parameter { key: "card.controller.read_page_us", low: 1.0, high: 2000.0, slot: |p| Some(Slot::Real(p.card.as_mut()?.controller.read_page_us.as_mut()?)) },
+    Parameter { key: "card.controller.move_us", low: 0.5, high: 2000.0, slot: real!(card, controller.move_us) },
     Parameter { key: "card.controller.decode_us", low: 0.5, high: 100.0, slot: real!(card, controller.decode_us) },
     Parameter { key: BLOCKS, low: 0.03, high: 0.6, slot: |p| Some(Slot::Whole(&mut p.nand.blocks_per_plane)) },
 ];
@@ -223,14 +223,18 @@ mod tests {
 
     #[test]
     fn values_of_the_library_are_in_the_physical_ranges() {
+        let mut outside = Vec::new();
         for entry in library::DEVICES {
             let profile = entry.profile().unwrap();
             for parameter in of(&profile, true) {
                 let value = parameter.get(&profile).unwrap();
                 let inside = value >= parameter.low * 0.999 && value <= parameter.high * 1.001;
-                assert!(inside || value == 0.0, "{}: {parameter:?} is {value}", entry.name);
+                if !inside && value != 0.0 {
+                    outside.push(format!("{}: {parameter:?} is {value}", entry.name));
+                }
             }
         }
+        assert!(outside.is_empty(), "{outside:#?}");
     }
 
     #[test]
