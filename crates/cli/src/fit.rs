@@ -120,9 +120,17 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         files.beside("the ensemble", &ensemble_of(output))?;
     }
     let bases = bases(&arguments, console)?;
-    let host = arguments.host.as_deref().unwrap_or(nandscope_experiment::DEFAULT_HOST);
+    let host = arguments
+        .host
+        .as_deref()
+        .unwrap_or(nandscope_experiment::DEFAULT_HOST);
     let host = target::host_source(host, console)?;
-    let measured = data::read(&arguments.csv, &arguments.fio, arguments.state.into(), console)?;
+    let measured = data::read(
+        &arguments.csv,
+        &arguments.fio,
+        arguments.state.into(),
+        console,
+    )?;
     let bases = attachable(bases, &host, &arguments)?;
     files.check()?;
     let task = Task {
@@ -178,7 +186,11 @@ impl<'a> Search<'a> {
             let text = format!("{}, mean error {error:.1} %", now.phase);
             line.tell(Some(now.share), text, console);
         };
-        let mut caller = Caller { stop: &stop, enough: &enough, tell: &mut tell };
+        let mut caller = Caller {
+            stop: &stop,
+            enough: &enough,
+            tell: &mut tell,
+        };
         let done = work(self.options, &mut caller);
         self.line.clear();
         done.map_err(|error| match error {
@@ -208,8 +220,15 @@ pub fn ensemble_of(profile: &Path) -> PathBuf {
 
 fn bases(arguments: &Arguments, console: &Console) -> Result<Vec<DeviceSource>, Failure> {
     let named: Vec<&str> = arguments.base.iter().map(String::as_str).collect();
-    let names = if named.is_empty() { BASES.to_vec() } else { named };
-    names.into_iter().map(|name| target::device_source(name, console)).collect()
+    let names = if named.is_empty() {
+        BASES.to_vec()
+    } else {
+        named
+    };
+    names
+        .into_iter()
+        .map(|name| target::device_source(name, console))
+        .collect()
 }
 
 /// Bases that have a link in common with the host. One that the user named must have one.
@@ -249,7 +268,10 @@ fn fit(
         cells: task.observations.len(),
     };
     let source = twin::source(&fitted, &about).map_err(Failure::internal)?;
-    let host = arguments.host.as_deref().unwrap_or(nandscope_experiment::DEFAULT_HOST);
+    let host = arguments
+        .host
+        .as_deref()
+        .unwrap_or(nandscope_experiment::DEFAULT_HOST);
     let ensemble = Ensemble::of(&fitted, &name, host, task.observations);
     let text = ensemble.text().map_err(Failure::internal)?;
     output::write_beside(&ensemble_of(output), text.as_bytes())?;

@@ -28,8 +28,19 @@ use std::path::{Path, PathBuf};
 
 /// Figures that are predicted where a job has them.
 const METRICS: [&str; 13] = [
-    "read.iops", "read.bw", "read.mean", "read.p50", "read.p90", "read.p99", "write.iops", "write.bw",
-    "write.mean", "write.p50", "write.p90", "write.p99", "waf",
+    "read.iops",
+    "read.bw",
+    "read.mean",
+    "read.p50",
+    "read.p90",
+    "read.p99",
+    "write.iops",
+    "write.bw",
+    "write.mean",
+    "write.p50",
+    "write.p90",
+    "write.p99",
+    "waf",
 ];
 
 const EXAMPLES: &str = "\
@@ -111,7 +122,12 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let outside = outside(&ensemble, &jobs, arguments.precondition);
     let mut profiles = ensemble.profiles(&source.profile);
     profiles.truncate(arguments.members.map_or(usize::MAX, usize::from));
-    let question = Question { source: &source, host: &host, jobs: &jobs, arguments: &arguments };
+    let question = Question {
+        source: &source,
+        host: &host,
+        jobs: &jobs,
+        arguments: &arguments,
+    };
     let members = question.ask(&profiles, console)?;
     let answer = Answer {
         members: profiles.len(),
@@ -125,7 +141,9 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         console.print(&shown(&answer, console))?;
     }
     for why in &answer.outside {
-        console.note(&format!("outside of the measurements: {why}; the interval may be too narrow"));
+        console.note(&format!(
+            "outside of the measurements: {why}; the interval may be too narrow"
+        ));
     }
     Ok(Exit::Done)
 }
@@ -157,9 +175,16 @@ enum Missing {
 
 impl Question<'_> {
     /// Figures of each member, in the order of [`METRICS`].
-    fn ask(&self, profiles: &[Profile], console: &Console) -> Result<Vec<Vec<Option<f64>>>, Failure> {
+    fn ask(
+        &self,
+        profiles: &[Profile],
+        console: &Console,
+    ) -> Result<Vec<Vec<Option<f64>>>, Failure> {
         let largest = profiles.iter().map(memory_estimate).max();
-        let threads = self.arguments.threads.within_memory(largest.unwrap_or_default(), console);
+        let threads = self
+            .arguments
+            .threads
+            .within_memory(largest.unwrap_or_default(), console);
         let metrics: Vec<Option<Metric>> = METRICS
             .iter()
             .map(|name| Metric::read(name, &self.jobs.file).ok())
@@ -198,7 +223,10 @@ impl Question<'_> {
     ) -> Result<Vec<Option<f64>>, Missing> {
         let about = Simulated {
             name: format!("sim:{}", self.source.file),
-            device_source: DeviceSource { profile: profile.clone(), ..self.source.clone() },
+            device_source: DeviceSource {
+                profile: profile.clone(),
+                ..self.source.clone()
+            },
             host_source: self.host.clone(),
             state: None,
         };
@@ -217,7 +245,8 @@ impl Question<'_> {
             ..RunOptions::new(self.arguments.job.display().to_string())
         };
         let mut target = SimulatedTarget::new(about, device);
-        let run = run_jobs(&mut target, self.jobs, &options, &mut (), stop).map_err(Missing::Run)?;
+        let run =
+            run_jobs(&mut target, self.jobs, &options, &mut (), stop).map_err(Missing::Run)?;
         if run.ending == Ending::Interrupted {
             return Err(Missing::Interrupted);
         }
@@ -237,7 +266,10 @@ fn outside(ensemble: &Ensemble, jobs: &Jobs, precondition: Precondition) -> Vec<
     for job in &jobs.file.jobs {
         let cells = question::cells(job, state);
         if cells.is_empty() {
-            found.push(format!("job `{}` has no reads and writes of its own, as measured jobs have", job.name));
+            found.push(format!(
+                "job `{}` has no reads and writes of its own, as measured jobs have",
+                job.name
+            ));
         }
         for cell in cells {
             if let Some(why) = ensemble.domain.outside(&cell) {

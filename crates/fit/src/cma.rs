@@ -27,7 +27,8 @@ impl Cma {
         let n = start.len();
         let population = population.max(4);
         let parents = population / 2;
-        let rank = |i: usize| libm::log((population as f64 + 1.0) / 2.0) - libm::log(i as f64 + 1.0);
+        let rank =
+            |i: usize| libm::log((population as f64 + 1.0) / 2.0) - libm::log(i as f64 + 1.0);
         let weights: Vec<f64> = (0..parents).map(rank).collect();
         let sum: f64 = weights.iter().sum();
         Cma {
@@ -57,9 +58,13 @@ impl Cma {
     fn sample(&mut self) -> Vec<f64> {
         let n = self.mean.len();
         let (vectors, roots) = &self.basis;
-        let z: Vec<f64> = (0..n).map(|i| normal(&mut self.random) * roots[i]).collect();
+        let z: Vec<f64> = (0..n)
+            .map(|i| normal(&mut self.random) * roots[i])
+            .collect();
         let step = |i: usize| (0..n).map(|j| vectors[i][j] * z[j]).sum::<f64>();
-        (0..n).map(|i| reflect(self.mean[i] + self.sigma * step(i))).collect()
+        (0..n)
+            .map(|i| reflect(self.mean[i] + self.sigma * step(i)))
+            .collect()
     }
 
     /// Learns from evaluated points. Points of equal loss are ranked in their order, so that results are reproducible.
@@ -74,14 +79,20 @@ impl Cma {
         let size = n as f64;
         let effective = 1.0 / self.weights.iter().map(|w| w * w).sum::<f64>();
         let c_sigma = (effective + 2.0) / (size + effective + 5.0);
-        let damping = 1.0 + 2.0 * (libm::sqrt((effective - 1.0) / (size + 1.0)) - 1.0).max(0.0) + c_sigma;
+        let damping =
+            1.0 + 2.0 * (libm::sqrt((effective - 1.0) / (size + 1.0)) - 1.0).max(0.0) + c_sigma;
         let c_path = (4.0 + effective / size) / (size + 4.0 + 2.0 * effective / size);
         let c_one = 2.0 / ((size + 1.3) * (size + 1.3) + effective);
-        let c_mu = 2.0 * (effective - 2.0 + 1.0 / effective) / ((size + 2.0) * (size + 2.0) + effective);
+        let c_mu =
+            2.0 * (effective - 2.0 + 1.0 / effective) / ((size + 2.0) * (size + 2.0) + effective);
         let c_mu = c_mu.clamp(0.0, 1.0 - c_one);
         let steps: Vec<Vec<f64>> = order[..self.weights.len()]
             .iter()
-            .map(|at| (0..n).map(|i| (points[*at][i] - self.mean[i]) / self.sigma).collect())
+            .map(|at| {
+                (0..n)
+                    .map(|i| (points[*at][i] - self.mean[i]) / self.sigma)
+                    .collect()
+            })
             .collect();
         let mean_step: Vec<f64> = (0..n)
             .map(|i| steps.iter().zip(&self.weights).map(|(s, w)| s[i] * w).sum())
@@ -98,14 +109,26 @@ impl Cma {
         let expected = libm::sqrt(size) * (1.0 - 1.0 / (4.0 * size) + 1.0 / (21.0 * size * size));
         let decay = 1.0 - libm::pow(1.0 - c_sigma, 2.0 * f64::from(self.generation));
         let is_short = length / libm::sqrt(decay) < (1.4 + 2.0 / (size + 1.0)) * expected;
-        let keep = if is_short { libm::sqrt(c_path * (2.0 - c_path) * effective) } else { 0.0 };
+        let keep = if is_short {
+            libm::sqrt(c_path * (2.0 - c_path) * effective)
+        } else {
+            0.0
+        };
         for (path, step) in self.path_covariance.iter_mut().zip(&mean_step) {
             *path = (1.0 - c_path) * *path + keep * step;
         }
-        let lost = if is_short { 0.0 } else { c_path * (2.0 - c_path) };
+        let lost = if is_short {
+            0.0
+        } else {
+            c_path * (2.0 - c_path)
+        };
         for i in 0..n {
             for j in 0..n {
-                let rank_mu: f64 = steps.iter().zip(&self.weights).map(|(s, w)| w * s[i] * s[j]).sum();
+                let rank_mu: f64 = steps
+                    .iter()
+                    .zip(&self.weights)
+                    .map(|(s, w)| w * s[i] * s[j])
+                    .sum();
                 let rank_one = self.path_covariance[i] * self.path_covariance[j];
                 let old = self.covariance[i][j];
                 self.covariance[i][j] =
@@ -121,9 +144,12 @@ impl Cma {
     fn whiten(&self, step: &[f64]) -> Vec<f64> {
         let (vectors, roots) = &self.basis;
         let n = step.len();
-        let along = |j: usize| (0..n).map(|i| vectors[i][j] * step[i]).sum::<f64>() / roots[j].max(1e-12);
+        let along =
+            |j: usize| (0..n).map(|i| vectors[i][j] * step[i]).sum::<f64>() / roots[j].max(1e-12);
         let along: Vec<f64> = (0..n).map(along).collect();
-        (0..n).map(|i| (0..n).map(|j| vectors[i][j] * along[j]).sum()).collect()
+        (0..n)
+            .map(|i| (0..n).map(|j| vectors[i][j] * along[j]).sum())
+            .collect()
     }
 }
 
@@ -149,7 +175,9 @@ fn decompose(matrix: &[Vec<f64>]) -> (Vec<Vec<f64>>, Vec<f64>) {
     let n = matrix.len();
     let (mut a, mut v) = (matrix.to_vec(), identity(n));
     for _ in 0..30 {
-        let off: f64 = (0..n).map(|i| (0..i).map(|j| a[i][j] * a[i][j]).sum::<f64>()).sum();
+        let off: f64 = (0..n)
+            .map(|i| (0..i).map(|j| a[i][j] * a[i][j]).sum::<f64>())
+            .sum();
         if off < 1e-20 {
             break;
         }
@@ -214,7 +242,9 @@ mod tests {
         // Axes of 1 : 100, turned by 45 degrees in each pair of coordinates.
         let f = |x: &[f64]| {
             let y: Vec<f64> = x.iter().map(|x| x - 0.3).collect();
-            y.chunks(2).map(|c| (c[0] + c[1]).powi(2) + 1e4 * (c[0] - c[1]).powi(2)).sum()
+            y.chunks(2)
+                .map(|c| (c[0] + c[1]).powi(2) + 1e4 * (c[0] - c[1]).powi(2))
+                .sum()
         };
         let (point, loss) = minimum(f, 6, 250);
         assert!(loss < 1e-8, "{loss} {point:?}");
@@ -228,11 +258,17 @@ mod tests {
 
     #[test]
     fn eigenvectors_rebuild_the_matrix() {
-        let matrix = vec![vec![4.0, 1.0, 0.5], vec![1.0, 3.0, -0.2], vec![0.5, -0.2, 2.0]];
+        let matrix = vec![
+            vec![4.0, 1.0, 0.5],
+            vec![1.0, 3.0, -0.2],
+            vec![0.5, -0.2, 2.0],
+        ];
         let (v, roots) = decompose(&matrix);
         for i in 0..3 {
             for j in 0..3 {
-                let rebuilt: f64 = (0..3).map(|k| v[i][k] * roots[k] * roots[k] * v[j][k]).sum();
+                let rebuilt: f64 = (0..3)
+                    .map(|k| v[i][k] * roots[k] * roots[k] * v[j][k])
+                    .sum();
                 assert!((rebuilt - matrix[i][j]).abs() < 1e-9);
             }
         }

@@ -55,18 +55,28 @@ pub fn read(file: &str, text: &str, state: State) -> Result<Vec<Observation>, Ta
     });
     let Some((at, header)) = lines.next() else {
         let known = COLUMNS.join(",");
-        return Err(fault(1, format!("the table is empty; its first line names columns: {known}")));
+        return Err(fault(
+            1,
+            format!("the table is empty; its first line names columns: {known}"),
+        ));
     };
     let header = header.trim_start_matches('\u{feff}');
     let columns = columns(header).map_err(|what| fault(at + 1, what))?;
     let mut observations = Vec::new();
     for (at, line) in lines {
         if observations.len() == MOST_ROWS {
-            return Err(fault(at + 1, format!("more than {MOST_ROWS} rows; leave some out")));
+            return Err(fault(
+                at + 1,
+                format!("more than {MOST_ROWS} rows; leave some out"),
+            ));
         }
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         let row = match fields.len() == columns.len() {
-            true => Row { columns: &columns, fields: &fields }.observation(state),
+            true => Row {
+                columns: &columns,
+                fields: &fields,
+            }
+            .observation(state),
             false => Err(format!(
                 "{} fields in a table of {} columns",
                 fields.len(),
@@ -87,7 +97,9 @@ fn columns(header: &str) -> Result<Vec<&'static str>, String> {
         let known = COLUMNS.iter().find(|column| **column == name);
         let Some(known) = known else {
             let near = nandscope_units::nearest(name, COLUMNS.iter().copied(), 3);
-            let meant = near.first().map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
+            let meant = near
+                .first()
+                .map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
             return Err(format!(
                 "unknown column `{name}`{meant}; use {}",
                 COLUMNS.join(", ")
@@ -154,7 +166,9 @@ impl Row<'_> {
         };
         let size = parse_size(text, SizeBase::Binary).map_err(|e| format!("{column}: {e}"))?;
         match size.0 {
-            0 => Err(format!("{column}: `{text}` is no size; give at least 512 bytes")),
+            0 => Err(format!(
+                "{column}: `{text}` is no size; give at least 512 bytes"
+            )),
             n if !n.is_multiple_of(512) => {
                 Err(format!("{column}: `{text}` is not a multiple of 512 bytes"))
             }
@@ -215,7 +229,9 @@ impl Row<'_> {
                     Direction::Write => percent < 100,
                 };
                 if !matches {
-                    return Err(format!("read_percent: {percent} % reads in a row of {direction}s"));
+                    return Err(format!(
+                        "read_percent: {percent} % reads in a row of {direction}s"
+                    ));
                 }
                 Some(percent).filter(|p| (1..=99).contains(p))
             }
@@ -257,7 +273,10 @@ mod tests {
         assert_eq!(rows.len(), 2);
         assert_eq!(rows[0].cell.outstanding(), 64);
         assert_eq!(rows[0].figures.p99_us, Some(900.0));
-        assert_eq!((rows[0].place.as_str(), rows[0].order), ("a.csv:3", Some(3.0)));
+        assert_eq!(
+            (rows[0].place.as_str(), rows[0].order),
+            ("a.csv:3", Some(3.0))
+        );
         assert!((rows[1].figures.iops - 100e6 / 1_048_576.0).abs() < 1e-9);
         assert_eq!(rows[1].cell.depth, 1);
     }
@@ -286,8 +305,13 @@ mod tests {
                 true => text.to_string(),
                 false => format!("{head}{text}"),
             };
-            let error = read("a.csv", &whole, State::Filled).unwrap_err().to_string();
-            assert!(error.starts_with("a.csv:") && error.contains(part), "{error}");
+            let error = read("a.csv", &whole, State::Filled)
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.starts_with("a.csv:") && error.contains(part),
+                "{error}"
+            );
         }
     }
 }

@@ -107,7 +107,10 @@ impl Domain {
         let kind = |k: &&DomainKind| k.direction == cell.direction && k.pattern == cell.pattern;
         let like: Vec<&DomainKind> = self.kinds.iter().filter(kind).collect();
         if like.is_empty() {
-            return Some(format!("no {} {}s were measured", cell.pattern, cell.direction));
+            return Some(format!(
+                "no {} {}s were measured",
+                cell.pattern, cell.direction
+            ));
         }
         let is_mixed = cell.read_percent.is_some();
         if !like.iter().any(|k| k.is_mixed == is_mixed) {
@@ -117,7 +120,10 @@ impl Domain {
             });
         }
         if !like.iter().any(|k| k.state == cell.state) {
-            return Some(format!("no {} {}s of a {} device were measured", cell.pattern, cell.direction, cell.state));
+            return Some(format!(
+                "no {} {}s of a {} device were measured",
+                cell.pattern, cell.direction, cell.state
+            ));
         }
         let low = like.iter().map(|k| k.block_bytes.0).min().unwrap_or(0);
         let high = like.iter().map(|k| k.block_bytes.1).max().unwrap_or(0);
@@ -134,7 +140,9 @@ impl Domain {
         let high = like.iter().map(|k| k.outstanding.1).max().unwrap_or(0);
         let outstanding = cell.outstanding();
         (!(low..=high).contains(&outstanding)).then(|| {
-            format!("{outstanding} outstanding operations are outside of the measured {low} to {high}")
+            format!(
+                "{outstanding} outstanding operations are outside of the measured {low} to {high}"
+            )
         })
     }
 }
@@ -159,16 +167,26 @@ impl Ensemble {
     /// # Errors
     /// [`EnsembleError`] if it is none, or its values do not belong to its keys.
     pub fn read(file: &str, text: &str) -> Result<Ensemble, EnsembleError> {
-        let fault = |what: String| EnsembleError { file: file.to_string(), what };
+        let fault = |what: String| EnsembleError {
+            file: file.to_string(),
+            what,
+        };
         let ensemble: Ensemble = serde_json::from_str(text).map_err(|e| {
-            fault(format!("not an ensemble of nandscope fit ({e}); fit the device again"))
+            fault(format!(
+                "not an ensemble of nandscope fit ({e}); fit the device again"
+            ))
         })?;
         if ensemble.format != FORMAT {
-            return Err(fault(format!("format {} is not known; this build reads {FORMAT}", ensemble.format)));
+            return Err(fault(format!(
+                "format {} is not known; this build reads {FORMAT}",
+                ensemble.format
+            )));
         }
         for key in &ensemble.keys {
             if crate::parameter::find(key).is_none() {
-                return Err(fault(format!("`{key}` is no parameter of a fit; fit the device again")));
+                return Err(fault(format!(
+                    "`{key}` is no parameter of a fit; fit the device again"
+                )));
             }
         }
         let is_value = |v: &f64| v.is_finite() && *v > 0.0;
@@ -183,8 +201,13 @@ impl Ensemble {
             )));
         }
         let spreads = [ensemble.spread.0, ensemble.spread.1];
-        if !spreads.iter().all(|s| s.is_finite() && (0.0..10.0).contains(s)) {
-            return Err(fault("`spread` is not two numbers from 0 to 10; fit the device again".to_string()));
+        if !spreads
+            .iter()
+            .all(|s| s.is_finite() && (0.0..10.0).contains(s))
+        {
+            return Err(fault(
+                "`spread` is not two numbers from 0 to 10; fit the device again".to_string(),
+            ));
         }
         Ok(ensemble)
     }
@@ -227,7 +250,8 @@ impl Interval {
         let center = nandscope_units::median(&logs);
         let count = logs.len() as f64;
         let mean = logs.iter().sum::<f64>() / count;
-        let variance = logs.iter().map(|l| (l - mean) * (l - mean)).sum::<f64>() / (count - 1.0).max(1.0);
+        let variance =
+            logs.iter().map(|l| (l - mean) * (l - mean)).sum::<f64>() / (count - 1.0).max(1.0);
         let half = NINETY_PERCENT * libm::sqrt(variance + spread * spread);
         Some(Interval {
             value: libm::exp(center),
@@ -243,9 +267,20 @@ impl Interval {
 }
 
 /// Predictions of a figure of one cell from the figures of the members.
-pub fn interval(figure: Figure, members: &[Option<Figures>], spread: (f64, f64)) -> Option<Interval> {
-    let values: Vec<f64> = members.iter().filter_map(|f| f.as_ref()?.get(figure)).collect();
-    let spread = if figure == Figure::Iops { spread.0 } else { spread.1 };
+pub fn interval(
+    figure: Figure,
+    members: &[Option<Figures>],
+    spread: (f64, f64),
+) -> Option<Interval> {
+    let values: Vec<f64> = members
+        .iter()
+        .filter_map(|f| f.as_ref()?.get(figure))
+        .collect();
+    let spread = if figure == Figure::Iops {
+        spread.0
+    } else {
+        spread.1
+    };
     Interval::of(&values, spread)
 }
 
@@ -272,10 +307,34 @@ mod tests {
         let cell = rows[0].cell;
         assert_eq!(domain.outside(&cell), None);
         for (cell, part) in [
-            (Cell { direction: Direction::Write, ..cell }, "no random writes"),
-            (Cell { read_percent: Some(70), ..cell }, "no mix"),
-            (Cell { state: State::Steady, ..cell }, "steady device"),
-            (Cell { block: nandscope_units::Bytes(1 << 20), ..cell }, "blocks of 1 MiB"),
+            (
+                Cell {
+                    direction: Direction::Write,
+                    ..cell
+                },
+                "no random writes",
+            ),
+            (
+                Cell {
+                    read_percent: Some(70),
+                    ..cell
+                },
+                "no mix",
+            ),
+            (
+                Cell {
+                    state: State::Steady,
+                    ..cell
+                },
+                "steady device",
+            ),
+            (
+                Cell {
+                    block: nandscope_units::Bytes(1 << 20),
+                    ..cell
+                },
+                "blocks of 1 MiB",
+            ),
             (Cell { depth: 64, ..cell }, "64 outstanding"),
         ] {
             let why = domain.outside(&cell).unwrap();
@@ -297,17 +356,27 @@ mod tests {
             members: vec![vec![3.0]],
             domain: Domain::of(&rows),
         };
-        assert_eq!(Ensemble::read("f", &sound.text().unwrap()).as_ref(), Ok(&sound));
+        assert_eq!(
+            Ensemble::read("f", &sound.text().unwrap()).as_ref(),
+            Ok(&sound)
+        );
         let with = |change: fn(&mut Ensemble)| {
             let mut ensemble = sound.clone();
             change(&mut ensemble);
-            Ensemble::read("f", &ensemble.text().unwrap()).unwrap_err().to_string()
+            Ensemble::read("f", &ensemble.text().unwrap())
+                .unwrap_err()
+                .to_string()
         };
         assert!(with(|e| e.format = 2).contains("format 2"));
         assert!(with(|e| e.keys[0] = "nand.part".to_string()).contains("no parameter"));
         assert!(with(|e| e.members[0].clear()).contains("members"));
         assert!(with(|e| e.members[0][0] = -1.0).contains("above 0"));
         assert!(with(|e| e.spread.0 = 99.0).contains("spread"));
-        assert!(Ensemble::read("f", "{}").unwrap_err().to_string().contains("not an ensemble"));
+        assert!(
+            Ensemble::read("f", "{}")
+                .unwrap_err()
+                .to_string()
+                .contains("not an ensemble")
+        );
     }
 }

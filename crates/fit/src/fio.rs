@@ -78,8 +78,12 @@ pub fn read(file: &str, text: &str, state: State) -> Result<Vec<Observation>, Fi
         what,
     };
     let begin = text.find('{').unwrap_or(0);
-    let output: Output = serde_json::from_str(text.get(begin..).unwrap_or_default())
-        .map_err(|e| fault(format!("not fio's JSON output ({e}); make it with fio --output-format=json")))?;
+    let output: Output =
+        serde_json::from_str(text.get(begin..).unwrap_or_default()).map_err(|e| {
+            fault(format!(
+                "not fio's JSON output ({e}); make it with fio --output-format=json"
+            ))
+        })?;
     let mut runs: BTreeMap<u64, BTreeMap<&str, Vec<&Job>>> = BTreeMap::new();
     for job in &output.jobs {
         let group = runs.entry(job.groupid).or_default();
@@ -100,7 +104,10 @@ pub fn read(file: &str, text: &str, state: State) -> Result<Vec<Observation>, Fi
             for (key, value) in output.global.iter().chain(own.into_iter().flatten()) {
                 options.insert(key, value);
             }
-            let run = Run { entries: entries.clone(), options };
+            let run = Run {
+                entries: entries.clone(),
+                options,
+            };
             let start = output.timestamp_ms.unwrap_or(0.0) + number as f64;
             let found = run.observations(state, start);
             let found = found.map_err(|what| fault(format!("job `{name}`: {what}")))?;
@@ -118,7 +125,9 @@ pub fn read(file: &str, text: &str, state: State) -> Result<Vec<Observation>, Fi
 
 impl Run<'_> {
     fn option(&self, names: &[&str]) -> Option<&str> {
-        names.iter().find_map(|name| self.options.get(name).copied())
+        names
+            .iter()
+            .find_map(|name| self.options.get(name).copied())
     }
 
     fn size(&self, names: &[&str]) -> Result<Option<Bytes>, String> {
@@ -135,7 +144,10 @@ impl Run<'_> {
 
     fn count(&self, name: &str) -> Result<u32, String> {
         let text = self.option(&[name]).unwrap_or("1");
-        let number = text.parse::<u32>().ok().filter(|n| (1..=65_536).contains(n));
+        let number = text
+            .parse::<u32>()
+            .ok()
+            .filter(|n| (1..=65_536).contains(n));
         number.ok_or_else(|| format!("{name}: `{text}` is not a whole number from 1 to 65536"))
     }
 
@@ -157,7 +169,11 @@ impl Run<'_> {
         }
         let is_synchronous = |engine: &str| SYNCHRONOUS.contains(&engine);
         let engine = self.option(&["ioengine"]).unwrap_or("psync");
-        let depth = if is_synchronous(engine) { 1 } else { self.count("iodepth")? };
+        let depth = if is_synchronous(engine) {
+            1
+        } else {
+            self.count("iodepth")?
+        };
         let read_percent = match mixed {
             true => Some(self.read_percent()?),
             false => None,
@@ -180,23 +196,38 @@ impl Run<'_> {
         let jobs = self.count("numjobs")?.max(self.entries.len() as u32);
         let mut found = Vec::new();
         for direction in [Direction::Read, Direction::Write] {
-            let parts: Vec<&Part> = self.entries.iter().filter_map(|job| match direction {
-                Direction::Read => job.read.as_ref(),
-                Direction::Write => job.write.as_ref(),
-            }).collect();
+            let parts: Vec<&Part> = self
+                .entries
+                .iter()
+                .filter_map(|job| match direction {
+                    Direction::Read => job.read.as_ref(),
+                    Direction::Write => job.write.as_ref(),
+                })
+                .collect();
             let parts: Vec<&Part> = parts.into_iter().filter(|p| p.total_ios > 0).collect();
             if parts.is_empty() {
                 continue;
             }
             let figures = figures(&parts);
             if !(figures.iops.is_finite() && figures.iops > 0.0) {
-                return Err(format!("{direction}: the rate {} is not a number above 0", figures.iops));
+                return Err(format!(
+                    "{direction}: the rate {} is not a number above 0",
+                    figures.iops
+                ));
             }
-            let began = self.entries.iter().filter_map(|job| job.job_start).fold(f64::MAX, f64::min);
+            let began = self
+                .entries
+                .iter()
+                .filter_map(|job| job.job_start)
+                .fold(f64::MAX, f64::min);
             found.push(Observation {
                 place: String::new(),
-                cell: Cell { jobs, ..cell(direction) },
-                mb_per_s: Some(parts.iter().map(|p| p.bw_bytes).sum::<f64>() / 1e6).filter(|mb| *mb > 0.0),
+                cell: Cell {
+                    jobs,
+                    ..cell(direction)
+                },
+                mb_per_s: Some(parts.iter().map(|p| p.bw_bytes).sum::<f64>() / 1e6)
+                    .filter(|mb| *mb > 0.0),
                 figures,
                 order: Some(if began < f64::MAX { began } else { start }),
             });
@@ -210,7 +241,9 @@ impl Run<'_> {
                 return Ok(None);
             };
             let number = text.parse::<u8>().ok().filter(|p| (1..=99).contains(p));
-            number.map(Some).ok_or_else(|| format!("{name}: `{text}` is not a share from 1 to 99 %"))
+            number
+                .map(Some)
+                .ok_or_else(|| format!("{name}: `{text}` is not a share from 1 to 99 %"))
         };
         let writes = stated("rwmixwrite")?.map(|w| 100 - w);
         Ok(stated("rwmixread")?.or(writes).unwrap_or(50))
@@ -258,12 +291,16 @@ mod tests {
 
     #[test]
     fn threads_of_a_job_are_one_cell() {
-        let options = "\"rw\": \"randread\", \"iodepth\": \"8\", \"numjobs\": \"2\", \"size\": \"1g\"";
+        let options =
+            "\"rw\": \"randread\", \"iodepth\": \"8\", \"numjobs\": \"2\", \"size\": \"1g\"";
         let text = output(&[job("a", 0, options, 1000.0), job("a", 0, options, 3000.0)].join(","));
         let found = read("f.json", &text, State::Filled).unwrap();
         assert_eq!(found.len(), 1);
         let one = &found[0];
-        assert_eq!((one.cell.depth, one.cell.jobs, one.figures.iops), (8, 2, 4000.0));
+        assert_eq!(
+            (one.cell.depth, one.cell.jobs, one.figures.iops),
+            (8, 2, 4000.0)
+        );
         assert_eq!((one.figures.p50_us, one.figures.p90_us), (Some(90.0), None));
         assert_eq!(one.cell.region, Some(Bytes(1 << 30)));
     }
@@ -272,7 +309,10 @@ mod tests {
     fn faults_name_the_job() {
         let random = "\"rw\": \"randread\"";
         for (jobs, part) in [
-            ([job("a", 0, random, 5.0), job("b", 0, random, 5.0)].join(","), "a, b ran at the same time"),
+            (
+                [job("a", 0, random, 5.0), job("b", 0, random, 5.0)].join(","),
+                "a, b ran at the same time",
+            ),
             (job("a", 0, "\"rw\": \"trim\"", 5.0), "job `a`: rw=trim"),
             (job("a", 0, "\"bs\": \"4q\"", 5.0), "job `a`: bs: "),
             (job("a", 0, "\"iodepth\": \"0\"", 5.0), "iodepth: `0`"),
@@ -280,8 +320,13 @@ mod tests {
             (String::new(), "no job has read"),
             ("1".to_string(), "not fio's JSON"),
         ] {
-            let error = read("f.json", &output(&jobs), State::Filled).unwrap_err().to_string();
-            assert!(error.starts_with("f.json: ") && error.contains(part), "{error}");
+            let error = read("f.json", &output(&jobs), State::Filled)
+                .unwrap_err()
+                .to_string();
+            assert!(
+                error.starts_with("f.json: ") && error.contains(part),
+                "{error}"
+            );
         }
     }
 }

@@ -3,7 +3,9 @@
 use crate::ensemble::{Interval, interval};
 use crate::observation::{Cell, Direction, Figure, Observation, Pattern, State};
 use crate::screen::FEWEST_CELLS;
-use crate::search::{Caller, SearchError, SearchOptions, SearchProgress, Task, fit, member_profiles};
+use crate::search::{
+    Caller, SearchError, SearchOptions, SearchProgress, Task, fit, member_profiles,
+};
 use crate::simulate;
 use nandscope_suite::at_once;
 
@@ -62,13 +64,17 @@ pub fn kinds(observations: &[Observation]) -> Vec<Kind> {
     };
     add("mixed".to_string(), &|cell| cell.read_percent.is_some());
     if deepest > 2 * least {
-        add("the largest depths".to_string(), &|cell| cell.outstanding() * 2 > deepest);
+        add("the largest depths".to_string(), &|cell| {
+            cell.outstanding() * 2 >= deepest
+        });
         add("the middle depths".to_string(), &|cell| {
-            cell.outstanding() > least && cell.outstanding() * 2 <= deepest
+            cell.outstanding() > least && cell.outstanding() * 2 < deepest
         });
     }
     if has_blocks {
-        add("the largest block".to_string(), &|cell| Some(cell.block) == largest);
+        add("the largest block".to_string(), &|cell| {
+            Some(cell.block) == largest
+        });
         add("the middle blocks".to_string(), &|cell| {
             Some(cell.block) != largest && Some(cell.block) != smallest
         });
@@ -81,7 +87,12 @@ pub fn kinds(observations: &[Observation]) -> Vec<Kind> {
     }
     for direction in [Direction::Read, Direction::Write] {
         let is_of = |o: &Observation| o.cell.direction == direction;
-        let patterns = |pattern| observations.iter().filter(|o| is_of(o)).any(|o| o.cell.pattern == pattern);
+        let patterns = |pattern| {
+            observations
+                .iter()
+                .filter(|o| is_of(o))
+                .any(|o| o.cell.pattern == pattern)
+        };
         if patterns(Pattern::Random) && patterns(Pattern::Sequential) {
             add(format!("sequential {direction}s"), &|cell| {
                 cell.direction == direction && cell.pattern == Pattern::Sequential
@@ -106,14 +117,25 @@ pub fn check(
         let is_seen = |n: &usize| !kind.left_out.contains(n);
         let seen = (0..task.observations.len()).filter(is_seen);
         let seen: Vec<Observation> = seen.map(|n| task.observations[n].clone()).collect();
-        let unseen: Vec<&Observation> = kind.left_out.iter().map(|n| &task.observations[*n]).collect();
-        let of_rest = Task { observations: &seen, ..*task };
+        let unseen: Vec<&Observation> = kind
+            .left_out
+            .iter()
+            .map(|n| &task.observations[*n])
+            .collect();
+        let of_rest = Task {
+            observations: &seen,
+            ..*task
+        };
         let (whole, tell) = (kinds.len() as f64, &mut *caller.tell);
         let mut tell = |now: SearchProgress| {
             let share = (number as f64 + now.share) / whole;
             tell(SearchProgress { share, ..now });
         };
-        let mut inner = Caller { stop: caller.stop, enough: caller.enough, tell: &mut tell };
+        let mut inner = Caller {
+            stop: caller.stop,
+            enough: caller.enough,
+            tell: &mut tell,
+        };
         let fitted = fit(&of_rest, options, &mut inner)?;
         let keys: Vec<&str> = fitted.values.iter().map(|v| v.key).collect();
         let profiles = member_profiles(&fitted.base.profile, &keys, &fitted.members);
@@ -159,11 +181,18 @@ pub fn score<'a>(predicted: impl Iterator<Item = &'a Predicted>) -> Option<Score
     let (mut errors, mut inside) = (Vec::new(), 0);
     for one in predicted {
         errors.push(one.error().map_or(1.0, f64::abs));
-        inside += usize::from(one.predicted.is_some_and(|interval| interval.holds(one.measured)));
+        inside += usize::from(
+            one.predicted
+                .is_some_and(|interval| interval.holds(one.measured)),
+        );
     }
     errors.sort_by(f64::total_cmp);
     let count = errors.len();
-    let at = |share: f64| errors.get(((share * count as f64).ceil() as usize).saturating_sub(1)).copied();
+    let at = |share: f64| {
+        errors
+            .get(((share * count as f64).ceil() as usize).saturating_sub(1))
+            .copied()
+    };
     Some(Score {
         count,
         median: at(0.5)?,
@@ -194,12 +223,27 @@ mod tests {
     fn a_score_counts_what_is_missing() {
         let one = |value: Option<f64>| Predicted {
             kind: String::new(),
-            cell: csv::read("a", "op,pattern,block,iops\nread,random,4k,1\n", State::Filled).unwrap()[0].cell,
+            cell: csv::read(
+                "a",
+                "op,pattern,block,iops\nread,random,4k,1\n",
+                State::Filled,
+            )
+            .unwrap()[0]
+                .cell,
             figure: Figure::Iops,
             measured: 100.0,
-            predicted: value.map(|value| Interval { value, low: 95.0, high: 130.0 }),
+            predicted: value.map(|value| Interval {
+                value,
+                low: 95.0,
+                high: 130.0,
+            }),
         };
-        let all = [one(Some(110.0)), one(Some(90.0)), one(None), one(Some(101.0))];
+        let all = [
+            one(Some(110.0)),
+            one(Some(90.0)),
+            one(None),
+            one(Some(101.0)),
+        ];
         let score = score(all.iter()).unwrap();
         assert!((score.median - 0.1).abs() < 1e-9 && score.p90 == 1.0 && score.coverage == 0.75);
     }

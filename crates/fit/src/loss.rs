@@ -63,7 +63,14 @@ pub fn spread(
     let free = (all - parameters as f64).max(all / 2.0).max(1.0);
     let rms = |(squares, count): (f64, f64)| libm::sqrt(squares / count * all / free).max(floor);
     let rate = if rates.1 > 0.0 { rms(rates) } else { floor };
-    (rate, if latencies.1 > 0.0 { rms(latencies) } else { rate })
+    (
+        rate,
+        if latencies.1 > 0.0 {
+            rms(latencies)
+        } else {
+            rate
+        },
+    )
 }
 
 #[cfg(test)]

@@ -56,7 +56,10 @@ fn with_superblocks(profile: &Profile, count: u32) -> Profile {
     let mut small = profile.clone();
     let provisioned = flash_bytes(profile) / profile.device.capacity_bytes as f64;
     let blocks = profile.nand.blocks_per_plane.min(count);
-    let buffer = profile.controller.as_ref().map_or(0, |c| c.write_buffer_kib);
+    let buffer = profile
+        .controller
+        .as_ref()
+        .map_or(0, |c| c.write_buffer_kib);
     let least = LEAST_FLASH.max(BUFFERS * f64::from(buffer) * 1024.0);
     small.nand.blocks_per_plane = blocks;
     small.nand.word_lines = 1;
@@ -100,7 +103,8 @@ fn card(profile: &Profile) -> Profile {
     for spare in SPARE {
         let mut small = profile.clone();
         small.device.capacity_bytes = capacity;
-        small.nand.blocks_per_plane = ((blocks * spare).ceil() as u32).min(profile.nand.blocks_per_plane);
+        small.nand.blocks_per_plane =
+            ((blocks * spare).ceil() as u32).min(profile.nand.blocks_per_plane);
         if nandscope_device::profile::check_profile(&small).is_ok() {
             return small;
         }
@@ -125,7 +129,11 @@ mod tests {
             assert!(less <= large, "{}", entry.name);
             let op = |p: &Profile| flash_bytes(p) / p.device.capacity_bytes as f64;
             if profile.ftl.is_some() {
-                assert!((op(&small) / op(&profile) - 1.0).abs() < 0.01, "{}", entry.name);
+                assert!(
+                    (op(&small) / op(&profile) - 1.0).abs() < 0.01,
+                    "{}",
+                    entry.name
+                );
             }
         }
     }

@@ -104,7 +104,11 @@ impl fmt::Display for State {
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let block = nandscope_units::number::binary_bytes(self.block.0);
-        write!(f, "{} {} {block}, QD {}", self.pattern, self.direction, self.depth)?;
+        write!(
+            f,
+            "{} {} {block}, QD {}",
+            self.pattern, self.direction, self.depth
+        )?;
         if self.jobs > 1 {
             write!(f, " × {} jobs", self.jobs)?;
         }

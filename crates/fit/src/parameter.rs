@@ -193,7 +193,7 @@ fn keep_size(profile: &mut Profile, before: u32) {
     let nand = &mut profile.nand;
     let (before, now) = (f64::from(before.max(1)), f64::from(nand.dies_per_channel));
     let blocks = f64::from(nand.blocks_per_plane) * before / now;
-    nand.blocks_per_plane = (blocks.round() as u32).max(4);
+    nand.blocks_per_plane = (blocks.ceil() as u32).max(4);
     let all_before = (f64::from(nand.channels) * before).round() as u32;
     let all_now = nand.channels * nand.dies_per_channel;
     for interface in &mut profile.interface {
@@ -239,15 +239,26 @@ mod tests {
 
     #[test]
     fn a_value_that_is_set_is_read_back() {
-        for name in ["samsung-860-pro-512gb", "sandisk-extreme-pro-16gb", "hp-ex920-1tb"] {
+        for name in [
+            "samsung-860-pro-512gb",
+            "sandisk-extreme-pro-16gb",
+            "hp-ex920-1tb",
+        ] {
             let before = profile(name);
             for parameter in of(&before, true) {
                 let mut changed = before.clone();
                 let value = parameter.at(0.5);
                 parameter.set(&mut changed, value);
                 let read = parameter.get(&changed).unwrap();
-                let tolerance = if parameter.literal(&changed).unwrap().contains('.') { 0.002 } else { 0.25 };
-                assert!((read / value - 1.0).abs() < tolerance, "{name} {parameter:?}: {value} {read}");
+                let tolerance = if parameter.literal(&changed).unwrap().contains('.') {
+                    0.002
+                } else {
+                    0.25
+                };
+                assert!(
+                    (read / value - 1.0).abs() < tolerance,
+                    "{name} {parameter:?}: {value} {read}"
+                );
                 assert!((parameter.share(value) - 0.5).abs() < 1e-9);
                 assert!(check_profile(&changed).is_ok(), "{name} {parameter:?}");
             }

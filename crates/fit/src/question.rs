@@ -25,7 +25,11 @@ pub fn cells(job: &Job, state: State) -> Vec<Cell> {
         for block in [sizes.min(), sizes.max()] {
             let cell = Cell {
                 direction: *direction,
-                pattern: if job.rw.random { Pattern::Random } else { Pattern::Sequential },
+                pattern: if job.rw.random {
+                    Pattern::Random
+                } else {
+                    Pattern::Sequential
+                },
                 block: Bytes(u64::from(block)),
                 depth: job.pacing.iodepth.max(1),
                 jobs: job.numjobs.max(1),

@@ -53,11 +53,11 @@ pub enum Refusal {
 /// [`Refusal`] if they are of no flash device, contradict themselves, or say too little.
 pub fn screen(observations: Vec<Observation>) -> Result<Screened, Refusal> {
     let mut screened = Screened::default();
-    let mut rows = Vec::new();
+    let (mut rows, mut binary) = (Vec::new(), Vec::new());
     for mut row in observations {
         let mut found = Vec::new();
         check_percentiles(&mut row, &mut found);
-        let usable = check_throughput(&mut row, &mut found);
+        let usable = check_throughput(&mut row, (&mut found, &mut binary));
         let place = &row.place;
         screened
             .findings
@@ -65,6 +65,11 @@ pub fn screen(observations: Vec<Observation>) -> Result<Screened, Refusal> {
         if usable {
             rows.push(row);
         }
+    }
+    if let Some(first) = binary.first() {
+        screened
+            .findings
+            .push(format!("{first}, and so in {} rows", binary.len()));
     }
     refuse_other_devices(&rows)?;
     let rows = join_repeats(rows, &mut screened)?;
@@ -116,8 +121,12 @@ fn check_percentiles(row: &mut Observation, found: &mut Vec<String>) {
     }
 }
 
-/// Compares a stated throughput with rate times block size. Returns false if the row is dropped.
-fn check_throughput(row: &mut Observation, found: &mut Vec<String>) -> bool {
+/// Compares a stated throughput with rate times block size. Returns false if the row is dropped. `binary` gets the rows
+/// whose MB are not 10^6 bytes.
+fn check_throughput(
+    row: &mut Observation,
+    (found, binary): (&mut Vec<String>, &mut Vec<String>),
+) -> bool {
     let Some(stated) = row.mb_per_s.take() else {
         return true;
     };
@@ -130,8 +139,9 @@ fn check_throughput(row: &mut Observation, found: &mut Vec<String>) -> bool {
         return true;
     }
     if near(1.024) || near(1.048_576) {
-        found.push(format!(
-            "{stated} MB/s are KiB/s / 1000 or MiB/s: rate × block size is {computed:.2} MB/s, which is used"
+        binary.push(format!(
+            "{}: {stated} MB/s are KiB/s / 1000 or MiB/s: rate × block size is {computed:.2} MB/s, which is used",
+            row.place
         ));
         return true;
     }
@@ -354,7 +364,11 @@ mod tests {
             ("read,random,8k,1,25000,,,,,", "never written", 6),
         ] {
             let found = screened(&format!("{DRIVE}{row}\n")).unwrap();
-            assert!(found.findings.iter().any(|f| f.contains(part)), "{row}: {:?}", found.findings);
+            assert!(
+                found.findings.iter().any(|f| f.contains(part)),
+                "{row}: {:?}",
+                found.findings
+            );
             assert_eq!(found.kept.len(), kept, "{row}");
         }
     }
@@ -363,7 +377,10 @@ mod tests {
     fn other_devices_and_too_little_are_refused() {
         let disk = "read,random,4k,1,120,,,,,\nread,random,4k,32,300,,,,,\nread,sequential,1m,1,180,,,,,\nwrite,random,4k,1,200,,,,,\n";
         let memory = "read,random,4k,1,400000,,,,,\nread,random,4k,4,900000,,,,,\nwrite,random,4k,1,300000,,,,,\nwrite,random,4k,4,800000,,,,,\n";
-        let twice: String = DRIVE.lines().map(|l| format!("{}\n", l.replacen("000,", "0000,", 1))).collect();
+        let twice: String = DRIVE
+            .lines()
+            .map(|l| format!("{}\n", l.replacen("000,", "0000,", 1)))
+            .collect();
         for (rows, part) in [
             (disk, "hard disk"),
             (memory, "RAM disk"),
@@ -384,6 +401,9 @@ mod tests {
         let found = screened(&format!("{DRIVE}read,random,4k,1,11000,,,,,\n")).unwrap();
         assert_eq!(found.kept.len(), 5);
         let noise = found.noise.unwrap();
-        assert!((noise - libm::log(1.1) / 2f64.sqrt()).abs() < 1e-9, "{noise}");
+        assert!(
+            (noise - libm::log(1.1) / 2f64.sqrt()).abs() < 1e-9,
+            "{noise}"
+        );
     }
 }

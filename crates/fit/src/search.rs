@@ -54,7 +54,9 @@ pub enum SearchError {
     #[error("interrupted; nothing was written")]
     Interrupted,
     /// No structure can run the workloads.
-    #[error("none of the base profiles can run the measured workloads; check block sizes, and try another --base or --host")]
+    #[error(
+        "none of the base profiles can run the measured workloads; check block sizes, and try another --base or --host"
+    )]
     NoBase,
 }
 
@@ -139,7 +141,11 @@ pub(crate) struct Space<'a> {
 impl<'a> Space<'a> {
     fn new(base: &'a DeviceSource, is_steady: bool) -> Space<'a> {
         let parameters = parameter::of(&base.profile, is_steady);
-        Space { base, parameters, points: Vec::new() }
+        Space {
+            base,
+            parameters,
+            points: Vec::new(),
+        }
     }
 
     /// The base itself.
@@ -202,21 +208,36 @@ impl Evaluator<'_, '_> {
         let (task, cells, seed) = (self.task, &self.cells, self.options.seed);
         let of_point = |number: usize| {
             let profile = space.profile(&points[number]);
-            loss(task.observations, &simulate::figures(&profile, task.host, cells, seed))
+            loss(
+                task.observations,
+                &simulate::figures(&profile, task.host, cells, seed),
+            )
         };
         let (total, before) = (self.options.evaluations, self.done);
         let (tell, mut best) = (&mut self.caller.tell, self.best);
-        let found = at_once::run(points.len(), self.options.threads, self.caller.stop, of_point, |done| {
-            best = best.min(*done.outcome);
-            let share = (before + done.count) as f64 / total.max(1) as f64;
-            tell(SearchProgress { share: share.min(1.0), loss: best, phase });
-        });
+        let found = at_once::run(
+            points.len(),
+            self.options.threads,
+            self.caller.stop,
+            of_point,
+            |done| {
+                best = best.min(*done.outcome);
+                let share = (before + done.count) as f64 / total.max(1) as f64;
+                tell(SearchProgress {
+                    share: share.min(1.0),
+                    loss: best,
+                    phase,
+                });
+            },
+        );
         self.best = best;
         self.done += points.len();
         let losses: Option<Vec<f64>> = found.into_iter().collect();
         let losses = losses.ok_or(SearchError::Interrupted)?;
         let evaluated = points.into_iter().zip(&losses);
-        space.points.extend(evaluated.map(|(at, loss)| Point { at, loss: *loss }));
+        space
+            .points
+            .extend(evaluated.map(|(at, loss)| Point { at, loss: *loss }));
         Ok(losses)
     }
 
@@ -298,7 +319,13 @@ fn values(space: &Space<'_>, found: &neighbourhood::Neighbourhood) -> Vec<Fitted
         let value = parameter.get(&best).unwrap_or(f64::NAN);
         let all = profiles.iter().filter_map(|p| parameter.get(p));
         let (low, high) = all.fold((value, value), |(l, h), v| (l.min(v), h.max(v)));
-        values.push(FittedValue { key: parameter.key, value, low, high, is_determined: *is_determined });
+        values.push(FittedValue {
+            key: parameter.key,
+            value,
+            low,
+            high,
+            is_determined: *is_determined,
+        });
     }
     values
 }
@@ -315,7 +342,9 @@ pub fn member_profiles(base: &Profile, keys: &[&str], members: &[Vec<f64>]) -> V
             let Some(parameter) = parameters.get(key) else {
                 continue;
             };
-            let same = parameter.get(base).is_some_and(|v| (v / value - 1.0).abs() < 1e-9);
+            let same = parameter
+                .get(base)
+                .is_some_and(|v| (v / value - 1.0).abs() < 1e-9);
             if !same {
                 parameter.set(&mut profile, *value);
             }

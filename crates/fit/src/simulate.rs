@@ -22,7 +22,15 @@ const WRITTEN: f64 = 0.6;
 
 /// Figures of each cell on a device of this profile, in the order of the cells; `None` for a cell that the device cannot
 /// run, or for all if the profile is impossible. Cells of one mixed workload share a run.
-pub fn figures(profile: &Profile, host: &HostProfile, cells: &[Cell], seed: u64) -> Vec<Option<Figures>> {
+pub fn figures(
+    profile: &Profile,
+    host: &HostProfile,
+    cells: &[Cell],
+    seed: u64,
+) -> Vec<Option<Figures>> {
+    if nandscope_device::profile::check_profile(profile).is_err() {
+        return vec![None; cells.len()];
+    }
     let small = miniature::of(profile);
     let mut states: BTreeMap<State, Option<Device>> = BTreeMap::new();
     let mut runs: BTreeMap<Cell, [Option<Figures>; 2]> = BTreeMap::new();
@@ -119,7 +127,11 @@ impl Run {
             true => ((capacity - used.min(capacity)) as f64 * WRITTEN) as u64,
             false => MOST_READ,
         };
-        let budget = if cell.state == State::Steady || small.profile.card.is_some() { MOST_READ } else { budget };
+        let budget = if cell.state == State::Steady || small.profile.card.is_some() {
+            MOST_READ
+        } else {
+            budget
+        };
         let most = (budget / cell.block.0).max(48);
         warm_up = warm_up.min(most.max(outstanding));
         measured = measured.min(most.max(2 * outstanding));
@@ -246,23 +258,41 @@ mod tests {
 
     #[test]
     fn a_single_read_takes_the_sum_of_its_steps() {
-        let profile = library::device("reference-nvme-64gb").unwrap().profile().unwrap();
+        let profile = library::device("reference-nvme-64gb")
+            .unwrap()
+            .profile()
+            .unwrap();
         let host = library::host("direct").unwrap().host_profile().unwrap();
-        let cells = [cell(Direction::Read, 4096, 1), cell(Direction::Read, 4096, 32)];
+        let cells = [
+            cell(Direction::Read, 4096, 1),
+            cell(Direction::Read, 4096, 32),
+        ];
         let found = figures(&profile, &host, &cells, 1);
         let [one, many] = [found[0].unwrap(), found[1].unwrap()];
         // 50, 60 or 70 µs in the array, 5 µs on the bus, 3 µs in the controller.
         assert!((64.0..72.0).contains(&(1e6 / one.iops)), "{one:?}");
         let p50 = one.p50_us.unwrap();
         assert!((64.0..72.0).contains(&p50), "{one:?}");
-        assert!(many.iops > 18.0 * one.iops && many.iops < 32.0 * one.iops, "{many:?}");
+        assert!(
+            many.iops > 18.0 * one.iops && many.iops < 32.0 * one.iops,
+            "{many:?}"
+        );
     }
 
     #[test]
     fn the_small_device_is_as_fast_as_the_large_one() {
-        let profile = library::device("samsung-860-pro-512gb").unwrap().profile().unwrap();
-        let host = library::host("lsi-sas2008").unwrap().host_profile().unwrap();
-        let cells = [cell(Direction::Read, 4096, 32), cell(Direction::Write, 4096, 32)];
+        let profile = library::device("samsung-860-pro-512gb")
+            .unwrap()
+            .profile()
+            .unwrap();
+        let host = library::host("lsi-sas2008")
+            .unwrap()
+            .host_profile()
+            .unwrap();
+        let cells = [
+            cell(Direction::Read, 4096, 32),
+            cell(Direction::Write, 4096, 32),
+        ];
         let found = figures(&profile, &host, &cells, 1);
         let rates: Vec<f64> = found.iter().map(|f| f.unwrap().iops).collect();
         // Published facts D-023 and D-029, to which the large device is fitted.
@@ -275,12 +305,29 @@ mod tests {
         let host = library::host("direct").unwrap().host_profile().unwrap();
         for base in crate::structure::BASES {
             let profile = library::device(base).unwrap().profile().unwrap();
-            let mixed = |direction| Cell { read_percent: Some(70), ..cell(direction, 4096, 4) };
-            let sequential = Cell { pattern: Pattern::Sequential, ..cell(Direction::Write, 131_072, 2) };
-            let steady = Cell { state: State::Steady, ..cell(Direction::Write, 4096, 4) };
-            let cells = [mixed(Direction::Read), mixed(Direction::Write), sequential, steady];
+            let mixed = |direction| Cell {
+                read_percent: Some(70),
+                ..cell(direction, 4096, 4)
+            };
+            let sequential = Cell {
+                pattern: Pattern::Sequential,
+                ..cell(Direction::Write, 131_072, 2)
+            };
+            let steady = Cell {
+                state: State::Steady,
+                ..cell(Direction::Write, 4096, 4)
+            };
+            let cells = [
+                mixed(Direction::Read),
+                mixed(Direction::Write),
+                sequential,
+                steady,
+            ];
             let found = figures(&profile, &host, &cells, 1);
-            assert!(found.iter().all(|f| f.is_some_and(|f| f.iops > 0.0)), "{base}: {found:?}");
+            assert!(
+                found.iter().all(|f| f.is_some_and(|f| f.iops > 0.0)),
+                "{base}: {found:?}"
+            );
             let share = found[0].unwrap().iops / (found[0].unwrap().iops + found[1].unwrap().iops);
             assert!((share - 0.7).abs() < 0.08, "{base}: {share}");
         }

@@ -1,7 +1,7 @@
 //! The profile that a fit writes: that of its base, with the fitted values and remarks about them.
 
 use crate::parameter::{self, FOLLOWING};
-use crate::search::{FittedValue, Fitted};
+use crate::search::{Fitted, FittedValue};
 use nandscope_device::profile::explain;
 use nandscope_experiment::overrides::{OverrideError, apply_with_remarks};
 use nandscope_experiment::{DeviceSource, ProfileOverride};
@@ -31,15 +31,25 @@ pub fn source(fitted: &Fitted, about: &About<'_>) -> Result<DeviceSource, Overri
         let Some(literal) = parameter.literal(&fitted.profile) else {
             continue;
         };
-        values.push((ProfileOverride::new(value.key, literal), remark(fitted, value, about)));
+        values.push((
+            ProfileOverride::new(value.key, literal),
+            remark(fitted, value, about),
+        ));
     }
     // Blocks and buffers follow from other dies, and capacity from neither.
     let profile = &fitted.profile;
-    let of_controller = profile.controller.as_ref().map(|c| c.write_buffer_kib.to_string());
-    let following = [Some(profile.nand.blocks_per_plane.to_string()), of_controller];
+    let of_controller = profile
+        .controller
+        .as_ref()
+        .map(|c| c.write_buffer_kib.to_string());
+    let following = [
+        Some(profile.nand.blocks_per_plane.to_string()),
+        of_controller,
+    ];
     for (key, literal) in FOLLOWING.iter().zip(following) {
         let is_new = !values.iter().any(|(one, _)| one.key == *key);
-        if let Some(literal) = literal.filter(|literal| is_new && *literal != written(fitted, key)) {
+        if let Some(literal) = literal.filter(|literal| is_new && *literal != written(fitted, key))
+        {
             let why = "derived: from the fitted 1 to 16 dies of a channel".to_string();
             values.push((ProfileOverride::new(*key, literal), why));
         }
@@ -47,7 +57,12 @@ pub fn source(fitted: &Fitted, about: &About<'_>) -> Result<DeviceSource, Overri
     let dies = profile.nand.channels * profile.nand.dies_per_channel;
     for (number, interface) in profile.interface.iter().enumerate() {
         let key = format!("interface.{number}.active_dies");
-        let before = fitted.base.profile.interface.get(number).map(|i| i.active_dies);
+        let before = fitted
+            .base
+            .profile
+            .interface
+            .get(number)
+            .map(|i| i.active_dies);
         if before != Some(interface.active_dies) {
             let why = format!("derived: of {dies} fitted dies, as in the base");
             values.push((ProfileOverride::new(key, interface.active_dies), why));
@@ -60,13 +75,19 @@ pub fn source(fitted: &Fitted, about: &About<'_>) -> Result<DeviceSource, Overri
 /// The value of a key as the base has it.
 fn written(fitted: &Fitted, key: &str) -> String {
     let rows = explain(&fitted.base.text);
-    let row = rows.iter().find(|row| format!("{}.{}", row.table, row.key) == key);
+    let row = rows
+        .iter()
+        .find(|row| format!("{}.{}", row.table, row.key) == key);
     row.map_or(String::new(), |row| row.value.clone())
 }
 
 fn identity(fitted: &Fitted, about: &About<'_>) -> Vec<(ProfileOverride, String)> {
     let base = &fitted.base.profile.device;
-    let quoted = |text: &str| serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f");
+    let quoted = |text: &str| {
+        serde_json::Value::from(text)
+            .to_string()
+            .replace('\u{7f}', "\\u007f")
+    };
     let description = format!(
         "Twin fitted by nandscope fit to {} measurements, with the structure of {}: mean error {:.0} %. Keys that the measurements do not determine are those of the base. Names, power, heat and errors are those of the base.",
         about.cells,
@@ -92,7 +113,9 @@ fn remark(fitted: &Fitted, value: &FittedValue, about: &About<'_>) -> String {
         format!("fitted {low}..{high}: to {} measurements", about.cells)
     } else {
         let base = &fitted.base.profile.device.name;
-        format!("assumed {low}..{high}: the measurements do not determine it; values in this range fit equally well. Base: {base}")
+        format!(
+            "assumed {low}..{high}: the measurements do not determine it; values in this range fit equally well. Base: {base}"
+        )
     }
 }
 
@@ -109,7 +132,10 @@ fn ends(fitted: &Fitted, value: &FittedValue) -> (String, String) {
         }
         _ => 1.0,
     };
-    (short_number(value.low * scale), short_number(value.high * scale))
+    (
+        short_number(value.low * scale),
+        short_number(value.high * scale),
+    )
 }
 
 /// Four digits without the grouping of thousands, which a profile's remark cannot have.

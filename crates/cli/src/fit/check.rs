@@ -62,7 +62,15 @@ fn rows_json(predicted: &[Predicted]) -> Result<String, Failure> {
 }
 
 fn text(predicted: &[Predicted], console: &Console) -> String {
-    let header = ["left out", "cell", "figure", "measured", "predicted", "90 % interval", "error"];
+    let header = [
+        "left out",
+        "cell",
+        "figure",
+        "measured",
+        "predicted",
+        "90 % interval",
+        "error",
+    ];
     let mut cells = console.table(&header);
     for one in predicted {
         let (value, interval, error) = match (one.predicted, one.error()) {
@@ -83,7 +91,14 @@ fn text(predicted: &[Predicted], console: &Console) -> String {
             error,
         ]);
     }
-    let header = ["left out", "figures", "number", "median error", "90 % within", "inside interval"];
+    let header = [
+        "left out",
+        "figures",
+        "number",
+        "median error",
+        "90 % within",
+        "inside interval",
+    ];
     let mut scores = console.table(&header);
     let mut kinds: Vec<&str> = predicted.iter().map(|one| one.kind.as_str()).collect();
     kinds.dedup();

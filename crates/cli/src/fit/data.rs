@@ -30,7 +30,12 @@ pub fn read(
     console: &Console,
 ) -> Result<Measured, Failure> {
     let (mut all, mut files) = (Vec::new(), Vec::new());
-    let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = |path: &PathBuf| {
+        path.file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
     for path in tables {
         let text = input::text(path, "the table")?;
         let rows = csv::read(&path.display().to_string(), &text, state).map_err(Failure::usage)?;

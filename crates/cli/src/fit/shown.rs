@@ -96,9 +96,18 @@ pub fn text(fitted: &Fitted, observations: &[Observation], console: &Console) ->
     for row in rows.iter().take(WORST) {
         let (simulated, error) = match row.simulated {
             None => ("–".to_string(), "–".to_string()),
-            Some(s) => (short(s), format!("{:+.0} %", 100.0 * (s / row.measured - 1.0))),
+            Some(s) => (
+                short(s),
+                format!("{:+.0} %", 100.0 * (s / row.measured - 1.0)),
+            ),
         };
-        worst.add_row([&row.cell, &row.figure, &short(row.measured), &simulated, &error]);
+        worst.add_row([
+            &row.cell,
+            &row.figure,
+            &short(row.measured),
+            &simulated,
+            &error,
+        ]);
     }
     let tried: Vec<String> = fitted
         .tried

@@ -34,8 +34,11 @@ pub(super) fn explore(
     space: &mut Space<'_>,
     noise: f64,
 ) -> Result<Neighbourhood, SearchError> {
-    // Two rounds: the second is around the point that the first has improved.
-    for _ in 0..2 {
+    // The second round is around the point that the first has improved.
+    for round in 0..2 {
+        if round > 0 && evaluator.is_over() {
+            break;
+        }
         let Some(best) = space.best().cloned() else {
             return Err(SearchError::NoBase);
         };
@@ -51,7 +54,9 @@ pub(super) fn explore(
     loop {
         let limit = limit_of(space);
         let members = within(space, limit);
-        if evaluator.is_over() && (members.len() >= MEMBERS || evaluator.done > 2 * evaluator.options.evaluations) {
+        if evaluator.is_over()
+            && (members.len() >= MEMBERS || evaluator.done > 2 * evaluator.options.evaluations)
+        {
             break;
         }
         let points = (0..ROUND).map(|_| combine(&members, &mut random)).collect();
@@ -61,13 +66,23 @@ pub(super) fn explore(
     let members = spread_out(within(space, limit), MEMBERS);
     let determined = determined(space, &members);
     let best = at_priors(evaluator, space, &determined, limit)?;
-    Ok(Neighbourhood { best, members, limit, determined })
+    Ok(Neighbourhood {
+        best,
+        members,
+        limit,
+        determined,
+    })
 }
 
 /// Number of independent figures: percentiles of a cell move together, and count as one.
 fn evaluator_figures(observations: &[crate::Observation]) -> f64 {
     let count = |o: &crate::Observation| match o.figures {
-        crate::Figures { p50_us: None, p90_us: None, p99_us: None, .. } => 1.0,
+        crate::Figures {
+            p50_us: None,
+            p90_us: None,
+            p99_us: None,
+            ..
+        } => 1.0,
         _ => 2.0,
     };
     observations.iter().map(count).sum()
@@ -92,7 +107,12 @@ fn along_axes(best: &[f64]) -> Vec<Vec<f64>> {
 
 /// Points whose loss is within the limit, the best first.
 fn within(space: &Space<'_>, limit: f64) -> Vec<Point> {
-    let mut members: Vec<Point> = space.points.iter().filter(|p| p.loss <= limit).cloned().collect();
+    let mut members: Vec<Point> = space
+        .points
+        .iter()
+        .filter(|p| p.loss <= limit)
+        .cloned()
+        .collect();
     members.sort_by(|a, b| a.loss.total_cmp(&b.loss));
     members
 }
@@ -138,7 +158,12 @@ fn determined(space: &Space<'_>, members: &[Point]) -> Vec<bool> {
         let (low, high) = shares.fold((1.0_f64, 0.0_f64), |(l, h), s| (l.min(s), h.max(s)));
         parameter.at(high) / parameter.at(low) <= UNDETERMINED
     };
-    space.parameters.iter().enumerate().map(is_determined).collect()
+    space
+        .parameters
+        .iter()
+        .enumerate()
+        .map(is_determined)
+        .collect()
 }
 
 /// The best point, with each undetermined parameter at the value of the base if that fits as well.

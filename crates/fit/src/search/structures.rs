@@ -17,7 +17,10 @@ pub(super) fn choose<'a>(
     evaluator: &mut Evaluator<'a, '_>,
 ) -> Result<(Space<'a>, Vec<(String, f64)>), SearchError> {
     let task = evaluator.task;
-    let is_steady = task.observations.iter().any(|o| o.cell.state == State::Steady);
+    let is_steady = task
+        .observations
+        .iter()
+        .any(|o| o.cell.state == State::Steady);
     let mut spaces: Vec<Space<'a>> = Vec::new();
     for base in task.bases {
         let mut space = Space::new(base, is_steady);
