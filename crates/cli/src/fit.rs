@@ -17,6 +17,7 @@ use clap::{Args, ValueEnum};
 use data::Measured;
 use nandscope_experiment::{DeviceSource, HostSource};
 use nandscope_fit::ensemble::Ensemble;
+use nandscope_fit::loss::as_error;
 use nandscope_fit::search::{BAD_FIT, Caller, SearchError, SearchProgress, Task};
 use nandscope_fit::structure::BASES;
 use nandscope_fit::twin::{self, About};
@@ -182,7 +183,7 @@ impl<'a> Search<'a> {
         let enough = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let (line, console) = (&mut self.line, self.console);
         let mut tell = |now: SearchProgress| {
-            let error = 100.0 * (now.loss.exp() - 1.0);
+            let error = 100.0 * as_error(now.loss);
             let text = format!("{}, mean error {error:.1} %", now.phase);
             line.tell(Some(now.share), text, console);
         };
@@ -294,8 +295,8 @@ fn refuse_bad(fitted: &Fitted) -> Result<(), Failure> {
         Exit::Partial,
         format!(
             "bad fit: the best profile is off by {:.0} % on average (limit {:.0} %), so that the model cannot stand for this device; nothing was written. Tried: {}. Check the states of the measurements, or try another --base, --host or more --evaluations",
-            100.0 * (fitted.loss.exp() - 1.0),
-            100.0 * (BAD_FIT.exp() - 1.0),
+            100.0 * as_error(fitted.loss),
+            100.0 * as_error(BAD_FIT),
             tried.join(", ")
         ),
     ))

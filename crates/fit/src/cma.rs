@@ -200,16 +200,15 @@ fn rotate(a: &mut [Vec<f64>], v: &mut [Vec<f64>], p: usize, q: usize) {
     let t = if theta == 0.0 { 1.0 } else { t };
     let c = 1.0 / libm::sqrt(t * t + 1.0);
     let s = t * c;
-    for k in 0..a.len() {
-        let (kp, kq) = (a[k][p], a[k][q]);
-        a[k][p] = c * kp - s * kq;
-        a[k][q] = s * kp + c * kq;
+    for row in a.iter_mut() {
+        let (kp, kq) = (row[p], row[q]);
+        row[p] = c * kp - s * kq;
+        row[q] = s * kp + c * kq;
     }
-    for k in 0..a.len() {
-        let (pk, qk) = (a[p][k], a[q][k]);
-        a[p][k] = c * pk - s * qk;
-        a[q][k] = s * pk + c * qk;
-    }
+    let (row_p, row_q) = (a[p].clone(), a[q].clone());
+    let both = || row_p.iter().zip(&row_q);
+    a[p] = both().map(|(pk, qk)| c * pk - s * qk).collect();
+    a[q] = both().map(|(pk, qk)| s * pk + c * qk).collect();
     for row in v.iter_mut() {
         let (kp, kq) = (row[p], row[q]);
         row[p] = c * kp - s * kq;

@@ -40,6 +40,11 @@ pub fn loss(observations: &[Observation], simulated: &[Option<Figures>]) -> f64 
     sum / observations.len().max(1) as f64
 }
 
+/// A loss as a mean relative error: 0.1 is 0.105.
+pub fn as_error(loss: f64) -> f64 {
+    libm::exp(loss) - 1.0
+}
+
 /// Root mean square of the residuals of rates and of percentiles, enlarged for the number of parameters that were chosen by
 /// them (as the standard error of a regression). At least `floor`.
 pub fn spread(
@@ -89,11 +94,11 @@ mod tests {
             p90_us: Some(1.0),
             p99_us: Some(100.0),
         };
-        let expected = (2f64.ln() + 2f64.ln() / 2.0) / 2.0;
+        let expected = (libm::log(2.0) + libm::log(2.0) / 2.0) / 2.0;
         assert!((loss(&rows, &[Some(simulated)]) - expected).abs() < 1e-12);
         assert_eq!(loss(&rows, &[None]), CAP);
         let (rate, latency) = spread(&rows, &[Some(simulated)], 0, 0.01);
-        assert!((rate - 2f64.ln()).abs() < 1e-12);
-        assert!((latency - 2f64.ln() / 2f64.sqrt()).abs() < 1e-12);
+        assert!((rate - libm::log(2.0)).abs() < 1e-12);
+        assert!((latency - libm::log(2.0) / 2f64.sqrt()).abs() < 1e-12);
     }
 }

@@ -92,7 +92,7 @@ fn identity(fitted: &Fitted, about: &About<'_>) -> Vec<(ProfileOverride, String)
         "Twin fitted by nandscope fit to {} measurements, with the structure of {}: mean error {:.0} %. Keys that the measurements do not determine are those of the base. Names, power, heat and errors are those of the base.",
         about.cells,
         base.name,
-        100.0 * (libm::exp(fitted.loss) - 1.0),
+        100.0 * crate::loss::as_error(fitted.loss),
     );
     let sources: Vec<String> = about.sources.iter().map(|s| quoted(s)).collect();
     let title = format!("Twin {}, after {}", about.name, base.title);

@@ -69,7 +69,7 @@ fn draw(random: &mut SplitMix64) -> Profile {
     ];
     let name = names[random.below(names.len() as u64) as usize];
     let mut profile = library::device(name).unwrap().profile().unwrap();
-    let mut factor = || f64::exp((random.unit() * 2.0 - 1.0) * 3f64.ln());
+    let mut factor = || libm::exp((random.unit() * 2.0 - 1.0) * libm::log(3.0));
     let native = profile.nand.native.as_mut().unwrap();
     let read = factor().max(0.5);
     native.read_us.iter_mut().for_each(|t| *t *= read);

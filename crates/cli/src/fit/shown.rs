@@ -2,6 +2,7 @@
 
 use crate::console::{Console, lines_of};
 use crate::failure::Failure;
+use nandscope_fit::loss::as_error;
 use nandscope_fit::observation::Figure;
 use nandscope_fit::{Fitted, Observation};
 use nandscope_units::number::short;
@@ -69,7 +70,7 @@ pub fn json(fitted: &Fitted, observations: &[Observation]) -> Result<String, Fai
     };
     let outcome = Outcome {
         base: &fitted.base.profile.device.name,
-        mean_error: fitted.loss.exp() - 1.0,
+        mean_error: as_error(fitted.loss),
         evaluations: fitted.evaluations,
         members: fitted.members.len(),
         parameters: fitted.values.iter().map(value).collect(),
@@ -90,7 +91,10 @@ pub fn text(fitted: &Fitted, observations: &[Observation], console: &Console) ->
         values.add_row([value.key, &short(value.value), &range, mark]);
     }
     let mut rows = cells(fitted, observations);
-    let off = |row: &CellRow| row.simulated.map_or(9.0, |s| (s / row.measured).ln().abs());
+    let off = |row: &CellRow| {
+        row.simulated
+            .map_or(f64::MAX, |s| (s / row.measured).max(row.measured / s))
+    };
     rows.sort_by(|a, b| off(b).total_cmp(&off(a)));
     let mut worst = console.table(&["largest errors", "figure", "measured", "fitted", "error"]);
     for row in rows.iter().take(WORST) {
@@ -113,13 +117,13 @@ pub fn text(fitted: &Fitted, observations: &[Observation], console: &Console) ->
         .tried
         .iter()
         .take(4)
-        .map(|(name, loss)| format!("{name} {:.0} %", 100.0 * (loss.exp() - 1.0)))
+        .map(|(name, loss)| format!("{name} {:.0} %", 100.0 * as_error(*loss)))
         .collect();
     format!(
         "Base: {} (mean errors when it was chosen: {})\nMean error: {:.1} % of {} cells; {} evaluations, {} sets of values fit equally well\n\n{}\n{}",
         fitted.base.profile.device.name,
         tried.join(", "),
-        100.0 * (fitted.loss.exp() - 1.0),
+        100.0 * as_error(fitted.loss),
         observations.len(),
         fitted.evaluations,
         fitted.members.len(),
