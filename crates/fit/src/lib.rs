@@ -1,6 +1,6 @@
 //! Twins: fits a device profile to measurements of a real device, and says how sure each value is.
 //!
-//! [`csv`] and [`fio`] read measurements, [`screen`] drops those that cannot be true, with the reason. [`structure`] lists
+//! [`csv`] and [`fio`] read measurements, [`mod@screen`] drops those that cannot be true, with the reason. [`structure`] lists
 //! profiles of the library that a fit begins with, [`parameter`] the keys that are changed and their physical ranges.
 //! [`miniature`] makes a small device of the same behaviour, [`simulate`] runs short jobs on it, and [`loss`] compares
 //! the two. [`search`] minimises the loss ([`cma`]), and keeps an [`ensemble`] of parameter sets that fit equally well;
