@@ -18,7 +18,7 @@ use crate::powercut::Cut;
 use crate::profile::host::HostProfile;
 use crate::profile::schema::Profile;
 use crate::registers::CardRegisters;
-use crate::telemetry::{Counters, Telemetry};
+use crate::telemetry::{Counters, Telemetry, Wear};
 use nandscope_units::{Bytes, Lba, Nanos};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
@@ -277,6 +277,11 @@ impl Device {
     /// Counters of the translation layer.
     pub fn counters(&self) -> Counters {
         dispatch!(&self.0, d => d.counters())
+    }
+
+    /// Wear of the blocks. It looks at every superblock.
+    pub fn wear(&self) -> Wear {
+        dispatch!(&self.0, d => d.wear())
     }
 
     /// A copy of the device without its read plan; `None` if it has no plan.

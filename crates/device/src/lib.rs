@@ -82,4 +82,4 @@ pub use powercut::{Cut, Damage};
 pub use registers::CardRegisters;
 pub use simulated::{FixedLatencyDevice, SimulatedDevice};
 pub use snapshot::SnapshotError;
-pub use telemetry::{Counters, Telemetry};
+pub use telemetry::{Counters, Telemetry, Wear};

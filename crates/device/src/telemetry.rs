@@ -40,6 +40,43 @@ impl Telemetry {
     }
 }
 
+/// Wear of the blocks that are in use, in cycles of the native cell mode: a cycle in SLC mode counts as the share of a
+/// native one that its rating gives (Miner's rule).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Wear {
+    /// Mean over the superblocks (cards: allocation units) that are not retired, cycles.
+    pub mean: f64,
+    /// The least worn superblock, cycles.
+    pub least: f64,
+    /// The most worn superblock, cycles.
+    pub most: f64,
+    /// Superblocks (cards: allocation units) that are not retired.
+    pub blocks: u64,
+    /// Rated cycles of the native cell mode.
+    pub rated: u32,
+}
+
+impl Wear {
+    /// The wear of superblocks, given in parts of which `cycle` are a cycle of the native mode.
+    pub(crate) fn of(parts: impl Iterator<Item = u64>, cycle: u64, rated: u32) -> Self {
+        let (mut blocks, mut sum, mut least, mut most) = (0_u64, 0.0, u64::MAX, 0);
+        for wear in parts {
+            blocks += 1;
+            sum += wear.to_f64();
+            least = least.min(wear);
+            most = most.max(wear);
+        }
+        let cycle = cycle.to_f64();
+        Wear {
+            mean: sum / (blocks.max(1).to_f64() * cycle),
+            least: least.min(most).to_f64() / cycle,
+            most: most.to_f64() / cycle,
+            blocks,
+            rated,
+        }
+    }
+}
+
 /// Counters of the translation layer since the start of the device's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {

@@ -8,6 +8,7 @@ use crate::flash::superblock_id::SuperblockId;
 use crate::invariant::{Checked, check_sum, ensure};
 use crate::mapping::page::geometry::Geometry;
 use crate::random::Random;
+use crate::telemetry::Wear;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -347,6 +348,12 @@ impl Superblocks {
             "the wear per erase differs from the profile"
         );
         self.all.iter().try_for_each(|block| block.audit(now))
+    }
+
+    /// Wear of the superblocks that are not retired, with this rating.
+    pub(crate) fn wear_of_all(&self, rated: u32) -> Wear {
+        let used = self.all.iter().filter(|b| b.state != State::Retired);
+        Wear::of(used.map(|b| b.wear), NATIVE_CYCLE, rated)
     }
 
     /// Mean wear of all superblocks except retired ones, in native-mode cycles.

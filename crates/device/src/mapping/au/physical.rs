@@ -8,6 +8,7 @@ use crate::flash::blocks::{BlockReads, NATIVE_CYCLE, State, Superblock, WearPerE
 use crate::flash::reliability::Reliability;
 use crate::invariant::{Checked, check_sum, ensure};
 use crate::random::Random;
+use crate::telemetry::Wear;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -133,6 +134,12 @@ impl Physical {
     /// Mean wear, cycles of the native mode.
     pub(super) fn mean_wear(&self) -> f64 {
         self.wear.to_f64() / (self.all.len().max(1).to_f64() * NATIVE_CYCLE.to_f64())
+    }
+
+    /// Wear of the AUs that are not retired, with this rating.
+    pub(super) fn wear_of_all(&self, rated: u32) -> Wear {
+        let used = self.all.iter().filter(|b| b.state != State::Retired);
+        Wear::of(used.map(|b| b.wear), NATIVE_CYCLE, rated)
     }
 
     /// Spare AUs left, percent of those at the start.

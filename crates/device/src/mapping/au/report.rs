@@ -5,7 +5,7 @@ use crate::command::{CommandKind, Payload};
 use crate::health::{HealthLog, Identity};
 use crate::host::counters::FlashHealth;
 use crate::registers::CardRegisters;
-use crate::telemetry::{Counters, Telemetry};
+use crate::telemetry::{Counters, Telemetry, Wear};
 use nandscope_units::Bytes;
 
 impl AuMapDevice {
@@ -46,6 +46,12 @@ impl AuMapDevice {
             read_only_since: self.read_only_since,
             ..Telemetry::of(&self.power.thermal, self.energy_j(), self.counters())
         }
+    }
+
+    pub(crate) fn wear(&self) -> Wear {
+        self.map
+            .physical
+            .wear_of_all(super::geometry::native(&self.profile).cycles)
     }
 
     pub(crate) fn counters(&self) -> Counters {

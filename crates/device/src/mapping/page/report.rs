@@ -5,7 +5,7 @@ use crate::command::{CommandKind, Payload, Status};
 use crate::health::{HealthLog, Identity};
 use crate::host::counters::FlashHealth;
 use crate::registers::CardRegisters;
-use crate::telemetry::{Counters, Telemetry};
+use crate::telemetry::{Counters, Telemetry, Wear};
 use nandscope_units::Bytes;
 
 impl PageMapDevice {
@@ -64,6 +64,11 @@ impl PageMapDevice {
             power_state: self.power_state(),
             ..Telemetry::of(&self.power.thermal, self.energy_j(), self.counters())
         }
+    }
+
+    /// Wear of the superblocks.
+    pub(crate) fn wear(&self) -> Wear {
+        self.log.blocks.wear_of_all(self.log.geometry.native.cycles)
     }
 
     /// Counters of the translation layer.
