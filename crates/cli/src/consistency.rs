@@ -11,7 +11,11 @@ const SCREEN: usize = 40;
 const COLUMNS: usize = 80;
 
 /// Options whose meaning differs by design, with the reason.
-const DIFFERENT: [(&str, &str); 6] = [
+const DIFFERENT: [(&str, &str); 7] = [
+    (
+        "for",
+        "a purpose of which advice knows, or a file of requirements",
+    ),
     (
         "host",
         "a review attaches a device at every port, all others at one",
@@ -30,7 +34,11 @@ const DIFFERENT: [(&str, &str); 6] = [
 ];
 
 /// Options whose default differs by design, with the reason.
-const OTHER_DEFAULT: [(&str, &str); 6] = [
+const OTHER_DEFAULT: [(&str, &str); 7] = [
+    (
+        "precondition",
+        "the wear of a workload is level sooner on a device that is full",
+    ),
     (
         "output",
         "reviews and the fullness sweep always write a folder, others only if one is named",

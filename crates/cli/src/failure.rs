@@ -28,6 +28,10 @@ pub enum Exit {
     Suspicious,
     /// Verified: not all data of the device was restored; its journal is kept.
     Unrestored,
+    /// Qualified: the device does not meet a requirement.
+    Unfit,
+    /// Qualified: no requirement is known to fail, but not each is known to be met.
+    NotKnown,
     /// Interrupted; what was measured until then is kept.
     Interrupted,
 }
@@ -44,6 +48,8 @@ impl From<Exit> for ExitCode {
             Exit::Failing => 11,
             Exit::Suspicious => 12,
             Exit::Unrestored => 13,
+            Exit::Unfit => 14,
+            Exit::NotKnown => 15,
             Exit::Interrupted => 130,
         })
     }

@@ -1,10 +1,11 @@
-//! Shows faults of profiles and jobs at their place: the source line, the problem, and the remedy. The crates that
+//! Shows faults of profiles, jobs and requirements at their place: the source line, the problem, and the remedy. The crates that
 //! parse these files find the faults.
 
 use crate::console::Console;
 use crate::failure::Failure;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use nandscope_device::profile::ProfileError;
+use nandscope_fitness::RequirementFault;
 use nandscope_units::printable;
 use nandscope_workload::job::{Fault, JobError};
 use std::borrow::Cow;
@@ -37,6 +38,25 @@ pub fn of_profile(console: &Console, text: &str, faults: &[ProfileError]) -> Fai
             text,
             span: f.span.clone(),
             nowhere: f.span.is_empty() && text.is_empty(),
+            message: format!("{key}{}", f.message),
+            remedy: printable(&f.remedy),
+        }
+    });
+    show(console, places, faults.len())
+}
+
+/// Faults of a requirement file.
+pub fn of_requirement(console: &Console, text: &str, faults: &[RequirementFault]) -> Failure {
+    let places = faults.iter().map(|f| {
+        let key = match f.key.is_empty() {
+            true => String::new(),
+            false => format!("{}: ", f.key),
+        };
+        Place {
+            file: printable(&f.file),
+            text,
+            span: f.span.clone(),
+            nowhere: text.is_empty(),
             message: format!("{key}{}", f.message),
             remedy: printable(&f.remedy),
         }

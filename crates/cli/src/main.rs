@@ -29,11 +29,13 @@ mod inspect;
 mod interrupt;
 mod job;
 mod kernel;
+mod lifetime;
 mod output;
 mod photo;
 mod picture;
 mod predict;
 mod probe;
+mod qualify;
 mod report;
 mod rescue;
 mod review;
@@ -68,7 +70,8 @@ Examples:
 Exit codes:
   0 success; 1 failed or incomplete measurement; 2 wrong usage or input;
   3 file not found, unreadable or unwritable; 4 bug; 130 interrupted;
-  verify: 10 fake, 11 failing, 12 suspicious, 13 not finished.
+  verify: 10 fake, 11 failing, 12 suspicious, 13 not finished;
+  qualify: 14 not fit, 15 not known.
   `nandscope help exit-codes` lists what is left in each case.";
 
 /// An open laboratory for flash storage: measure, simulate and compare devices.
@@ -131,6 +134,10 @@ commands! {
         Fit => fit,
         /// Run a job on a fitted device, with 90 % intervals
         Predict => predict,
+        /// Judge whether a device is fit for an application
+        Qualify => qualify,
+        /// Estimate how long a device lasts under a workload
+        Lifetime => lifetime,
     }
     "Read results" {
         /// Make a report of a stored result

@@ -39,6 +39,7 @@ mod outputs;
 mod pages;
 mod pictures;
 mod probe;
+mod qualify;
 mod real;
 mod real_faults;
 mod reference;

@@ -22,6 +22,7 @@ macro_rules! entry {
 
 /// All of them. Those below `extensions/` use options that fio lacks.
 pub const JOBS: &[LibraryJob] = &[
+    entry!("jesd219-enterprise"),
     entry!("limited"),
     entry!("mixed"),
     entry!("rand-read"),
