@@ -126,7 +126,7 @@ fn places_stay_in_the_areas() {
     for (request, _) in &target.requests {
         match request.length {
             4096 => {
-                assert!(request.offset.0 < quarter && request.offset.0 % 4096 == 0);
+                assert!(request.offset.0 < quarter && request.offset.0.is_multiple_of(4096));
                 random += 1;
             }
             _ => {

@@ -21,7 +21,7 @@ const MOST_STREAMS: usize = 64;
 /// Checks one stream.
 pub(super) fn stream(w: &WrittenStream, s: &Stream, faults: &mut Faults<'_>) {
     let key = |key: &str| format!("stream.{}.{key}", s.name);
-    if s.block.0 % SECTOR_BYTES != 0 || s.block.0 > LARGEST_BLOCK {
+    if !s.block.0.is_multiple_of(SECTOR_BYTES) || s.block.0 > LARGEST_BLOCK {
         let message = format!(
             "a block of {} bytes is not a multiple of 512 up to 1 GiB",
             s.block.0
