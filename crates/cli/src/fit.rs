@@ -16,12 +16,12 @@ use crate::threads::ThreadArguments;
 use clap::{Args, ValueEnum};
 use data::Measured;
 use nandscope_experiment::{DeviceSource, HostSource};
-use nandscope_fit::ensemble::Ensemble;
-use nandscope_fit::loss::as_error;
-use nandscope_fit::search::{BAD_FIT, Caller, SearchError, SearchProgress, Task};
-use nandscope_fit::structure::BASES;
-use nandscope_fit::twin::{self, About};
-use nandscope_fit::{Fitted, SearchOptions, State};
+use nandscope_twin::ensemble::Ensemble;
+use nandscope_twin::loss::as_error;
+use nandscope_twin::search::{BAD_FIT, Caller, SearchError, SearchProgress, Task};
+use nandscope_twin::structure::BASES;
+use nandscope_twin::twin::{self, About};
+use nandscope_twin::{Fitted, SearchOptions, State};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -240,7 +240,7 @@ fn attachable(
 ) -> Result<Vec<DeviceSource>, Failure> {
     let (mut found, mut reason) = (Vec::new(), None);
     for base in bases {
-        let small = nandscope_fit::miniature::of(&base.profile);
+        let small = nandscope_twin::miniature::of(&base.profile);
         match nandscope_device::Device::new(&small.profile, &host.profile, 1) {
             Ok(_) => found.push(base),
             Err(error) if arguments.base.is_empty() => reason = Some(error),
@@ -260,7 +260,7 @@ fn fit(
     (arguments, output): (&Arguments, &Path),
     console: &Console,
 ) -> Result<Exit, Failure> {
-    let fitted = search.run(|options, caller| nandscope_fit::fit(task, options, caller))?;
+    let fitted = search.run(|options, caller| nandscope_twin::fit(task, options, caller))?;
     refuse_bad(&fitted)?;
     let name = name_of(output)?;
     let about = About {

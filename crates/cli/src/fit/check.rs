@@ -3,9 +3,9 @@
 use super::Search;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
-use nandscope_fit::holdout::{self, Predicted, Score, score};
-use nandscope_fit::observation::Figure;
-use nandscope_fit::search::Task;
+use nandscope_twin::holdout::{self, Predicted, Score, score};
+use nandscope_twin::observation::Figure;
+use nandscope_twin::search::Task;
 use nandscope_units::number::short;
 use serde::Serialize;
 

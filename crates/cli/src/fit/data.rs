@@ -3,8 +3,8 @@
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::input;
-use nandscope_fit::screen::Refusal;
-use nandscope_fit::{Screened, State, csv, fio, screen};
+use nandscope_twin::screen::Refusal;
+use nandscope_twin::{Screened, State, csv, fio, screen};
 use std::path::PathBuf;
 
 /// Findings that are printed; the others are counted.

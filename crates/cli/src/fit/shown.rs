@@ -2,9 +2,9 @@
 
 use crate::console::{Console, lines_of};
 use crate::failure::Failure;
-use nandscope_fit::loss::as_error;
-use nandscope_fit::observation::Figure;
-use nandscope_fit::{Fitted, Observation};
+use nandscope_twin::loss::as_error;
+use nandscope_twin::observation::Figure;
+use nandscope_twin::{Fitted, Observation};
 use nandscope_units::number::short;
 use serde::Serialize;
 
@@ -61,7 +61,7 @@ fn cells(fitted: &Fitted, observations: &[Observation]) -> Vec<CellRow> {
 /// # Errors
 /// `Exit::Internal` if a number is not finite.
 pub fn json(fitted: &Fitted, observations: &[Observation]) -> Result<String, Failure> {
-    let value = |v: &nandscope_fit::search::FittedValue| Value {
+    let value = |v: &nandscope_twin::search::FittedValue| Value {
         key: v.key,
         value: v.value,
         low: v.low,

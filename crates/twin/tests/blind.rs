@@ -2,11 +2,11 @@
 
 use nandscope_device::profile::{HostProfile, Profile, library};
 use nandscope_experiment::device_source;
-use nandscope_fit::ensemble::interval;
-use nandscope_fit::observation::Figure;
-use nandscope_fit::search::{Caller, Task, member_profiles};
-use nandscope_fit::simulate::figures;
-use nandscope_fit::{Cell, Direction, Observation, Pattern, SearchOptions, State, fit};
+use nandscope_twin::ensemble::interval;
+use nandscope_twin::observation::Figure;
+use nandscope_twin::search::{Caller, Task, member_profiles};
+use nandscope_twin::simulate::figures;
+use nandscope_twin::{Cell, Direction, Observation, Pattern, SearchOptions, State, fit};
 use nandscope_units::Bytes;
 use nandscope_units::random::SplitMix64;
 

@@ -1,3 +1,0 @@
-//! Tests of the crate as its users see it.
-
-mod blind;

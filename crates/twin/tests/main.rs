@@ -1,0 +1,5 @@
+//! The integration tests of the crate in one binary, a module per subject.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod blind;
