@@ -11,7 +11,11 @@ const SCREEN: usize = 40;
 const COLUMNS: usize = 80;
 
 /// Options whose meaning differs by design, with the reason.
-const DIFFERENT: [(&str, &str); 7] = [
+const DIFFERENT: [(&str, &str); 8] = [
+    (
+        "check",
+        "a twin against what it did not see, or a page against what it would be",
+    ),
     (
         "for",
         "a purpose of which advice knows, or a file of requirements",
@@ -34,7 +38,8 @@ const DIFFERENT: [(&str, &str); 7] = [
 ];
 
 /// Options whose default differs by design, with the reason.
-const OTHER_DEFAULT: [(&str, &str); 7] = [
+const OTHER_DEFAULT: [(&str, &str); 8] = [
+    ("check", "a page is named, and a twin needs no value"),
     (
         "precondition",
         "the wear of a workload is level sooner on a device that is full",

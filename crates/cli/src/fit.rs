@@ -28,9 +28,9 @@ use std::time::{Duration, Instant};
 const EXAMPLES: &str = "\
 Examples:
   nandscope fit --csv card.csv -o my-card.toml
-  nandscope fit --fio reads.json --fio writes.json --base samsung-860-pro-512gb \\
-    --host lsi-sas2008 -o my-drive.toml
-  nandscope fit --csv card.csv --check             how well it predicts what it did not see
+  nandscope fit --fio reads.json --fio writes.json \\
+    --base samsung-860-pro-512gb --host lsi-sas2008 -o my-drive.toml
+  nandscope fit --csv card.csv --check      errors on what it did not see
 
 Columns of a table: op, pattern, block, and iops or mb_per_s; optional: depth, jobs, read_percent, region, state, order, \
 p50_us, p90_us, p99_us. docs/twins.md explains them. Beside my-card.toml the file my-card.ensemble.json is \
@@ -72,15 +72,15 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE.json")]
     fio: Vec<PathBuf>,
     /// State of the device before measurements that do not state it
-    #[arg(long, value_enum, default_value_t)]
-    state: StateChoice,
+    #[arg(long, value_enum, value_name = "STATE", default_value_t)]
+    default_state: StateChoice,
     /// Profiles to begin with (comma-separated) [default: eight of the library]
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
     base: Vec<String>,
     /// Host of the measurements [default: direct]
     #[arg(long, value_name = "NAME|FILE", help_heading = heading::SIMULATED)]
     host: Option<String>,
-    /// Seed of the search
+    /// Seed of the random number generator
     #[arg(long, default_value_t = 1, help_heading = heading::SIMULATED)]
     seed: u64,
     /// Sets of values to simulate
@@ -88,7 +88,7 @@ pub struct Arguments {
     evaluations: u32,
     /// Seconds after which the search ends with what it found; results then depend on the machine
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..), help_heading = heading::LIMITS)]
-    time: Option<u32>,
+    search_time: Option<u32>,
     #[command(flatten)]
     threads: ThreadArguments,
     /// Leave out whole kinds of measurements, predict them, and print the errors
@@ -129,7 +129,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let measured = data::read(
         &arguments.csv,
         &arguments.fio,
-        arguments.state.into(),
+        arguments.default_state.into(),
         console,
     )?;
     let bases = attachable(bases, &host, &arguments)?;
@@ -159,7 +159,7 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(arguments: &Arguments, interrupt: &'a Interrupt, console: &'a Console) -> Self {
-        let limit = arguments.time.map(|s| Duration::from_secs(s.into()));
+        let limit = arguments.search_time.map(|s| Duration::from_secs(s.into()));
         Search {
             options: SearchOptions {
                 evaluations: arguments.evaluations as usize,

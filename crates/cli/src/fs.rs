@@ -55,7 +55,7 @@ Examples:
   nandscope fs sim:kingston-8gb --script my-load.sh --record traces/
   nandscope fs sim:kingston-8gb /dev/sdX --destroy-data --fs ext4,vfat
 
-Simulated devices: build the kernel first (`nandscope kernel build`). Real devices: run it
+Simulated devices: build the kernel first (`nandscope kernel build`). Real devices: run it \
 as root. docs/fs.md explains workloads and results.";
 
 /// Arguments of `nandscope fs`.
@@ -87,7 +87,7 @@ pub struct Arguments {
     /// Record the requests as a trace for replay
     ///
     /// The folder gets a file for each cell.
-    #[arg(long, value_name = "DIR", help_heading = heading::OUTPUT)]
+    #[arg(long, value_name = "DIR", help_heading = heading::OUTPUT, hide_short_help = true)]
     record: Option<PathBuf>,
     /// Write the page with all tables; more rows in a .csv file beside it
     #[arg(long, value_name = "FILE.md", hide_short_help = true, help_heading = heading::OUTPUT)]

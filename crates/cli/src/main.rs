@@ -114,7 +114,7 @@ commands! {
         Run => run,
         /// Run a job at many points of a space of parameters
         Sweep => sweep,
-        /// Compare Linux file systems on a simulated device in virtual time
+        /// Compare Linux file systems on simulated or real devices
         Fs => fs,
         /// Build the Linux kernel for `fs`
         Kernel => kernel,
@@ -149,21 +149,17 @@ commands! {
         /// Compare simulated devices with published measurements
         Validate => validate,
     }
-    "Prepare workloads, calculate" {
+    "Tools and help" {
+        /// Serve a simulated device to other programs at its own speed
+        Serve => serve,
+        /// Inject a fault into a served device
+        Ctl => ctl,
         /// Check, show or convert job files
         Job => job,
         /// List, describe or convert traces
         Trace => trace,
         /// Calculate link, flash, battery and video requirements
         Calc => calc,
-    }
-    "Serve a simulated device" {
-        /// Serve a simulated device to other programs at its own speed
-        Serve => serve,
-        /// Inject a fault into a served device
-        Ctl => ctl,
-    }
-    "Help" {
         /// Explain a command or a topic
         Help => help,
         /// Print shell completions

@@ -28,10 +28,10 @@ const AMBIENT: &str = "thermal.ambient_c";
 
 const EXAMPLES: &str = "\
 Examples:
-  nandscope qualify --list                         requirements of the library
-  nandscope qualify --show dashcam                 one of them, to begin your own
+  nandscope qualify --list              requirements of the library
+  nandscope qualify --show dashcam      one of them, to begin your own
   nandscope qualify sim:kingston-8gb --for camera-4k-40mbit --host sabrelite
-  nandscope qualify sim:./my.toml --for mine.toml --state full --time 2h
+  nandscope qualify sim:./my.toml --for mine.toml --state full --length 2h
 
 Exit codes: 0 fit, 14 not fit, 15 not known.";
 
@@ -83,7 +83,7 @@ pub struct Arguments {
     /// By default each sequential stream passes its area once, within 1 minute,
     /// 24 hours, and 100,000 operations.
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = heading::LIMITS)]
-    time: Option<Nanos>,
+    length: Option<Nanos>,
     /// Host of the device [default: direct, or that of a saved device]
     #[arg(long, value_name = "NAME|FILE", help_heading = heading::SIMULATED)]
     host: Option<String>,
@@ -251,7 +251,7 @@ fn examine(
     let interrupt = Interrupt::listen()?;
     let line = Line::new("qualify");
     let options = QualifyOptions {
-        duration: arguments.time,
+        duration: arguments.length,
         seed: arguments.seed,
     };
     let mut measured = Vec::new();

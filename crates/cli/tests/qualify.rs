@@ -23,7 +23,7 @@ fn the_exit_code_says_fit_unfit_or_not_known() {
             file,
             "--state",
             "full",
-            "--time",
+            "--length",
             "20",
             "-o",
             "out",

@@ -35,7 +35,7 @@ pub struct Options {
     workload: Vec<String>,
     /// Your own workload: a bash script with `work` and, optionally, `prepare`;
     /// `$MNT` is the mount point
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     script: Vec<PathBuf>,
     /// Fill the file system to this percentage before the work
     #[arg(
@@ -43,7 +43,8 @@ pub struct Options {
         default_value_t = 0,
         value_name = "PERCENT",
         value_parser = clap::value_parser!(u32).range(0..=95),
-        help_heading = heading::FILE_SYSTEMS
+        help_heading = heading::FILE_SYSTEMS,
+        hide_short_help = true
     )]
     fullness: u32,
     /// Then delete a third and fill again, this many times
@@ -66,7 +67,7 @@ pub struct Options {
     #[arg(long, conflicts_with = "cuts", help_heading = heading::FILE_SYSTEMS)]
     sweep: bool,
     /// Mount options for a file system, such as 'ext4:data=journal'
-    #[arg(long, value_name = "FS:OPTIONS", help_heading = heading::FILE_SYSTEMS)]
+    #[arg(long, value_name = "FS:OPTIONS", help_heading = heading::FILE_SYSTEMS, hide_short_help = true)]
     mount: Vec<String>,
     /// Setting of a workload, such as POSTMARK_FILES=2000 (list: docs/fs.md)
     #[arg(long, value_name = "NAME=VALUE", hide_short_help = true)]
@@ -98,9 +99,10 @@ pub struct Options {
     /// Seed of the random number generator
     #[arg(long, default_value_t = 1, help_heading = heading::SIMULATED)]
     seed: u64,
-    /// Runs with seeds SEED, SEED + 1, …, on a real device repeated runs;
-    /// reports the spread
-    #[arg(long, visible_alias = "repeats", default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), hide_short_help = true)]
+    /// Runs with seeds SEED, SEED + 1, …; reports the spread
+    ///
+    /// On a real device the runs are repeated; a seed changes nothing there.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000), hide_short_help = true)]
     seeds: u64,
     /// Limit of the real time of a cell, seconds
     #[arg(long, default_value_t = 900, value_name = "SECONDS", help_heading = heading::MACHINE, hide_short_help = true)]

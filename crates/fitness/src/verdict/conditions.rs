@@ -59,7 +59,7 @@ pub(super) fn years(
                 "the device reached its end of life during the recording".to_string()
             }
             _ if !is_counted => {
-                "too little was erased during the recording; record longer (--time)".to_string()
+                "too little was erased during the recording; record longer (--length)".to_string()
             }
             _ => format!(
                 "with {} to {} rated cycles ({})",

@@ -106,7 +106,7 @@ fn rate_finding(stream: &Stream, record: &StreamRecord, m: &Measured) -> Finding
             Answer::Yes => String::new(),
             Answer::No => "data waits longer and longer: no buffer is large enough".to_string(),
             Answer::NotKnown => {
-                "data waited until the end of the recording without growing; record longer (--time)"
+                "data waited until the end of the recording without growing; record longer (--length)"
                     .to_string()
             }
         },
