@@ -11,6 +11,7 @@ use nandscope_inspect::telemetry::meter::MeterFile;
 use nandscope_result::json::{from_json, to_json};
 use nandscope_suite::flashbench::recorded::Recorded;
 use nandscope_suite::flashbench::{boundaries, open_units, treatments};
+use nandscope_twin::{Ensemble, Observation, State};
 use nandscope_units::{Bytes, Fnv1a, Lba, Nanos};
 use nandscope_workload::OpSource;
 use nandscope_workload::job::JobFile;
@@ -36,7 +37,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
 #[allow(dead_code, reason = "libFuzzer takes them one by one")]
-pub const ALL: [Target; 24] = [
+pub const ALL: [Target; 28] = [
     ("profile", profile),
     ("host", host),
     ("job", job),
@@ -61,6 +62,10 @@ pub const ALL: [Target; 24] = [
     ("steps", steps),
     ("undo", undo),
     ("linux", linux),
+    ("requirement", requirement),
+    ("measurements", measurements),
+    ("fio_measurements", fio_measurements),
+    ("ensemble", ensemble),
 ];
 
 /// A device profile: faults name a line of the text; what is accepted explains itself.
@@ -271,6 +276,69 @@ pub fn fio(data: &[u8]) {
     match to_json(&document) {
         Ok(written) => result(written.as_bytes()),
         Err(error) => panic!("{error}"),
+    }
+}
+
+/// Requirements of an application: faults name a line of the text.
+pub fn requirement(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    if let Err(faults) = nandscope_fitness::requirement::parse("fuzz", text) {
+        assert!(!faults.is_empty());
+        for fault in faults {
+            assert!(!fault.to_string().is_empty());
+        }
+    }
+}
+
+/// A table of measurements for a fit: what passes the checks is finite.
+pub fn measurements(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    if let Ok(read) = nandscope_twin::csv::read("fuzz", text, State::Filled) {
+        screened(read);
+    }
+}
+
+/// What fio wrote as JSON, as measurements for a fit.
+pub fn fio_measurements(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    if let Ok(read) = nandscope_twin::fio::read("fuzz", text, State::Filled) {
+        screened(read);
+    }
+}
+
+fn screened(read: Vec<Observation>) {
+    let Ok(screened) = nandscope_twin::screen(read) else {
+        return;
+    };
+    assert!(
+        screened
+            .noise
+            .is_none_or(|noise| noise.is_finite() && noise >= 0.0)
+    );
+    for observation in &screened.kept {
+        let iops = observation.figures.iops;
+        assert!(iops.is_finite() && iops > 0.0, "{iops}");
+    }
+}
+
+/// Sets of values beside a fitted profile.
+pub fn ensemble(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    if let Ok(ensemble) = Ensemble::read("fuzz", text) {
+        assert!(
+            ensemble
+                .members
+                .iter()
+                .all(|m| m.len() == ensemble.keys.len())
+        );
     }
 }
 

@@ -105,7 +105,8 @@ pub fn seeds(body: &str) -> Vec<Vec<u8>> {
         "host" => files("profiles/hosts", ".toml"),
         "job" => [files("jobs", ".fio"), files("jobs/extensions", ".fio")].concat(),
         "nstrace" => short_traces(),
-        "fio" => files("crates/measure/tests/data", ".json"),
+        "fio" | "fio_measurements" => files("crates/measure/tests/data", ".json"),
+        "requirement" => files("requirements", ".toml"),
         "snapshot" => vec![snapshot()],
         _ => Vec::new(),
     };
