@@ -232,7 +232,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     }
 }
 
-/// What `--cuts` needs.
+/// Error if `--cuts` is given with a real target.
 const CUTS_NEED: &str = "--cuts: power cuts need a simulated device; give one target";
 
 /// Version of the kernel that runs the cells of a target.

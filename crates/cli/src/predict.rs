@@ -255,7 +255,7 @@ impl Question<'_> {
     }
 }
 
-/// Where the jobs are outside of the measurements.
+/// A sentence for each job that asks for a block size, depth, pattern or state that was not measured.
 fn outside(ensemble: &Ensemble, jobs: &Jobs, precondition: Precondition) -> Vec<String> {
     let state = match precondition {
         Precondition::None => State::Fresh,

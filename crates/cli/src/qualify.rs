@@ -161,7 +161,7 @@ pub fn refuse_real(target: &str, command: &str) -> Result<(), Failure> {
     }
 }
 
-/// What was found on the device.
+/// A device, its recordings and the verdict.
 pub struct Examined {
     /// The device.
     pub about: Simulated,
@@ -169,7 +169,7 @@ pub struct Examined {
     pub ambient_c: f64,
     /// Measurements in each state.
     pub measured: Vec<Measured>,
-    /// What is said of them.
+    /// Answers to the requirement, drawn from the measurements.
     pub verdict: Verdict,
 }
 

@@ -84,7 +84,7 @@ fn state() -> (String, Vec<String>) {
     (mounts, files)
 }
 
-/// What runs have left in their folder of temporary files.
+/// Names of files and folders that runs of `fs` did not remove from their folder of temporary files.
 fn left(folder: &Folder) -> Vec<String> {
     let names = |place: &Path| {
         let entries = std::fs::read_dir(place).into_iter().flatten().flatten();
@@ -231,7 +231,7 @@ fn holds(folder: &Folder, ran: &Ran) {
     let flushes = figure("fs.log-ext4.flushes").unwrap();
     assert!(flushes >= 40.0, "a flush for each fsync, {flushes}");
     assert!(figure("fs.log-ext4.time").unwrap() > 0.0);
-    // What a real device does not tell is left out.
+    // A real device does not report these three, so the result has no figure for them.
     for unknown in ["stall", "card-wa", "call-mean"] {
         assert_eq!(figure(&format!("fs.log-ext4.{unknown}")), None);
     }

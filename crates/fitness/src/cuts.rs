@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Cuts in a recording.
 const CUTS: u64 = 32;
 
-/// What the cuts have shown.
+/// Counts of power cuts, and of those that damaged flushed data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cuts {
     /// Power cuts.

@@ -87,7 +87,7 @@ pub struct QualifyOptions {
     pub seed: u64,
 }
 
-/// What was measured in one state.
+/// Recordings of the streams on the device in one state.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Name of the state.

@@ -69,7 +69,7 @@ pub struct Stall {
     pub offset: Bytes,
 }
 
-/// What became of one stream.
+/// Counts, buffer and latencies of one recorded stream.
 #[derive(Clone, Debug)]
 pub struct StreamRecord {
     /// Blocks that arrived.
@@ -98,7 +98,7 @@ pub struct StreamRecord {
     pub failure: Option<&'static str>,
 }
 
-/// What became of the streams.
+/// All streams of a requirement as they were recorded.
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// Time in which blocks arrived.
@@ -107,7 +107,7 @@ pub struct Recording {
     pub streams: Vec<StreamRecord>,
 }
 
-/// Time after which another operation is expected.
+/// An operation that was submitted and has not completed.
 struct InFlight {
     lane: usize,
     kind: OpKind,

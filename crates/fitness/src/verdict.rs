@@ -42,11 +42,11 @@ pub struct Finding {
     pub requirement: String,
     /// The answer.
     pub answer: Answer,
-    /// What is required; empty if nothing is.
+    /// Required value with its unit; empty if the file demands none.
     pub limit: String,
-    /// What was found.
+    /// Value found on the device, with its unit.
     pub found: String,
-    /// What is left of the limit, as its share: 0 is at the limit, 1 needs nothing of it, negative exceeds it. Of years and
+    /// Distance from the limit as a share of it: 0 is at the limit, 1 needs nothing of it, negative exceeds it. Of years and
     /// rates: what is found beyond the limit, as its share. `None` if it is not a matter of more or less.
     pub margin: Option<f64>,
     /// State that decided.
@@ -121,7 +121,7 @@ fn worst(all: impl Iterator<Item = Finding>) -> Option<Finding> {
     })
 }
 
-/// What is left of a limit, as its share.
+/// Distance of a found value below its limit, as a share of the limit.
 fn margin(limit: f64, found: f64) -> Option<f64> {
     (limit > 0.0).then(|| (limit - found) / limit)
 }

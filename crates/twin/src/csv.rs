@@ -35,7 +35,7 @@ pub struct TableError {
     pub file: String,
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong, in which column, and the remedy.
+    /// Column, fault and remedy in words.
     pub what: String,
 }
 

@@ -33,7 +33,7 @@ pub struct Ensemble {
     pub keys: Vec<String>,
     /// Values of each member.
     pub members: Vec<Vec<f64>>,
-    /// What was measured.
+    /// Ranges of the measurements that the fit used.
     pub domain: Domain,
 }
 

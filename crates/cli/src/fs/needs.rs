@@ -58,7 +58,7 @@ pub fn of_real(file_systems: &[FileSystem], workloads: &[Workload]) -> BTreeSet<
     programs
 }
 
-/// What the cells need.
+/// Programs, kernel and rights without which the cells cannot run.
 #[derive(Debug, Default)]
 pub struct Needs {
     /// Programs of the system.

@@ -59,7 +59,7 @@ pub fn refuse(arguments: &Arguments, chosen: &Chosen) -> Result<(), Failure> {
         .refuse_on_real(first, !simulated.is_empty())
 }
 
-/// What is known before a real target is opened.
+/// Checked targets, file systems and kernel, before a real target is opened.
 pub struct Prepared {
     /// The simulated targets, in their order.
     pub simulated: Vec<Subject>,

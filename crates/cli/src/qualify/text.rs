@@ -35,7 +35,7 @@ pub fn verdict(requirement: &Requirement, examined: &Examined, console: &Console
     text
 }
 
-/// What fails first, or has the least margin.
+/// The line about the requirement that fails first, or has the least margin.
 fn decides(finding: &Finding) -> String {
     let state = match finding.state.is_empty() {
         true => String::new(),

@@ -17,7 +17,7 @@ pub struct Rating {
     pub low: f64,
     /// Greatest plausible value.
     pub high: f64,
-    /// Where the interval comes from.
+    /// Source of the interval of rated cycles, for the text of a result.
     pub source: String,
 }
 

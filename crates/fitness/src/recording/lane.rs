@@ -9,7 +9,7 @@ use nandscope_units::{Bytes, Nanos, saturating_u32};
 use nandscope_workload::OpKind;
 use std::collections::VecDeque;
 
-/// What a stream submits next.
+/// Kind of the operation that a stream submits next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Blocks.

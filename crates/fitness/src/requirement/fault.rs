@@ -14,9 +14,9 @@ pub struct RequirementFault {
     pub span: Range<usize>,
     /// Key, such as `stream.video.rate`; empty for a fault of syntax.
     pub key: String,
-    /// What is wrong.
+    /// Description of the fault.
     pub message: String,
-    /// What to do.
+    /// Suggested correction.
     pub remedy: String,
 }
 

@@ -16,7 +16,7 @@ use std::fmt;
 /// Version of the requirement format that this build reads.
 pub const FORMAT: u32 = 1;
 
-/// What an application needs of a device.
+/// Streams, years and conditions that an application demands of a device.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Requirement {
     /// Name of the application in one line.

@@ -99,7 +99,7 @@ fn rate_finding(stream: &Stream, record: &StreamRecord, m: &Measured) -> Finding
             Answer::Yes => "kept".to_string(),
             _ => rate_text(kept),
         },
-        // What the device could do beyond the rate was not measured.
+        // A stream arrives at its rate, so how much faster the device could be is not measured.
         margin: (answer == Answer::No).then(|| kept / wanted - 1.0),
         state: m.state.to_string(),
         reason: match answer {
