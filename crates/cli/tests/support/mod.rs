@@ -130,13 +130,14 @@ impl Ran {
         assert!(!self.err.contains("panicked"), "{}", self.err);
     }
 
-    /// The output through a pipe, for a snapshot. Asserts that it has no colours, and that no line of standard output is
-    /// wider than 80 columns.
+    /// The output through a pipe, for a snapshot, without notes of progress. Asserts that it has no colours, and that no line of
+    /// standard output is wider than 80 columns.
     #[track_caller]
     pub fn shown(&self) -> String {
         let mut text = self.out.clone();
-        if !self.err.is_empty() {
-            text += &format!("--- standard error\n{}", self.err);
+        let err = without_progress(&self.err);
+        if !err.is_empty() {
+            text += &format!("--- standard error\n{err}");
         }
         if let Some(code) = self.code.filter(|code| *code != 0) {
             text += &format!("--- exit code {code}\n");
@@ -152,6 +153,21 @@ impl Ran {
         assert_eq!(self.code, Some(0), "{self:?}");
         self
     }
+}
+
+/// Standard error without the notes of progress: a slow machine prints one every half minute, a fast one none.
+fn without_progress(err: &str) -> String {
+    let is_progress = |line: &str| {
+        let counted = line
+            .split_once(": ")
+            .and_then(|(_, rest)| rest.split_once(" of "));
+        counted.is_some_and(|(done, all)| {
+            let all = all.split([' ', ',']).next().unwrap_or_default();
+            done.parse::<u64>().is_ok() && all.parse::<u64>().is_ok()
+        })
+    };
+    let lines = err.lines().filter(|line| !is_progress(line));
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 pub fn tiny() -> String {
