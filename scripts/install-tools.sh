@@ -22,7 +22,7 @@ need qemu-system-x86_64 qemu-system-x86
 need python3 python3
 # Imported by the programs of fio's package that plot and convert its logs.
 python3 -c 'import six' 2>/dev/null || packages+=(python3-six)
-# What `make python` makes a virtual environment with.
+# `make python` makes a virtual environment.
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
 need chromium chromium
 need mount mount
@@ -41,7 +41,7 @@ need pvcreate lvm2
 need cryptsetup cryptsetup-bin
 need sgdisk gdisk
 need parted parted
-# What builds the kernel in which `nandscope fs` runs file systems, and the programs of its workloads.
+# Programs that build the kernel of `nandscope fs`, and the programs of its workloads.
 need make make
 need flex flex
 need bison bison

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fills a shelf with all simulated devices and makes a site of it: a quick card review of each, and two fills of each drive of
-# 60 GB and more, as many at once as there are processors. Usage: scripts/shelf-demo.sh OUT; OUT/shelf and OUT/site are made.
+# 60 GB and more, one per processor at a time. Usage: scripts/shelf-demo.sh OUT; it writes OUT/shelf and OUT/site.
 # NANDSCOPE names the binary (default: target/release/nandscope).
 set -euo pipefail
 out=${1:?name a folder for the shelf and the site}

@@ -256,7 +256,7 @@ pub fn result(data: &[u8]) {
     let _ = nandscope_report::terminal::summary(&document, &[], &Default::default());
 }
 
-/// What fio wrote as JSON: as a result document it can be written, read again and shown.
+/// fio's JSON becomes a result document that can be written, read again and shown.
 pub fn fio(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -302,7 +302,7 @@ pub fn measurements(data: &[u8]) {
     }
 }
 
-/// What fio wrote as JSON, as measurements for a fit.
+/// fio's JSON as measurements for a fit.
 pub fn fio_measurements(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

@@ -72,7 +72,7 @@ impl Job {
     }
 }
 
-/// Whether the file is a trace of a known format, from its beginning. What cannot be read is none.
+/// Whether the file begins like a trace of a known format; `false` if it cannot be read.
 fn is_trace(path: &Path) -> bool {
     const HEAD: u64 = 4096;
     let mut head = Vec::new();
@@ -145,7 +145,7 @@ impl Job {
             .collect()
     }
 
-    /// What must be known of how the jobs were understood.
+    /// Notices on how options of the jobs were interpreted, such as defaults that differ from fio's.
     #[getter]
     fn notices(&self) -> Vec<String> {
         notices(&self.jobs.file).cloned().collect()

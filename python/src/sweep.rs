@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What a point measured: the metrics, why it did not come to its end, and its result document.
+/// Result of a point: its metrics, the reason if it ended early, and its result document.
 type Measured = (Vec<Option<f64>>, Option<String>, String);
 
 /// Makes the points of a sweep; what several of them share is read and checked once.
@@ -155,7 +155,7 @@ impl PointStore {
         Ok(PointStore(Store::open(&folder).map_err(of_store)?))
     }
 
-    /// What a finished point measured; `None` if it is not finished, and, with a warning, if its file is damaged.
+    /// Result of a finished point; `None` if it is not finished, and, with a warning, if its file is damaged.
     fn find(&self, py: Python<'_>, point: &SweepPoint) -> PyResult<Option<Measured>> {
         match self.0.find(&point.point) {
             Found::Whole(document) => Ok(Some(measured(&document, &point.metrics)?)),

@@ -148,7 +148,7 @@ impl Table {
         self.rows()
     }
 
-    /// The values of a column, `None` where there is none.
+    /// The values of a column; rows without a value have `None`.
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let index = self.index(name)?;
         let list = PyList::empty(py);

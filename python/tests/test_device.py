@@ -69,7 +69,7 @@ def test_a_fork_goes_its_own_way(drive: nandscope.Device) -> None:
     before = drive.counters
     theirs = fork.run(writes())
     assert drive.counters == before != fork.counters
-    # What the fork did, the device and any other copy do as well.
+    # The device and any other copy give the same result as the fork.
     assert theirs.json(wall=False) == drive.run(writes()).json(wall=False)
     assert theirs.json(wall=False) == copy.deepcopy(twin).run(writes()).json(wall=False)
     assert drive.counters == fork.counters

@@ -264,7 +264,7 @@ run({tiny!r}, out={str(tmp_path)!r})
         time.sleep(delay)
         child.kill()
         child.wait()
-        # What is there is whole.
+        # Every file under its final name is complete.
         for file in (tmp_path / "points").glob("[!.]*.json"):
             nandscope.Result.load(file)
         for file in tmp_path.glob("version=*/**/[!.]*.parquet"):

@@ -82,7 +82,7 @@ class Check:
         })()""", timeout=300)
         self.browser.wait("nandscope.idle()", "drawing the plots")
         self.browser.wait("document.getAnimations().every(a => a.playState !== 'running')", "the end of transitions")
-        # What a frame changes may be laid out with the next one.
+        # Changes of one frame may be laid out in the next one.
         self.browser.run("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(() => r(true))))")
 
     def read_plot(self, i, is_expected):

@@ -15,7 +15,7 @@ import urllib.request
 NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
 
 
-# What Chromium answers to a script whose page was left while it ran.
+# Chromium's errors for a script whose page was left while it ran.
 PAGE_LEFT = ("Inspected target navigated or closed", "Execution context was destroyed", "Cannot find context with specified id")
 
 

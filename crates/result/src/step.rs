@@ -160,7 +160,7 @@ pub struct Conclusion {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Requirement {
-    /// What is required, such as `random read`; empty if the question says it.
+    /// Required quantity, such as `random read`; empty if the question names it.
     #[serde(default)]
     pub what: String,
     /// Measured value.
@@ -375,12 +375,12 @@ pub struct Curve {
     /// Place of a knee on the x axis, if one was found.
     #[serde(default)]
     pub threshold: Option<f64>,
-    /// States that the values of `y` stand for; empty if `y` is a quantity.
+    /// Names of the values of `y` if they are codes of states; empty if `y` is a quantity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<StateCode>,
 }
 
-/// The value of a [`Curve`] that stands for a state.
+/// Code of a state of a block among the values of a [`Curve`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StateCode {

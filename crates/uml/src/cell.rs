@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 
-/// What a run could measure. A figure that depends on anything else is not known.
+/// Quantities that a run could measure. A figure that needs another one is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
     /// Number and bytes of the commands to the device.
@@ -60,7 +60,7 @@ pub struct Cell {
     pub time: Nanos,
     /// Part of this time that the `sync` took.
     pub sync: Nanos,
-    /// What the run could measure.
+    /// Quantities that the run could measure.
     pub known: Known,
     /// Statistics of the trace.
     pub pattern: AccessPattern,

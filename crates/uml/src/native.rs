@@ -169,7 +169,7 @@ fn check_end(console: &str) -> Result<(), NativeError> {
     }
 }
 
-/// What a run reported.
+/// Output of a run: its console, phases and requests.
 struct Run {
     console: String,
     /// Starts of phases since the start of the run.
@@ -245,7 +245,7 @@ fn agrees(events: &[Event], window: Window, counts: Option<&Counts>) -> bool {
     recorded.abs_diff(counts.writes.1) <= (1 << 20) + counts.writes.1 / 50
 }
 
-/// What the kernel counted from mkfs to the end of the run.
+/// Counts of the kernel's block layer from mkfs to the end of the run.
 fn counters(console: &str) -> Counters {
     let at = |phase| Counts::at(console, phase);
     let counts = at("end").zip(at("mkfs")).map(|(to, from)| to.since(&from));

@@ -1,6 +1,9 @@
 //! The vhost-user messages of a block device with in-band notifications (QEMU's
 //! `docs/interop/vhost-user.rst`): a header of three numbers, a payload of bounded length, and file
 //! descriptors. [`crate::machine`] handles them.
+//!
+//! The crate `vhost` (0.18) does not serve here: its handler rejects VRING_KICK, the in-band notification of the kernel, and it
+//! cannot send VRING_CALL. Notifications by event descriptors would not be ordered with the messages of time travel.
 
 use thiserror::Error;
 

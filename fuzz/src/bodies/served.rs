@@ -9,8 +9,8 @@ use std::rc::Rc;
 /// The size of a served device.
 pub(super) const SERVED: Bytes = Bytes::mib(1);
 
-/// What a client sends over NBD: cut into pieces or not, the same requests and answers come of it;
-/// requests stay within the device; nothing is kept beyond what came.
+/// Bytes of an NBD client: cut into pieces or whole, they give the same requests and replies; requests stay within the device;
+/// the buffer holds no more than the bytes received.
 pub fn nbd(data: &[u8]) {
     let whole = converse(data, data.len());
     for piece in [1, 7, 29] {
@@ -184,8 +184,8 @@ pub fn vhost(_: &[u8]) {}
 #[cfg(not(target_os = "linux"))]
 pub fn virtio(_: &[u8]) {}
 
-/// What a user-mode Linux says and shares: both protocols, a request queue in its memory, the structures of a
-/// file system on the disk that it wrote, and what its script prints.
+/// Data from a user-mode Linux: messages of both protocols, a request queue in its memory, the structures of a file system on
+/// the disk that it wrote, and the output of its script.
 pub fn linux(data: &[u8]) {
     use nandscope_blockio::image::Image;
     use nandscope_uml::filesystem::FileSystem;

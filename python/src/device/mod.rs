@@ -21,7 +21,7 @@ use state::{Shared, Slot};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What results say of a device whose preparation was interrupted.
+/// Notice in the results of a device whose preparation was interrupted.
 const INTERRUPTED: &str =
     "before the run the device was filled in part: its preparation was interrupted";
 

@@ -80,7 +80,7 @@ impl RunResult {
         self.document.steps.iter().map(|s| s.id.clone()).collect()
     }
 
-    /// What a reader must know to trust the numbers: `warning: …`.
+    /// Notices on the conditions and errors of the run, each with its level: `warning: …`.
     #[getter]
     fn notices(&self) -> Vec<String> {
         let notices = self.document.notices.iter();
@@ -109,7 +109,7 @@ impl RunResult {
         })
     }
 
-    /// What was measured over time.
+    /// The series: values of each interval, such as bandwidth and temperature.
     ///
     /// Columns: step, name, unit, t_s (end of the interval on the target's clock, s), value.
     #[getter]
@@ -161,7 +161,7 @@ impl RunResult {
     /// A percentile of the latency over all jobs, in µs, from the histograms (3 digits).
     ///
     /// `percent` is 0 to 100; `operation` is `read`, `write`, `trim` or `flush`; `job` is a name.
-    /// Without them all operations count. `None` if there were none.
+    /// By default all operations of all jobs count. `None` without any operation.
     #[pyo3(signature = (percent, operation=None, job=None))]
     fn percentile(
         &self,

@@ -2,7 +2,7 @@
 
 import re
 
-# Jobs that prepare a test are none.
+# Words in the names of jobs that prepare a test, and are no tests themselves.
 PREPARES = ("warm-up", "warmup", "prepare", "make test file")
 
 

@@ -51,7 +51,7 @@ exit code is 130. A second Ctrl-C ends the program at once. With --result RESULT
 is kept in RESULT.json.steps at once; after an interruption of any kind the same command with --resume \
 goes on from there.";
 
-/// What to do with a trace that was recorded on a device of another size.
+/// Treatment of a trace that was recorded on a device of another size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum FitChoice {
     /// A request past the end is an error
@@ -115,7 +115,7 @@ pub struct Arguments {
     /// Print interim results at this interval [default: at the end only]
     #[arg(long, value_name = "TIME", value_parser = fio_options::interval, help_heading = heading::OUTPUT, hide_short_help = true)]
     status_interval: Option<Nanos>,
-    /// What is to be printed in fio's formats, wherever that was said
+    /// Outputs in fio's formats, from the command line and the job file together
     #[arg(skip)]
     fio: FioOptions,
     /// Continue an interrupted measurement

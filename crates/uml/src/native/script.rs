@@ -94,7 +94,7 @@ impl Counts {
         })
     }
 
-    /// What was counted since `earlier`.
+    /// Difference from the counts of an `earlier` time.
     pub fn since(&self, earlier: &Counts) -> Counts {
         let of = |now: (u64, u64), then: (u64, u64)| {
             (now.0.saturating_sub(then.0), now.1.saturating_sub(then.1))
