@@ -23,9 +23,7 @@ def rates(text):
 
 
 def is_as_fast_as_in_virtual_time(vm):
-    sectors = "$(cat /sys/block/$d/size)"
-    find = "for d in $(ls /sys/block); do [ \"$(cat /sys/block/$d/device/serial 2>/dev/null | tr -d ' ')\" = SERVED01 ] && echo $d; done"
-    name = vm.run(find).out.strip()
+    name = vm.run("grep -l SERVED01 /sys/block/*/device/serial | cut -d/ -f4").out.strip()
     options = f"/dev/{name} --destroy-data={name} --yes SERVED01 --output-format json"
     real = rates(vm.run(f"nandscope run {options} -- {JOB}").demand(0).out)
     command = [vm.binary, "run", CARD, "--output-format", "json", "--"] + JOB.split()
