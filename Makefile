@@ -5,7 +5,7 @@ RELEASE = cargo run --quiet --release --
 DEVICE ?= sim:sm2708-250gb
 OUT ?= target/report
 
-.PHONY: test test-long python bench bench-fio bench-serve fuzz demo report shelf-demo static dist release bench-python fs cuts book man pictures tools
+.PHONY: test test-long test-vm python bench bench-fio bench-serve fuzz demo report shelf-demo static dist release bench-python fs cuts book man pictures tools
 
 test: tools
 	scripts/test.sh
@@ -14,6 +14,10 @@ test: tools
 # generated documents.
 test-long: tools
 	scripts/test-long.sh
+
+# Linux' own drivers for NVMe, SD cards, USB, SATA and SCSI, in a virtual machine. As root.
+test-vm: tools
+	scripts/test-vm.sh
 
 # The Python package: built, installed into target/python-venv, checked, tested; its notebooks executed.
 python: tools

@@ -25,6 +25,7 @@ python3 -c 'import six' 2>/dev/null || packages+=(python3-six)
 # `make python` makes a virtual environment.
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
 need chromium chromium
+need strip binutils
 need mount mount
 need losetup mount
 need kill procps
@@ -38,6 +39,7 @@ need mkfs.btrfs btrfs-progs
 need mkfs.f2fs f2fs-tools
 need mkfs.nilfs2 nilfs-tools
 need pvcreate lvm2
+need dmsetup dmsetup
 need cryptsetup cryptsetup-bin
 need sgdisk gdisk
 need parted parted

@@ -195,6 +195,36 @@ fn a_device_whose_medium_fails_in_mid_run_ends_the_run_with_what_was_measured() 
     }
 }
 
+#[test]
+fn a_device_that_loses_its_size_in_mid_run_is_gone() {
+    let folder = Folder::new("real-gone");
+    let Some(device) = Loop::new(&folder, 8) else {
+        return;
+    };
+    folder.file("long.fio", &format!("{LONG}continue_on_error=all\n"));
+    for engine in ["uring", "blocking"] {
+        let run = [
+            "run",
+            "long.fio",
+            &device.device,
+            "--engine",
+            engine,
+            "--result",
+            "p.json",
+        ];
+        // As the kernel does when a drive is pulled out.
+        let (code, stderr) = disturbed(&folder, &run, |_| {
+            truncate(&device.backing(), 0);
+            tool("losetup", &["--set-capacity", &device.device]).unwrap();
+        });
+        assert_eq!(code, Some(1), "{stderr}");
+        assert!(stderr.contains("the target is gone"), "{stderr}");
+        assert_eq!(json(&folder, "p.json")["complete"], false);
+        truncate(&device.backing(), 8 << 20);
+        tool("losetup", &["--set-capacity", &device.device]).unwrap();
+    }
+}
+
 fn truncate(path: &Path, length: u64) {
     let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
     file.set_len(length).unwrap();

@@ -131,6 +131,7 @@ impl Identity {
         let whole = whole_disk(&folder);
         let about = Vendor::read(&whole);
         let queue = whole.join("queue");
+        let transport = transport(&whole);
         Ok(Identity {
             name: roots::file_name(&folder).replace('!', "/"),
             number,
@@ -138,8 +139,8 @@ impl Identity {
             serial: about.serial,
             firmware: about.firmware,
             size: sectors(&folder.join("size")),
-            transport: transport(&whole),
-            link: link(&whole),
+            transport,
+            link: link(&whole, transport),
             usb_device: usb_device(&whole),
             rotational: roots::flag(&queue.join("rotational")),
             removable: roots::flag(&whole.join("removable")),
@@ -309,8 +310,9 @@ fn transport(whole: &Path) -> Transport {
         })
 }
 
-/// Link speed of the nearest bus.
-fn link(whole: &Path) -> Option<String> {
+/// Link speed of the nearest bus. The link of a PCIe function is that of the device for NVMe only: otherwise it is that of the
+/// controller of a card's slot, of SAS or of other disks.
+fn link(whole: &Path, transport: Transport) -> Option<String> {
     let device = whole.join("device").canonicalize().ok()?;
     device.ancestors().find_map(|folder| {
         if folder.join("bDeviceClass").exists() {
@@ -319,6 +321,9 @@ fn link(whole: &Path) -> Option<String> {
         }
         if let Some(speed) = ata_speed(folder) {
             return Some(speed);
+        }
+        if transport != Transport::Nvme {
+            return None;
         }
         let now = roots::text(&folder.join("current_link_speed"))?;
         let lanes = roots::text(&folder.join("current_link_width"))?;

@@ -259,10 +259,18 @@ fn a_card_in_a_slot() {
     let place = "platform/soc/mmc/mmc_host/mmc0/mmc0:aaaa/block/mmcblk0";
     let number = m.device(place, "179:0", &[("size", "30318592")]);
     m.link(&format!("sys/devices/{place}/device"), card);
-    assert_eq!(
-        Identity::read(&m.roots, number).unwrap().transport,
-        Transport::Sd
-    );
+    // The slot's controller is on PCIe; its link is not the card's.
+    for (name, text) in [
+        ("current_link_speed", "5.0 GT/s PCIe"),
+        ("current_link_width", "1"),
+        ("max_link_speed", "5.0 GT/s PCIe"),
+        ("max_link_width", "1"),
+    ] {
+        m.put(&format!("sys/devices/platform/soc/mmc/{name}"), text);
+    }
+    let identity = Identity::read(&m.roots, number).unwrap();
+    assert_eq!(identity.transport, Transport::Sd);
+    assert_eq!(identity.link, None);
     let registers = Registers::read(&m.roots, number).unwrap();
     assert_eq!(registers.family, Family::Sd);
     assert_eq!(registers.cid.unwrap().product, "SL16G");

@@ -110,11 +110,16 @@ pub fn measure(
     let ran = ran.and_then(|mut run| {
         let before = disk.written().unwrap_or(0);
         let ended = run.wait(settings.wall, observer, &mut |elapsed| {
+            // Its programs may wait for the device, or go on with errors.
+            if disk.is_gone() {
+                return Err(DiskError::Gone(disk.name().to_string()).into());
+            }
             let written = disk.written().unwrap_or(0).saturating_sub(before);
             observer.progress(Progress {
                 at: Nanos::from_millis(elapsed.as_millis() as u64),
                 written: Bytes(written),
             });
+            Ok(())
         });
         let console = run.end();
         ended.map(|()| console)
@@ -123,7 +128,13 @@ pub fn measure(
     // Even after an error: only now nothing is mounted any more.
     disk.wait_until_free(UNMOUNT)?;
     let console = ran?;
-    check_end(&console)?;
+    if let Err(error) = check_end(&console) {
+        // What failed was a consequence.
+        return Err(match disk.is_gone() {
+            true => DiskError::Gone(disk.name().to_string()).into(),
+            false => error,
+        });
+    }
     if !clock.is_in_step() {
         return Err(NativeError::ClockSet);
     }

@@ -5,11 +5,11 @@
 
 use super::medium::{Medium, MediumError};
 use nandscope_units::{Bytes, Nanos};
-use rustix::fs::{Advice, OFlags, fadvise, fcntl_getfl, fcntl_setfl, fdatasync};
+use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, fcntl_getfl, fcntl_setfl, fdatasync, seek};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::time::Instant;
 
 /// Alignment in memory for `O_DIRECT`, bytes: one page suits every device.
@@ -58,6 +58,17 @@ impl DirectMedium {
         self.memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT)
     }
 
+    fn failure(&self, error: io::Error) -> MediumError {
+        if !is_gone(&self.file, &error) {
+            return MediumError::Failed(error.to_string());
+        }
+        let shown = match error.raw_os_error() {
+            Some(_) => error,
+            None => Errno::NODEV.into(),
+        };
+        MediumError::Gone(format!("the device is gone ({shown})"))
+    }
+
     fn offset(&self, first: u64) -> u64 {
         first * self.block_bytes as u64
     }
@@ -76,7 +87,9 @@ impl Medium for DirectMedium {
         let at = self.aligned(into.len());
         let offset = self.offset(first);
         let piece = &mut self.memory[at..at + into.len()];
-        self.file.read_exact_at(piece, offset).map_err(failure)?;
+        let done = self.file.read_exact_at(piece, offset);
+        done.map_err(|e| self.failure(e))?;
+        let piece = &self.memory[at..at + into.len()];
         into.copy_from_slice(piece);
         Ok(())
     }
@@ -86,13 +99,15 @@ impl Medium for DirectMedium {
         let offset = self.offset(first);
         let piece = &mut self.memory[at..at + data.len()];
         piece.copy_from_slice(data);
-        self.file.write_all_at(piece, offset).map_err(failure)
+        let done = self.file.write_all_at(piece, offset);
+        done.map_err(|e| self.failure(e))
     }
 
     fn settle(&mut self) -> Result<(), MediumError> {
-        fdatasync(&self.file).map_err(|e| failure(e.into()))?;
+        fdatasync(&self.file).map_err(|e| self.failure(e.into()))?;
         if !self.direct {
-            fadvise(&self.file, 0, None, Advice::DontNeed).map_err(|e| failure(e.into()))?;
+            let dropped = fadvise(&self.file, 0, None, Advice::DontNeed);
+            dropped.map_err(|e| self.failure(e.into()))?;
         }
         Ok(())
     }
@@ -102,12 +117,15 @@ impl Medium for DirectMedium {
     }
 }
 
-fn failure(error: io::Error) -> MediumError {
+/// Whether the error, or the size of the device, shows that it was removed: the kernel takes the size away, and operations
+/// under way may fail with another error, or end early.
+fn is_gone(file: &File, error: &io::Error) -> bool {
     let gone = [Errno::NODEV, Errno::NXIO, Errno::NOMEDIUM, Errno::SHUTDOWN];
     let code = error.raw_os_error();
-    if gone.iter().any(|e| code == Some(e.raw_os_error())) {
-        MediumError::Gone(error.to_string())
-    } else {
-        MediumError::Failed(error.to_string())
-    }
+    let has_no_size = || {
+        let about = file.metadata();
+        about.is_ok_and(|about| about.file_type().is_block_device())
+            && seek(file, SeekFrom::End(0)) == Ok(0)
+    };
+    gone.iter().any(|e| code == Some(e.raw_os_error())) || has_no_size()
 }

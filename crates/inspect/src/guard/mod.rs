@@ -28,6 +28,7 @@ use crate::signature::{self, Signature};
 use crate::{DeviceNumber, Roots};
 use nandscope_units::Bytes;
 use pin::Pinned;
+use rustix::io::Errno;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -289,9 +290,11 @@ impl Guard {
         name: &Path,
         error: &std::io::Error,
     ) -> Result<Vec<Reason>, Refusal> {
-        let busy = error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error());
+        let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
+        let (busy, protected) = (is(Errno::BUSY), is(Errno::ROFS));
         let mut reasons = self.reasons(number)?;
-        if !busy {
+        let explained = protected && reasons.iter().any(|r| matches!(r, Reason::ReadOnly));
+        if !busy && !explained {
             reasons.push(Reason::system(name, error));
         } else if reasons.is_empty() {
             reasons.push(Reason::Held);

@@ -196,22 +196,26 @@ impl Pool {
 
     fn answer(&mut self, task: Task, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
         self.outstanding -= 1;
+        let is_short = task.slot.done < task.slot.request.length;
+        let lost = match task.result {
+            Ok(()) if is_short => self.volume.lost(None),
+            Ok(()) => None,
+            Err(e) => self.volume.lost(Some(e)),
+        };
+        if let Some(error) = lost {
+            return Err(TargetError::Gone(format!(
+                "{}: {}",
+                self.volume.path().display(),
+                std::io::Error::from(error)
+            )));
+        }
         let reply = Reply {
             tag: task.tag,
             submitted: task.slot.submitted,
             completed: task.completed,
             outcome: match task.result {
-                Ok(()) if task.slot.done < task.slot.request.length => {
-                    Outcome::Failed("the target ends before the operation does")
-                }
+                Ok(()) if is_short => Outcome::Failed("the target ends before the operation does"),
                 Ok(()) => Outcome::Done,
-                Err(e) if errno::is_gone(e) => {
-                    return Err(TargetError::Gone(format!(
-                        "{}: {}",
-                        self.volume.path().display(),
-                        std::io::Error::from(e)
-                    )));
-                }
                 Err(e) => errno::outcome(e),
             },
         };

@@ -164,9 +164,7 @@ impl Ring {
         match done {
             Ok(()) => Outcome::Done,
             Err(e) => {
-                if errno::is_gone(e) {
-                    self.gone = Some(e);
-                }
+                self.gone = self.gone.or(self.volume.lost(Some(e)));
                 errno::outcome(e)
             }
         }
@@ -406,6 +404,7 @@ impl Ring {
             return Ok(Some(Outcome::Done));
         }
         if result == 0 {
+            self.gone = self.gone.or(self.volume.lost(None));
             return Ok(Some(Outcome::Failed(
                 "the target ends before the operation does",
             )));
@@ -431,9 +430,7 @@ impl Ring {
             self.resume(tag)?;
             return Ok(None);
         }
-        if errno::is_gone(error) {
-            self.gone = Some(error);
-        }
+        self.gone = self.gone.or(self.volume.lost(Some(error)));
         Ok(Some(errno::outcome(error)))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Callers check first whether it may be opened and written.
 
-use super::sys;
+use super::{errno, sys};
 use nandscope_units::{Bytes, SECTOR_BYTES};
 use rustix::fs::{AtFlags, FallocateFlags, OFlags, StatxFlags};
 use rustix::io::Errno;
@@ -148,6 +148,19 @@ impl Volume {
     /// The open file.
     pub(super) fn file(&self) -> &File {
         &self.file
+    }
+
+    /// The error by which the whole device is lost, if a failed operation shows that: its own, or `ENODEV` for a block device
+    /// that has no size any more. The kernel takes the size away when a device is removed; writes then fail with `ENOSPC`,
+    /// reads return nothing, and those under way fail with `EIO`.
+    pub(super) fn lost(&self, error: Option<Errno>) -> Option<Errno> {
+        let own = error.filter(|e| errno::is_gone(*e));
+        own.or_else(|| self.has_no_size().then_some(Errno::NODEV))
+    }
+
+    fn has_no_size(&self) -> bool {
+        let end = || rustix::fs::seek(&self.file, rustix::fs::SeekFrom::End(0));
+        self.kind == VolumeKind::BlockDevice && end() == Ok(0)
     }
 
     /// Discards a range: of a device by a discard command, of a file by punching a hole.

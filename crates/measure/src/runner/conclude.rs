@@ -207,7 +207,7 @@ impl Part {
         }
         let ending = match (self.lost, self.failures.first()) {
             (Some(error), _) => Ending::Failed(format!(
-                "{error}; {} operations in flight were lost",
+                "{error}; operations in flight that were lost: {}",
                 self.in_flight
             )),
             (None, Some(first)) => Ending::Failed(first.clone()),

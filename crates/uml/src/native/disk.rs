@@ -137,14 +137,21 @@ impl Disk {
             Err(e) if is_gone(e) => return Err(DiskError::Gone(name())),
             Err(e) => return Err(DiskError::System(name(), e.into())),
         }
-        let Some(sectors) = number(&self.folder.join("size")) else {
+        if self.is_gone() {
             return Err(DiskError::Gone(name()));
-        };
+        }
+        let sectors = number(&self.folder.join("size")).unwrap_or(0);
         let sequence = number(&self.whole.join("diskseq"));
         if sectors * SECTOR != self.size || sequence != self.sequence {
             return Err(DiskError::Changed(name()));
         }
         Ok(())
+    }
+
+    /// Whether it was removed: the kernel takes its size away then, or shows it no more.
+    pub fn is_gone(&self) -> bool {
+        let end = rustix::fs::seek(&self.held, rustix::fs::SeekFrom::End(0));
+        end == Ok(0) || number(&self.folder.join("size")).unwrap_or(0) == 0
     }
 
     /// Waits until no file system is mounted on it, or it is gone.

@@ -74,12 +74,12 @@ impl Namespaces {
     /// Waits until the script has ended; `look` is called several times per second.
     ///
     /// # Errors
-    /// [`NativeError`] if `observer` stops it, or it takes longer than `limit`. Then it is killed.
+    /// [`NativeError`] if `observer` stops it, it takes longer than `limit`, or `look` returns one. Then it is killed.
     pub(super) fn wait(
         &mut self,
         limit: Duration,
         observer: &dyn Observer,
-        look: &mut dyn FnMut(Duration),
+        look: &mut dyn FnMut(Duration) -> Result<(), NativeError>,
     ) -> Result<(), NativeError> {
         let began = Instant::now();
         let mut looked = Duration::ZERO;
@@ -96,7 +96,7 @@ impl Namespaces {
             }
             if elapsed - looked > Duration::from_millis(250) {
                 looked = elapsed;
-                look(elapsed);
+                look(elapsed)?;
             }
             std::thread::sleep(PAUSE);
         }

@@ -1,0 +1,108 @@
+"""Devices that are unplugged, and commands that are ended, at moments of the work: nothing hangs, nothing stays mounted."""
+
+import devices
+from devices import SERIAL, path
+from machine import Failed
+
+# Commands, the exit codes that are documented for a device that fails (docs/exit-codes.md), and operations of a whole run.
+COMMANDS = {
+    "run": ("nandscope run {d} --destroy-data={n} --yes {s} --result unplug.json -- "
+            "--name=a --rw=randrw --bs=4k --size=4m", [1], 1000),
+    "review": ("nandscope review {d} --quick --suite speed-class --destroy-data={n} --yes {s} -o unplug-review", [1], 1500),
+    # What was overwritten cannot be put back: the journal is kept.
+    "verify": ("nandscope verify {d} --yes {s} --journal unplug.journal", [13], 7000),
+    "fs": ("nandscope fs {d} --destroy-data={n} --yes {s} --fs ext4 --workload log --setting LOG_LINES=60 -o unplug-fs",
+           [1], 500),
+}
+GONE = ["is gone", "No such device", "disappeared", "input/output error (EIO)", "Input/output error"]
+CLEAN = "rm -rf unplug*"
+MOUNTS = "cat /proc/mounts; grep -lE '{n}|/run/disk' /proc/[0-9]*/mounts; ls /sys/block/loop*/loop 2>/dev/null; true"
+
+
+def command(name, kind, device):
+    text, codes, whole = COMMANDS[kind]
+    return text.format(d=device, n=device.rsplit("/", 1)[-1], s=SERIAL[name]), codes, whole
+
+
+def remove(vm, name):
+    if name == "sd":
+        vm.ask("blockdev-remove-medium", id="sd-card")
+    else:
+        vm.unplug(f"{name}-disk")
+
+
+def insert(vm, name, image=None):
+    if name == "sd":
+        vm.ask("blockdev-change-medium", id="sd-card", filename=str(vm.folder / (image or "sd.img")), format="raw")
+    else:
+        devices.plug(vm, name)
+
+
+def begin(vm, script, device, operations):
+    """A job that runs `script`, once `device` has done this many operations since its start, or the job has ended."""
+    stat = f"/sys/block/{device.rsplit('/', 1)[-1]}/stat"
+    count = f"read -r -a c <{stat} && n=$((c[0] + c[4] + c[15]))"
+    start = vm.run(f"{CLEAN}; {count}; echo $n").demand(0).out
+    job = vm.start(f"exec {script}")
+    vm.run(f"until {count} && [ $n -ge {int(start) + operations} ]; do [ -e /share/{job.number}.rc ] && break; sleep 0.02; done")
+    return job
+
+
+def mounts(vm, device):
+    return vm.run(MOUNTS.format(n=device.rsplit("/", 1)[-1])).out
+
+
+def unplug(vm, name, kind, share):
+    """Unplugs a device after a share of the operations of a whole run. Returns the ended job."""
+    device = path(vm, name)
+    script, codes, whole = command(name, kind, device)
+    before = mounts(vm, device)
+    job = begin(vm, script, device, int(whole * share))
+    if job.has_ended():
+        raise Failed(f"it ended before the device was unplugged:\n{job.wait()}")
+    remove(vm, name)
+    ran = job.wait(150).demand(*codes)
+    if not any(text in ran.out for text in GONE):
+        raise Failed(f"nothing says that the device is gone:\n{ran}")
+    if mounts(vm, device) != before:
+        raise Failed(f"mounted after {ran}:\n{mounts(vm, device)}")
+    insert(vm, name)
+    path(vm, name)
+    return ran
+
+
+def during(kind, names, shares):
+    def test(vm):
+        for share in shares:
+            for name in names:
+                ran = unplug(vm, name, kind, share)
+                if kind == "run" and name == "hot":
+                    ran.demand(1, says="the target is gone")
+                if kind == "fs":
+                    ran.demand(1, says="is gone; connect it again")
+    return test
+
+
+def data_is_put_back_after_verify_was_unplugged(vm):
+    for name in ["usb", "hot"]:
+        before = devices.checksum(vm, name)
+        unplug(vm, name, "verify", 0.5)
+        device = path(vm, name)
+        vm.run(f"nandscope verify {device} --yes {SERIAL[name]} --restore --journal unplug.journal").demand(0)
+        if devices.checksum(vm, name) != before:
+            raise Failed(f"the data of {name} is not what it was")
+
+
+def file_systems_are_unmounted_when_interrupted(vm):
+    """By SIGTERM and SIGKILL, at moments from mkfs to fsck."""
+    device = path(vm, "sd")
+    script, _, whole = command("sd", "fs", device)
+    before = mounts(vm, device)
+    for share, signal in [(0.1, "TERM"), (0.4, "KILL"), (0.6, "TERM"), (0.8, "KILL")]:
+        job = begin(vm, script, device, int(whole * share))
+        job.signal(signal)
+        ran = job.wait()
+        if signal == "TERM":
+            ran.demand(130)
+        # The kernel ends the namespaces of a killed run a little later.
+        vm.until(lambda: mounts(vm, device) == before, 60, "the end of what was mounted")
