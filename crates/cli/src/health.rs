@@ -24,7 +24,7 @@ Examples:
   nandscope health /dev/nvme0n1
   nandscope health /dev/mmcblk0 --log emmc.jsonl     once a day, from a timer
   nandscope health /dev/sda --log a.jsonl --prometheus /var/lib/node/a.prom
-  smartctl --json --all /dev/sda > sda.json; nandscope health --smart sda.json
+  smartctl --json -a /dev/sda > sda.json; nandscope health --smart sda.json
 
 Exit codes: 0 healthy, 14 at its end or close to it, 15 not known.";
 
@@ -35,7 +35,7 @@ pub struct Arguments {
     /// Block device, or simulated device (sim:NAME, sim:saved:FILE)
     #[arg(required_unless_present = "smart")]
     target: Option<String>,
-    /// Health recorded with `smartctl --json --all`
+    /// Health recorded with `smartctl --json -a`
     #[arg(long, value_name = "FILE", conflicts_with = "target")]
     smart: Option<PathBuf>,
     /// Add the reading to this log, and forecast from all of them

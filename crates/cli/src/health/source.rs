@@ -33,7 +33,7 @@ pub fn recorded(file: &Path) -> Result<HealthReading, Failure> {
     let root: Value = serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))?;
     let time = root.pointer("/local_time/time_t").and_then(Value::as_i64);
     let time = time.filter(|t| *t >= 0).ok_or_else(|| {
-        wrong("it has no `local_time`; record it with `smartctl --json --all`".to_string())
+        wrong("it has no `local_time`; record it with `smartctl --json -a`".to_string())
     })?;
     Ok(of_smart(&smart, time))
 }

@@ -129,6 +129,10 @@ fn buffer_finding(stream: &Stream, index: usize, m: &Measured) -> Option<Finding
         (r.lost, r.arrived)
     });
     let lost = lost.0 as f64 / lost.1.max(1) as f64;
+    // A stall of a real device need not come again when the recording is repeated with the buffer; at least what the
+    // fullest moment had beyond the buffer would have been lost.
+    let beyond = record.peak.0.saturating_sub(buffer.0) as f64;
+    let lost = lost.max(beyond / (record.arrived.max(1) as f64 * stream.block.0 as f64));
     let answer = match (keeps_up, record.peak <= buffer) {
         (Answer::Yes, true) => Answer::Yes,
         _ if lost > stream.loss => Answer::No,
