@@ -37,7 +37,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
 #[allow(dead_code, reason = "libFuzzer takes them one by one")]
-pub const ALL: [Target; 28] = [
+pub const ALL: [Target; 30] = [
     ("profile", profile),
     ("host", host),
     ("job", job),
@@ -66,6 +66,8 @@ pub const ALL: [Target; 28] = [
     ("measurements", measurements),
     ("fio_measurements", fio_measurements),
     ("ensemble", ensemble),
+    ("iostat", iostat),
+    ("health_log", health_log),
 ];
 
 /// A device profile: faults name a line of the text; what is accepted explains itself.
@@ -289,6 +291,37 @@ pub fn requirement(data: &[u8]) {
         for fault in faults {
             assert!(!fault.to_string().is_empty());
         }
+    }
+}
+
+/// Output of iostat: each disk that was written makes a job that is accepted.
+pub fn iostat(data: &[u8]) {
+    use nandscope_fitness::iostat::{Order, job, parse};
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    for load in parse("fuzz", text).unwrap_or_default() {
+        if let Some(text) = job(&load, Order::Random) {
+            assert!(JobFile::parse("fuzz", &text).is_ok(), "{text}");
+        }
+    }
+}
+
+/// A log of health: readings are in order, and a forecast is not before its first one.
+pub fn health_log(data: &[u8]) {
+    use nandscope_fitness::health::{forecast, read};
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let readings = read("fuzz", text).unwrap_or_default();
+    assert!(readings.is_sorted_by_key(|r| r.time));
+    if let Some(forecast) = forecast(&readings) {
+        assert!(
+            forecast
+                .latest
+                .is_none_or(|latest| latest >= forecast.earliest)
+        );
+        assert!(forecast.readings >= 2 && forecast.since <= forecast.earliest);
     }
 }
 

@@ -1,10 +1,13 @@
 //! `nandscope lifetime`: years to the rated cycles of a simulated device under a workload.
 
+mod iostat;
+
 use crate::claims::FileClaims;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::qualify::refuse_real;
+use crate::run::FitChoice;
 use crate::run::preparation::{self, PreparationLine};
 use crate::run::progress::Line;
 use crate::target::{ParamArguments, Precondition, Simulated, open_with};
@@ -14,12 +17,15 @@ use nandscope_device::{Device, break_if};
 use nandscope_experiment::ErrorClass;
 use nandscope_experiment::jobs::Jobs;
 use nandscope_experiment::run::{RunError, SimulatedTarget};
-use nandscope_fitness::lifetime::{Estimate, LifetimeError, LifetimeOptions, Rating, measure};
+use nandscope_fitness::lifetime::{
+    Estimate, LifetimeError, LifetimeOptions, LifetimeProgress, Rating, measure,
+};
 use nandscope_fitness::verdict::years_text;
 use nandscope_units::{Bytes, SizeBase, number, parse_size};
 use nandscope_workload::job::{Job, Override};
 use nandscope_workload::{OpKind, RateLimit};
 use serde_json::{Value, json};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// Name of the result in the folder of `-o`.
@@ -30,20 +36,34 @@ Examples:
   nandscope lifetime log.fio sim:kingston-8gb
   nandscope lifetime rand-write sim:sm2708-250gb --per-day 20GB
   nandscope lifetime jesd219-enterprise sim:sm2708-250gb --per-day 250GB
-  nandscope lifetime --trace disk.blktrace sim:sandisk-ultra-16gb";
+  nandscope lifetime --trace disk.blktrace sim:sandisk-ultra-16gb
+  iostat -x -k 60 > pi.txt
+  nandscope lifetime --iostat pi.txt sim:kingston-8gb --disk mmcblk0";
 
 /// Arguments of `nandscope lifetime`.
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Job file, name of a job in the library, or trace with --trace
-    #[arg(value_name = "JOB.fio|TRACE")]
+    /// Job file, name of a job in the library, or another record of a workload
+    #[arg(value_name = "JOB.fio|FILE")]
     workload: PathBuf,
     /// sim:NAME, sim:./FILE.toml or sim:saved:FILE
     target: String,
     /// The workload is a recorded trace
     #[arg(long)]
     trace: bool,
+    /// Adaptation of a trace to the size of the device
+    #[arg(long, value_enum, default_value_t, hide_short_help = true)]
+    fit: FitChoice,
+    /// The workload is the output of `iostat -x`
+    ///
+    /// Text or JSON. Places are not recorded, so writes in order and at random
+    /// are both run.
+    #[arg(long, conflicts_with_all = ["trace", "per_day"])]
+    iostat: bool,
+    /// Disk in the output of iostat, if it has several
+    #[arg(long, value_name = "NAME", requires = "iostat")]
+    disk: Option<String>,
     /// Bytes that the application writes per day [default: by the rates of the workload]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     per_day: Option<Bytes>,
@@ -60,7 +80,7 @@ pub struct Arguments {
     #[arg(long, value_name = "STATE", default_value = "sequential", help_heading = heading::SIMULATED)]
     precondition: Precondition,
     /// Most rounds of the workload
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = heading::LIMITS)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = heading::LIMITS)]
     rounds: u32,
     /// Most data that the host writes, in capacities of the device
     #[arg(long, value_name = "TIMES", default_value_t = 5.0, value_parser = capacities, help_heading = heading::LIMITS)]
@@ -109,6 +129,9 @@ fn capacities(text: &str) -> Result<f64, &'static str> {
 /// `Exit::Interrupted`.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     refuse_real(&arguments.target, "lifetime")?;
+    if arguments.iostat {
+        return iostat::run(&arguments, console);
+    }
     let jobs = jobs(&arguments, console)?;
     if arguments.per_day.is_none()
         && let Some(job) = jobs.file.jobs.iter().find(|job| !has_pace(job))
@@ -118,32 +141,85 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             job.name
         )));
     }
-    let _made = claim(&arguments, &jobs)?;
+    let _made = claim(&arguments, Some(&jobs))?;
+    let (setting, device) = open(&arguments, console)?;
+    let per_day = arguments.per_day;
+    let estimate = estimate(&arguments, &setting, device, &jobs, per_day, console)?;
+    let document = document(&arguments, &setting.about, json!({ "estimate": estimate }));
+    put_out(&arguments, &document, console, || {
+        words(&arguments, &setting.about, &estimate, console)
+    })?;
+    Ok(Exit::Done)
+}
+
+/// Device and signals, which two estimates share.
+struct Setting {
+    about: Simulated,
+    interrupt: Interrupt,
+}
+
+/// Opens the device, and brings it into its initial state.
+fn open(arguments: &Arguments, console: &Console) -> Result<(Setting, Device), Failure> {
     let options = arguments
         .params
         .options(arguments.host.as_deref(), arguments.seed);
     let (about, mut device) = open_with(&arguments.target, &options, console)?;
     let interrupt = Interrupt::listen()?;
-    prepare(&arguments, &mut device, &interrupt, console)?;
-    let rating = Rating::of(&about.device_source.profile, &about.device_source.text);
-    let mut target = SimulatedTarget::new(about.clone(), device);
+    prepare(arguments, &mut device, &interrupt, console)?;
+    Ok((Setting { about, interrupt }, device))
+}
+
+/// Runs a workload on the device until its wear is level.
+fn estimate(
+    arguments: &Arguments,
+    setting: &Setting,
+    device: Device,
+    jobs: &Jobs,
+    per_day: Option<Bytes>,
+    console: &Console,
+) -> Result<Estimate, Failure> {
+    let source = &setting.about.device_source;
+    let rating = Rating::of(&source.profile, &source.text);
+    let mut target = SimulatedTarget::new(setting.about.clone(), device);
     let options = LifetimeOptions {
-        per_day: arguments.per_day,
+        per_day,
         hours_per_day: arguments.hours_per_day,
         most_rounds: arguments.rounds,
         most_capacities: arguments.capacities,
         seed: arguments.seed,
+        fit: arguments.fit.into(),
     };
-    let line = Line::new("lifetime");
-    let progress = |round: u32, share: f64| {
-        line.show(Some(share), format!("round {round}"));
-        !interrupt.asked()
+    let line = RefCell::new(Line::new("lifetime"));
+    let progress = |now: &LifetimeProgress| {
+        let mut line = line.borrow_mut();
+        let mut text = format!("round {}, {:.0} cycles of blocks", now.round, now.cycles);
+        // The measurement ends when the wear is level, at the latest at the limits.
+        if let Some(left) = line.seconds_left(now.of_limit, 0.005) {
+            text.push_str(&format!(", at most {left:.0} s left"));
+        }
+        line.draw(now.of_limit, text, false, console);
+        !setting.interrupt.asked()
     };
-    let estimate = measure(&mut target, &jobs, &rating, &options, &progress);
-    line.clear();
-    let estimate = estimate.map_err(|error| failure(&error, &jobs.text, console))?;
-    report(&arguments, &about, &estimate, console)?;
-    Ok(Exit::Done)
+    let estimate = measure(&mut target, jobs, &rating, &options, &progress);
+    line.borrow().clear();
+    estimate.map_err(|error| failure(&error, &jobs.text, console))
+}
+
+/// Writes and prints the result; `words` is its text for people.
+fn put_out(
+    arguments: &Arguments,
+    document: &Value,
+    console: &Console,
+    words: impl Fn() -> String,
+) -> Result<(), Failure> {
+    if let Some(folder) = &arguments.output {
+        let text = serde_json::to_string_pretty(document).map_err(Failure::internal)?;
+        output::write_or_keep_in(folder, RESULT, format!("{text}\n").as_bytes())?;
+    }
+    match arguments.json {
+        true => output::print_json(document, console),
+        false => console.print(&words()),
+    }
 }
 
 /// The jobs of the file, or a job that replays the trace.
@@ -174,12 +250,12 @@ fn has_pace(job: &Job) -> bool {
         || pacing.duty_cycle.is_some()
 }
 
-fn claim(arguments: &Arguments, jobs: &Jobs) -> Result<Option<output::Made>, Failure> {
+fn claim(arguments: &Arguments, jobs: Option<&Jobs>) -> Result<Option<output::Made>, Failure> {
     let mut files = FileClaims::default();
     files.input("the workload", &arguments.workload)?;
     files.target(&arguments.target)?;
     files.host(arguments.host.as_deref())?;
-    if !arguments.trace {
+    if let Some(jobs) = jobs.filter(|_| !arguments.trace) {
         files.traces(&jobs.file)?;
     }
     if let Some(folder) = &arguments.output {
@@ -225,34 +301,20 @@ fn failure(error: &LifetimeError, text: &str, console: &Console) -> Failure {
     }
 }
 
-fn report(
-    arguments: &Arguments,
-    about: &Simulated,
-    estimate: &Estimate,
-    console: &Console,
-) -> Result<(), Failure> {
-    let document = document(arguments, about, estimate);
-    if let Some(folder) = &arguments.output {
-        let text = serde_json::to_string_pretty(&document).map_err(Failure::internal)?;
-        output::write_or_keep_in(folder, RESULT, format!("{text}\n").as_bytes())?;
-    }
-    match arguments.json {
-        true => output::print_json(&document, console),
-        false => console.print(&words(arguments, about, estimate, console)),
-    }
-}
-
-/// The result for programs.
-fn document(arguments: &Arguments, about: &Simulated, estimate: &Estimate) -> Value {
-    json!({
+/// The result for programs: what was examined, then `found`.
+fn document(arguments: &Arguments, about: &Simulated, found: Value) -> Value {
+    let mut document = json!({
         "format": 1,
         "workload": workload_name(&arguments.workload),
         "target": arguments.target,
         "device": about.device_source.profile.device.title,
         "host": about.host_source.profile.host.name,
         "precondition": arguments.precondition.describe(),
-        "estimate": estimate,
-    })
+    });
+    if let (Value::Object(all), Value::Object(found)) = (&mut document, found) {
+        all.extend(found);
+    }
+    document
 }
 
 fn workload_name(path: &Path) -> String {

@@ -23,6 +23,7 @@ mod fault;
 mod fit;
 mod fs;
 mod heading;
+mod health;
 mod help;
 mod input;
 mod inspect;
@@ -71,7 +72,7 @@ Exit codes:
   0 success; 1 failed or incomplete measurement; 2 wrong usage or input;
   3 file not found, unreadable or unwritable; 4 bug; 130 interrupted;
   verify: 10 fake, 11 failing, 12 suspicious, 13 not finished;
-  qualify: 14 not fit, 15 not known.
+  qualify, health: 14 not fit, 15 not known.
   `nandscope help exit-codes` lists what is left in each case.";
 
 /// An open laboratory for flash storage: measure, simulate and compare devices.
@@ -138,6 +139,8 @@ commands! {
         Qualify => qualify,
         /// Estimate how long a device lasts under a workload
         Lifetime => lifetime,
+        /// Report the health of a device, and forecast its end of life
+        Health => health,
     }
     "Read results" {
         /// Make a report of a stored result
@@ -171,7 +174,7 @@ commands! {
 fn command() -> clap::Command {
     let command = CommandLine::command();
     let template = format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{}\nOptions:\n{{options}}{{after-help}}",
+        "{{about-with-newline}}{{usage-heading}} {{usage}}\n\n{}\nOptions:\n{{options}}{{after-help}}",
         list_of_commands(&command)
     );
     command.help_template(template)

@@ -1,30 +1,35 @@
-//! `nandscope qualify`: whether a simulated device meets the requirements of an application.
+//! `nandscope qualify`: whether a device meets the requirements of an application.
 
+mod library_table;
+mod page;
+#[cfg(target_os = "linux")]
+mod real;
+#[cfg(not(target_os = "linux"))]
+#[path = "qualify/real_absent.rs"]
+mod real;
+mod simulated;
 mod text;
 
 use crate::claims::FileClaims;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
-use crate::interrupt::Interrupt;
-use crate::run::progress::Line;
-use crate::target::{ParamArguments, device_source, open_with};
+use crate::target::ParamArguments;
+use crate::target::real::RealArguments;
+use crate::threads::ThreadArguments;
 use crate::{fault, heading, output};
 use clap::{Args, ValueEnum};
-use nandscope_experiment::{ProfileOverride, Simulated, input};
-use nandscope_fitness::lifetime::Rating;
-use nandscope_fitness::qualify::{
-    AS_IT_IS, Measured, QualifyError, QualifyOptions, STATES, State, measure,
-};
+use nandscope_experiment::input;
+use nandscope_fitness::qualify::{Measured, QualifyError, STATES, State};
 use nandscope_fitness::requirement::{Requirement, library, parse};
-use nandscope_fitness::verdict::{Answer, Facts, Verdict, judge};
+use nandscope_fitness::verdict::{Answer, Verdict};
 use nandscope_units::{Nanos, parse_duration};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// Name of the result in the folder of `-o`.
+/// Names of the result and its page in the folder of `-o`.
 const RESULT: &str = "qualify.json";
-/// Key of the ambient temperature in a profile.
-const AMBIENT: &str = "thermal.ambient_c";
+/// See `RESULT`.
+const PAGE: &str = "qualify.html";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,6 +37,8 @@ Examples:
   nandscope qualify --show dashcam      one of them, to begin your own
   nandscope qualify sim:kingston-8gb --for camera-4k-40mbit --host sabrelite
   nandscope qualify sim:./my.toml --for mine.toml --state full --length 2h
+  nandscope qualify --library --for dashcam       which devices are fit
+  nandscope qualify /dev/sdb --for dashcam --destroy-data=sdb -o sdb
 
 Exit codes: 0 fit, 14 not fit, 15 not known.";
 
@@ -58,23 +65,21 @@ impl StateChoice {
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// sim:NAME, sim:./FILE.toml or sim:saved:FILE
-    #[arg(required_unless_present_any = ["list", "show"], requires = "requirement")]
+    /// sim:NAME, sim:./FILE.toml, sim:saved:FILE, or a file or block device
+    #[arg(required_unless_present_any = ["list", "show", "library"], requires = "requirement")]
     target: Option<String>,
     /// Requirement file, or a name in the library
-    #[arg(
-        long = "for",
-        id = "requirement",
-        value_name = "FILE|NAME",
-        requires = "target"
-    )]
+    #[arg(long = "for", id = "requirement", value_name = "FILE|NAME")]
     requirement: Option<String>,
     /// List the requirement files of the library
-    #[arg(long, conflicts_with_all = ["target", "show"])]
+    #[arg(long, conflicts_with_all = ["target", "show", "requirement"])]
     list: bool,
     /// Print a requirement file of the library
-    #[arg(long, value_name = "NAME", conflicts_with = "target")]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["target", "requirement"])]
     show: Option<String>,
+    /// Examine all simulated devices, the smallest first
+    #[arg(long, conflicts_with_all = ["target", "list", "show", "output"], requires = "requirement")]
+    library: bool,
     /// State before the streams begin; repeatable [default: all]
     #[arg(long, value_enum, value_name = "STATE", help_heading = heading::SIMULATED)]
     state: Vec<StateChoice>,
@@ -92,12 +97,16 @@ pub struct Arguments {
     /// Seed of the random number generator
     #[arg(long, default_value_t = 1, help_heading = heading::SIMULATED)]
     seed: u64,
-    /// Folder for qualify.json, created if missing
+    #[command(flatten)]
+    threads: ThreadArguments,
+    /// Folder for qualify.json and qualify.html, created if missing
     #[arg(short, long, value_name = "DIR", help_heading = heading::OUTPUT)]
     output: Option<PathBuf>,
     /// Print JSON instead of text
     #[arg(long, help_heading = heading::OUTPUT)]
     json: bool,
+    #[command(flatten)]
+    real: RealArguments,
 }
 
 /// A length of a recording, from 1 s to a year.
@@ -115,8 +124,8 @@ pub fn duration(text: &str) -> Result<Nanos, &'static str> {
 /// Judges the device.
 ///
 /// # Errors
-/// `Exit::Usage` if the requirement file has faults or does not fit the device, or the target is real; as
-/// [`open_with`]; `Exit::File` if the result cannot be written; `Exit::Interrupted`.
+/// `Exit::Usage` if the requirement file has faults or does not fit the device, or a real device must not be written; as
+/// `open_with`; `Exit::File` if the result cannot be written; `Exit::Interrupted`.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if arguments.list {
         list(arguments.json, console)?;
@@ -126,26 +135,44 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         console.print_data(known(name)?.text)?;
         return Ok(Exit::Done);
     }
-    let target = arguments.target.as_deref().unwrap_or_default();
     let wanted = arguments.requirement.as_deref().unwrap_or_default();
-    refuse_real(target, "qualify")?;
     let requirement = read(wanted, console)?;
+    if arguments.library {
+        arguments.real.refuse("the library")?;
+        return library_table::run(&arguments, &requirement, console);
+    }
+    let target = arguments.target.as_deref().unwrap_or_default();
     let _made = claim(&arguments, target, wanted)?;
-    let examined = examine(&arguments, target, &requirement, console)?;
+    let examined = match crate::target::real::is_real(target) {
+        true => real::examine(&arguments, target, &requirement, console)?,
+        false => {
+            arguments.real.refuse(target)?;
+            simulated::examine(&arguments, target, &requirement, console)?
+        }
+    };
     let document = document(target, &requirement, &examined);
     if let Some(folder) = &arguments.output {
         let text = serde_json::to_string_pretty(&document).map_err(Failure::internal)?;
         output::write_or_keep_in(folder, RESULT, format!("{text}\n").as_bytes())?;
+        let page = page::page(&arguments, target, &requirement, &examined);
+        let page = nandscope_report::qualification::html(&page);
+        let page = page.map_err(|e| output::report_failure(&e))?;
+        output::write_in(folder, PAGE, page.as_bytes())?;
     }
     match arguments.json {
         true => output::print_json(&document, console)?,
         false => console.print(&text::verdict(&requirement, &examined, console))?,
     }
-    Ok(match examined.verdict.answer {
+    Ok(exit(examined.verdict.answer))
+}
+
+/// Exit code of an answer.
+fn exit(answer: Answer) -> Exit {
+    match answer {
         Answer::Yes => Exit::Done,
         Answer::No => Exit::Unfit,
         Answer::NotKnown => Exit::NotKnown,
-    })
+    }
 }
 
 /// Refuses files and devices of this machine for the command of this name.
@@ -163,14 +190,18 @@ pub fn refuse_real(target: &str, command: &str) -> Result<(), Failure> {
 
 /// A device, its recordings and the verdict.
 pub struct Examined {
-    /// The device.
-    pub about: Simulated,
-    /// Ambient temperature of the recordings, degrees Celsius.
-    pub ambient_c: f64,
+    /// Title or model of the device.
+    pub device: String,
+    /// Host of a simulated device.
+    pub host: Option<String>,
+    /// Ambient temperature of the recordings, degrees Celsius; `None` if it is not known.
+    pub ambient_c: Option<f64>,
     /// Measurements in each state.
     pub measured: Vec<Measured>,
     /// Answers to the requirement, drawn from the measurements.
     pub verdict: Verdict,
+    /// Remarks and warnings about a real target.
+    pub remarks: Vec<String>,
 }
 
 fn known(name: &str) -> Result<&'static library::LibraryRequirement, Failure> {
@@ -202,83 +233,17 @@ fn claim(
 ) -> Result<Option<output::Made>, Failure> {
     let mut files = FileClaims::default();
     files.target(target)?;
+    arguments.real.claim(&mut files)?;
     files.host(arguments.host.as_deref())?;
     if Path::new(wanted).exists() {
         files.input("the requirement file", Path::new(wanted))?;
     }
     if let Some(folder) = &arguments.output {
         files.file("the result", &folder.join(RESULT))?;
+        files.file("the page", &folder.join(PAGE))?;
         return output::check_folder(folder).map(Some);
     }
     Ok(None)
-}
-
-/// Measures the device in its states, at the highest temperature that is required.
-fn examine(
-    arguments: &Arguments,
-    target: &str,
-    requirement: &Requirement,
-    console: &Console,
-) -> Result<Examined, Failure> {
-    let is_saved = target.starts_with("sim:saved:");
-    if is_saved && !arguments.state.is_empty() {
-        return Err(Failure::usage(
-            "--state prepares a new device, and a saved one keeps its state; omit it",
-        ));
-    }
-    let states: Vec<State> = match (is_saved, &arguments.state[..]) {
-        (true, _) => vec![AS_IT_IS],
-        (false, []) => STATES.to_vec(),
-        (false, some) => some.iter().map(|s| s.state()).collect(),
-    };
-    let mut options = arguments
-        .params
-        .options(arguments.host.as_deref(), arguments.seed);
-    let is_heated = !is_saved && options.overrides.iter().all(|o| o.key != AMBIENT);
-    let hottest = requirement.temperature_c.map(|(_, high)| high.max(0.0));
-    // Above the device's warning temperature the verdict is "not known": the model is not asked.
-    let limit = match target.strip_prefix("sim:") {
-        Some(place) if is_heated => device_source(place, console)?.profile.thermal.warning_c,
-        _ => f64::NEG_INFINITY,
-    };
-    if let Some(hottest) = hottest.filter(|high| *high <= limit) {
-        options
-            .overrides
-            .push(ProfileOverride::new(AMBIENT, format!("{hottest:.2}")));
-    }
-    let (about, mut device) = open_with(target, &options, console)?;
-    device.share();
-    let interrupt = Interrupt::listen()?;
-    let line = Line::new("qualify");
-    let options = QualifyOptions {
-        duration: arguments.length,
-        seed: arguments.seed,
-    };
-    let mut measured = Vec::new();
-    for state in states {
-        let mut progress = |share: f64| {
-            line.show(Some(share), state.name.to_string());
-            !interrupt.asked()
-        };
-        let result = measure(&device, requirement, state, &options, &mut progress);
-        measured.push(result.map_err(|error| failure(&error))?);
-    }
-    line.clear();
-    let profile = &about.device_source.profile;
-    let rating = Rating::of(profile, &about.device_source.text);
-    let ambient_c = profile.thermal.ambient_c;
-    let facts = Facts {
-        profile,
-        rating: &rating,
-        ambient_c,
-    };
-    let verdict = judge(requirement, &facts, &measured);
-    Ok(Examined {
-        about,
-        ambient_c,
-        measured,
-        verdict,
-    })
 }
 
 fn failure(error: &QualifyError) -> Failure {
@@ -295,19 +260,20 @@ fn document(target: &str, requirement: &Requirement, examined: &Examined) -> Val
         json!({
             "state": m.state,
             "recorded_s": m.free.duration.as_secs_f64(),
-            "cycles_per_day": m.cycles_per_day,
-            "throttle": m.throttle,
+            "cycles_per_day": m.inside.map(|i| i.cycles_per_day),
+            "throttle": m.inside.map(|i| i.throttle),
         })
     });
     json!({
         "format": 1,
         "target": target,
-        "device": examined.about.device_source.profile.device.title,
-        "host": examined.about.host_source.profile.host.name,
+        "device": examined.device,
+        "host": examined.host,
         "ambient_c": examined.ambient_c,
         "requirement": requirement,
         "states": states.collect::<Vec<_>>(),
         "verdict": examined.verdict,
+        "remarks": examined.remarks,
     })
 }
 

@@ -1,7 +1,8 @@
-//! `nandscope qualify` and `nandscope lifetime` from outside: exit codes, refusals, results.
+//! `nandscope qualify`, `nandscope lifetime` and `nandscope health` from outside: exit codes, refusals, results.
 
 use crate::support::Folder;
 use crate::support::running::json;
+use nandscope_fitness::health::{HealthReading, line};
 
 const VIDEO: &str = "format = 1\ntitle = \"video\"\n[[stream]]\nname = \"v\"\nrate = \"RATE\"\nblock = \"256 KiB\"\npattern = \"sequential\"\n";
 
@@ -78,9 +79,17 @@ fn wrong_files_names_and_targets_are_refused() {
             "--list",
         ),
         (
-            &["qualify", "./disk.img", "--for", "dashcam"],
+            &[
+                "qualify",
+                "./disk.img",
+                "--for",
+                "dashcam",
+                "--state",
+                "full",
+            ],
             "simulated devices only",
         ),
+        (&["qualify", "./disk.img", "--for", "dashcam"], "disk.img"),
         (&["qualify", "--show", "nothing"], "--list"),
         (
             &["lifetime", "unpaced.fio", "sim:kingston-8gb"],
@@ -146,4 +155,154 @@ fn a_lifetime_follows_from_the_rate_of_the_job() {
     assert!(low < rated && rated < high);
     // 3,000 cycles of 8 GB, at 90.6 GB a day and no write amplification: 0.7 years.
     assert!((0.6..0.8).contains(&rated), "{rated}");
+}
+
+#[test]
+fn a_lifetime_from_iostat_is_between_writes_in_order_and_at_random() {
+    let folder = Folder::new("lifetime-iostat");
+    let head = "Device r/s rkB/s w/s wkB/s f/s %util\n";
+    folder.file(
+        "stat.txt",
+        &format!(
+            "{head}mmcblk0 0 0 900 9000 0 1\n\n{head}mmcblk0 0 0 20 200 2 1\nsda 0 0 0 0 0 0\n"
+        ),
+    );
+    let arguments = ["lifetime", "--iostat", "stat.txt", "sim:kingston-8gb"];
+    let run = folder.run(&[&arguments[..], &["-o", "out"]].concat());
+    run.succeeds();
+    let document = json(&folder, "out/lifetime.json");
+    // The first report, since the machine started, does not count.
+    let per_day = document["in_order"]["host_per_day"].as_f64().unwrap();
+    assert!(
+        (per_day / (204_800.0 * 86_400.0) - 1.0).abs() < 1e-6,
+        "{per_day}"
+    );
+    let rated = |order: &str| document[order]["years"]["rated"].as_f64().unwrap();
+    assert!(rated("in_order") > 5.0 * rated("at_random"), "{}", run.out);
+    folder
+        .run(&[&arguments[..], &["--disk", "sdb"]].concat())
+        .fails(2, &["no disk `sdb`", "mmcblk0, sda"]);
+    folder
+        .run(&[&arguments[..], &["--disk", "sda"]].concat())
+        .fails(2, &["not written"]);
+    folder.file("plain.txt", "Device tps kB_read/s\nsda 1 2\n");
+    folder
+        .run(&["lifetime", "--iostat", "plain.txt", "sim:kingston-8gb"])
+        .fails(2, &["plain.txt:1", "iostat -x"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_is_examined_as_it_is() {
+    let folder = Folder::new("qualify-file");
+    folder.file("fit.toml", &VIDEO.replace("RATE", "1 MB/s"));
+    let lasts = VIDEO.replace("RATE", "1 MB/s");
+    folder.file(
+        "years.toml",
+        &lasts.replacen("title", "years = 5\npower_cuts = true\ntitle", 1),
+    );
+    let run = |file: &str, more: &[&str]| {
+        let all = [
+            "qualify",
+            "./test.img",
+            "--for",
+            file,
+            "--length",
+            "2",
+            "-o",
+            "out",
+        ];
+        folder.run(&[&all[..], more].concat())
+    };
+    run("./fit.toml", &["--size", "64m"]).succeeds();
+    let document = json(&folder, "out/qualify.json");
+    assert_eq!(document["verdict"]["answer"], "yes");
+    assert_eq!(document["states"][0]["state"], "as it is");
+    assert!(folder.read("out/qualify.html").contains("Fit: ./test.img"));
+    let years = run("./years.toml", &[]);
+    assert_eq!(years.code, Some(15), "{}", years.shown());
+    assert!(years.out.contains("nandscope health"), "{}", years.out);
+    run("./fit.toml", &["--host", "direct"]).fails(2, &["simulated devices only"]);
+    folder
+        .run(&[
+            "qualify",
+            "sim:kingston-8gb",
+            "--for",
+            "./fit.toml",
+            "--size",
+            "64m",
+        ])
+        .fails(2, &["real targets only"]);
+}
+
+#[test]
+fn health_is_logged_and_forecast_and_an_end_is_an_alarm() {
+    let folder = Folder::new("health");
+    let smart = |day: i64, used: u32, warning: u32| {
+        let time = 1_700_000_000 + day * 86_400;
+        format!(
+            "{{\"smartctl\": {{\"exit_status\": 0}}, \"local_time\": {{\"time_t\": {time}}}, \"model_name\": \"Example\", \"serial_number\": \"S1\", \"nvme_smart_health_information_log\": {{\"critical_warning\": {warning}, \"percentage_used\": {used}, \"available_spare\": 100}}}}"
+        )
+    };
+    let health = |more: &[&str]| {
+        let all = [
+            "health",
+            "--smart",
+            "s.json",
+            "--log",
+            "log.jsonl",
+            "--prometheus",
+            "m.prom",
+        ];
+        folder.run(&[&all[..], more].concat())
+    };
+    for day in 0..5 {
+        folder.file("s.json", &smart(day * 100, 10 * day as u32, 0));
+        health(&[]).succeeds();
+    }
+    // 40 % in 400 days: 600 days are left.
+    let run = health(&["--json"]);
+    let document: serde_json::Value = serde_json::from_str(&run.out).unwrap();
+    let left = |bound: &str| {
+        let at = document["forecast"][bound].as_f64().unwrap();
+        (at - document["reading"]["time"].as_f64().unwrap()) / 86_400.0
+    };
+    assert!(
+        left("earliest") < 600.0 && left("latest") > 600.0,
+        "{}",
+        run.out
+    );
+    assert!(
+        left("earliest") > 500.0 && left("latest") < 700.0,
+        "{}",
+        run.out
+    );
+    assert_eq!(health(&["--within", "900d"]).code, Some(14));
+    let metrics = folder.read("m.prom");
+    assert!(
+        metrics.contains("nandscope_health_alarm{device=\"Example S1\"} 1\n"),
+        "{metrics}"
+    );
+    assert!(
+        metrics.contains("nandscope_health_used_ratio{device=\"Example S1\"} 0.4\n"),
+        "{metrics}"
+    );
+    folder.file("s.json", &smart(500, 50, 8));
+    let run = health(&[]);
+    assert_eq!(run.code, Some(14));
+    assert!(run.out.contains("read-only"), "{}", run.out);
+    let other = HealthReading {
+        device: "another".to_string(),
+        ..HealthReading::default()
+    };
+    folder.file("log.jsonl", &line(&other));
+    health(&[]).fails(2, &["a log for each device"]);
+    assert_eq!(folder.read("log.jsonl"), line(&other));
+    folder
+        .run(&["health", "./s.json"])
+        .fails(2, &["not a block device"]);
+    folder
+        .run(&["health", "/dev/absent"])
+        .fails(3, &["/dev/absent"]);
+    folder.run(&["health", "sim:kingston-8gb"]).succeeds();
 }

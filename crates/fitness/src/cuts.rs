@@ -21,9 +21,25 @@ pub struct Cuts {
     pub losses: u64,
 }
 
+/// A target whose device can be copied.
+pub(crate) trait Cuttable: Target {
+    fn device(&self) -> &Device;
+    fn into_device(self) -> Device;
+}
+
+impl Cuttable for SimTarget<Device> {
+    fn device(&self) -> &Device {
+        SimTarget::device(self)
+    }
+
+    fn into_device(self) -> Device {
+        SimTarget::into_device(self)
+    }
+}
+
 /// A simulated device whose copies lose their power.
-pub(crate) struct CutTarget {
-    target: SimTarget<Device>,
+pub(crate) struct CutTarget<T = SimTarget<Device>> {
+    target: T,
     /// Writes submitted, and the numbers of those outstanding.
     writes: u64,
     outstanding: BTreeMap<u32, u64>,
@@ -38,10 +54,17 @@ impl CutTarget {
     /// Cuts during this time from now on.
     pub(crate) fn new(mut device: Device, duration: Nanos) -> Self {
         device.track_writes();
+        CutTarget::with(SimTarget::new(device), duration)
+    }
+}
+
+impl<T: Cuttable> CutTarget<T> {
+    /// Cuts during this time from now on. The target's device tracks its writes.
+    fn with(target: T, duration: Nanos) -> Self {
         let every = Nanos(duration.0 / CUTS);
         CutTarget {
-            next: device.now() + every,
-            target: SimTarget::new(device),
+            next: target.now() + every,
+            target,
             writes: 0,
             outstanding: BTreeMap::new(),
             flushes: BTreeMap::new(),
@@ -67,7 +90,7 @@ impl CutTarget {
     }
 }
 
-impl Target for CutTarget {
+impl<T: Cuttable> Target for CutTarget<T> {
     fn now(&self) -> Nanos {
         self.target.now()
     }
@@ -118,3 +141,6 @@ impl Target for CutTarget {
         self.target.reading()
     }
 }
+
+#[cfg(test)]
+mod tests;

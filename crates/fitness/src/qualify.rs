@@ -1,5 +1,5 @@
-//! The streams of a requirement on a simulated device, in the states in which a device is met: new, half full, full, and
-//! in use.
+//! The streams of a requirement on a simulated device in the states in which a device is met (new, half full, full, and
+//! in use), or on a real device as it is.
 
 use crate::cuts::{CutTarget, Cuts};
 use crate::lifetime::{Rating, Years};
@@ -10,6 +10,7 @@ use crate::requirement::{Area, Direction, Pattern, Requirement};
 use nandscope_device::Device;
 use nandscope_experiment::{Precondition, PreconditionError};
 use nandscope_measure::sim::SimTarget;
+use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
 use std::ops::ControlFlow;
 use thiserror::Error;
@@ -18,6 +19,8 @@ use thiserror::Error;
 const OPERATIONS: f64 = 100_000.0;
 /// Shortest and longest recording whose length is not given, s.
 const SECONDS: (f64, f64) = (60.0, 86_400.0);
+/// Longest recording on a real device whose length is not given, s: a command that ends while the user waits.
+const LONGEST_REAL_S: f64 = 600.0;
 /// Overwrites in a state are drawn with the seed of the recording and this number.
 const OVERWRITES: u64 = 0x6f76_6572;
 
@@ -98,6 +101,15 @@ pub struct Measured {
     pub limited: Option<Recording>,
     /// Power cuts, if the requirement has them.
     pub cuts: Option<Cuts>,
+    /// Inside of the device; `None` for a real one.
+    pub inside: Option<Inside>,
+}
+
+/// Properties of a simulated device that a recording on a real one does not show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Inside {
+    /// Time of the recording.
+    pub duration: Nanos,
     /// Wear of the mean block, cycles per day of 24 hours of recording.
     pub cycles_per_day: f64,
     /// Cycles of superblocks during the recording, on which the wear rests.
@@ -110,7 +122,7 @@ pub struct Measured {
     pub is_read_only: bool,
 }
 
-impl Measured {
+impl Inside {
     /// Years to the rated cycles at this duty, and whether the wear rests on 20 or more cycles of superblocks; with fewer, one
     /// cycle more is added, so that the years are a lower bound.
     pub fn years(&self, rating: &Rating, hours_per_day: f64) -> (Years, bool) {
@@ -118,7 +130,7 @@ impl Measured {
         let (per_day, error) = match is_counted {
             true => (self.cycles_per_day, 1.0 / self.cycles),
             false => {
-                let days = self.free.duration.as_secs_f64() / 86_400.0;
+                let days = self.duration.as_secs_f64() / 86_400.0;
                 let cycles = (self.cycles + 1.0) / self.blocks.max(1) as f64;
                 (cycles / days.max(1e-9), 0.0)
             }
@@ -196,19 +208,11 @@ pub fn measure(
         }
     };
     let (after, telemetry) = (device.wear(), device.telemetry());
-    let is_short = requirement.streams.iter().zip(&free.streams);
-    let is_short = is_short
-        .clone()
-        .any(|(s, r)| s.buffer.is_some_and(|b| r.peak > b));
-    let limited = match is_short {
+    let limited = match is_short(requirement, &free) {
         true => {
             let mut target = SimTarget::new(conditioned);
-            Some(record(
-                &mut target,
-                requirement,
-                &recording(Limit::AsRequired),
-                progress,
-            )?)
+            let options = recording(Limit::AsRequired);
+            Some(record(&mut target, requirement, &options, progress)?)
         }
         false => None,
     };
@@ -218,10 +222,58 @@ pub fn measure(
         free,
         limited,
         cuts,
-        cycles_per_day: mean / duration.as_secs_f64().max(1e-9) * 86_400.0,
-        cycles: mean * after.blocks as f64,
-        blocks: after.blocks,
-        throttle: telemetry.throttle,
-        is_read_only: telemetry.read_only_since.is_some(),
+        inside: Some(Inside {
+            duration,
+            cycles_per_day: mean / duration.as_secs_f64().max(1e-9) * 86_400.0,
+            cycles: mean * after.blocks as f64,
+            blocks: after.blocks,
+            throttle: telemetry.throttle,
+            is_read_only: telemetry.read_only_since.is_some(),
+        }),
+    })
+}
+
+/// Whether a stream needed more than the buffer of the application.
+fn is_short(requirement: &Requirement, free: &Recording) -> bool {
+    let mut both = requirement.streams.iter().zip(&free.streams);
+    both.any(|(s, r)| s.buffer.is_some_and(|b| r.peak > b))
+}
+
+/// Examines a target as it is, without looking inside: a real device. `progress` is called at least once a second with the
+/// finished share of a recording, and ends the work by returning false. There is a second recording if a buffer of the
+/// requirement is too small.
+///
+/// # Errors
+/// [`QualifyError`] if the streams do not fit the target, or it fails as a whole.
+pub fn measure_as_it_is<T: Target + ?Sized>(
+    target: &mut T,
+    requirement: &Requirement,
+    options: &QualifyOptions,
+    progress: &mut dyn FnMut(f64) -> bool,
+) -> Result<Measured, QualifyError> {
+    let duration = options.duration;
+    let duration = duration.unwrap_or_else(|| {
+        let longest = Nanos::from_secs_f64(LONGEST_REAL_S);
+        default_duration(requirement, target.capacity()).min(longest)
+    });
+    let mut recorded = |limit| {
+        let options = RecordingOptions {
+            duration,
+            seed: options.seed,
+            limit,
+        };
+        record(target, requirement, &options, progress)
+    };
+    let free = recorded(Limit::None)?;
+    let limited = match is_short(requirement, &free) {
+        true => Some(recorded(Limit::AsRequired)?),
+        false => None,
+    };
+    Ok(Measured {
+        state: AS_IT_IS.name,
+        free,
+        limited,
+        cuts: None,
+        inside: None,
     })
 }

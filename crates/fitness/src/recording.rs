@@ -17,7 +17,7 @@ use nandscope_workload::OpKind;
 use serde::Serialize;
 use thiserror::Error;
 
-/// Turns of the loop between two looks at the request to stop.
+/// Turns of the loop in virtual time between two looks at the request to stop.
 const TURNS: u32 = 1024;
 
 /// A recording cannot be made.
@@ -188,6 +188,8 @@ impl Run<'_> {
         let give_up = self.end + whole;
         let mut replies: Vec<Reply> = Vec::new();
         let mut turns = 0_u32;
+        // In real time a turn may take as long as the target sleeps.
+        let is_virtual = target.longest_wait() == Nanos::MAX;
         loop {
             let now = target.now();
             self.lanes.iter_mut().for_each(|lane| lane.arrive(now));
@@ -203,7 +205,7 @@ impl Run<'_> {
             if !busy && (is_over || wake.is_none()) {
                 return Ok(());
             }
-            if turns.is_multiple_of(TURNS) {
+            if !is_virtual || turns.is_multiple_of(TURNS) {
                 let passed = now.saturating_sub(self.start).0 as f64;
                 let share = (passed / whole.0.max(1) as f64).min(1.0);
                 if !progress(share) {

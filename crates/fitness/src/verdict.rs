@@ -53,6 +53,8 @@ pub struct Finding {
     pub state: String,
     /// Reason of a `no` or `not known`; may be empty.
     pub reason: String,
+    /// Change of the application that this device would meet, or how to get an answer; empty if none is known.
+    pub remedy: String,
 }
 
 /// Everything that is said about a device.
@@ -66,13 +68,13 @@ pub struct Verdict {
     pub decides: Option<usize>,
     /// The streams, each in every state.
     pub streams: Vec<StreamSummary>,
-    /// Years to the rated cycles in the state that wears most.
-    pub years: Years,
-    /// Rated cycles.
-    pub rating: Rating,
+    /// Years to the rated cycles in the state that wears most; `None` for a real device.
+    pub years: Option<Years>,
+    /// Rated cycles; `None` for a real device.
+    pub rating: Option<Rating>,
 }
 
-/// Facts about the examined device.
+/// Facts about a simulated device.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// Its profile.
@@ -83,8 +85,12 @@ pub struct Facts<'a> {
     pub ambient_c: f64,
 }
 
-/// Judges measurements in one or more states.
-pub fn judge(requirement: &Requirement, facts: &Facts<'_>, measured: &[Measured]) -> Verdict {
+/// Judges measurements in one or more states. There are no `facts` about a real device.
+pub fn judge(
+    requirement: &Requirement,
+    facts: Option<&Facts<'_>>,
+    measured: &[Measured],
+) -> Verdict {
     let mut findings = Vec::new();
     for (index, stream) in requirement.streams.iter().enumerate() {
         findings.extend(streams::findings(stream, index, measured));
@@ -105,8 +111,8 @@ pub fn judge(requirement: &Requirement, facts: &Facts<'_>, measured: &[Measured]
         answer,
         decides: decides.map(|(index, _)| index),
         streams: streams::summaries(requirement, measured),
-        years: conditions::worst_years(requirement, facts, measured).0,
-        rating: facts.rating.clone(),
+        years: facts.map(|facts| conditions::worst_years(requirement, facts, measured).0),
+        rating: facts.map(|facts| facts.rating.clone()),
         findings,
     }
 }

@@ -5,6 +5,7 @@ use nandscope_experiment::run::SimulatedTarget;
 use nandscope_experiment::{OpenOptions, Precondition, ProfileOverride, open};
 use nandscope_fitness::lifetime::{Estimate, LifetimeOptions, Rating, measure};
 use nandscope_units::Bytes;
+use nandscope_workload::trace::Fit;
 
 fn target(name: &str, changes: &[(&str, &str)]) -> SimulatedTarget {
     let options = OpenOptions {
@@ -31,8 +32,9 @@ fn estimate(target: &mut SimulatedTarget, job: &str) -> Estimate {
         most_rounds: 400,
         most_capacities: 20.0,
         seed: 1,
+        fit: Fit::Exact,
     };
-    measure(target, &jobs, &rating, &options, &|_, _| true).unwrap()
+    measure(target, &jobs, &rating, &options, &|_| true).unwrap()
 }
 
 /// Superblock cycles that `times` rounds more of the job make.

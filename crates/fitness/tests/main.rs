@@ -4,5 +4,6 @@
 
 mod buffers;
 mod lifetimes;
+mod planted;
 mod serial_target;
 mod verdicts;

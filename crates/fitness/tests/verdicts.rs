@@ -39,7 +39,7 @@ fn judged(source: &DeviceSource, requirement: &str, seconds: u64) -> Verdict {
         rating: &rating,
         ambient_c: source.profile.thermal.ambient_c,
     };
-    judge(&requirement, &facts, &measured)
+    judge(&requirement, Some(&facts), &measured)
 }
 
 fn answer(verdict: &Verdict, requirement: &str) -> Answer {
@@ -126,11 +126,11 @@ fn years_follow_from_the_rating_and_the_duty() {
         judged(&card, &format!("{line}\n{video}"), 120)
     };
     let day = years("3000", "years = 0.05\nhours_per_day = 24");
-    let rated = day.years.rated;
+    let rated = day.years.unwrap().rated;
     let even = 3000.0 / (3e6 * 86_400.0 / 7.9e9) / 365.25;
     assert!((0.5 * even..1.1 * even).contains(&rated), "{rated} {even}");
     let hour = years("3000", "years = 0.05\nhours_per_day = 1");
-    assert!((hour.years.rated / rated / 24.0 - 1.0).abs() < 1e-6);
+    assert!((hour.years.unwrap().rated / rated / 24.0 - 1.0).abs() < 1e-6);
     assert_eq!(answer(&hour, "years"), Answer::Yes);
     assert_eq!(
         answer(&years("3000", "years = 50\nhours_per_day = 24"), "years"),

@@ -1,7 +1,8 @@
 //! Results for people. Everything here reads result documents alone, never a device, a job or a
 //! profile: [`html`] writes one self-contained page, [`drawings()`] each plot by itself, [`csv`]
 //! each series, [`fio`] the output formats of fio, [`terminal`] a summary that fits a screen, [`summary_json`] the same for programs,
-//! [`compare`] several documents side by side, [`sweep`] the points of a sweep, [`shelf`] a site of many drives, and [`files`] puts
+//! [`compare`] several documents side by side, [`sweep`] the points of a sweep, [`shelf`] a site of many drives, [`qualification`] the page of a verdict
+//! that it is given in words, and [`files`] puts
 //! pages, plots and tables into a folder.
 //!
 //! It computes nothing that a document does not hold, apart from the plain statistics that its
@@ -24,6 +25,7 @@ pub mod html;
 mod names;
 mod number;
 mod picture;
+pub mod qualification;
 mod raster;
 pub mod shelf;
 mod sparkline;

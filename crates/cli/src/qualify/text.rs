@@ -9,15 +9,16 @@ use nandscope_units::number;
 /// Verdict, requirements, streams, and what fails first.
 pub fn verdict(requirement: &Requirement, examined: &Examined, console: &Console) -> String {
     let verdict = &examined.verdict;
-    let device = &examined.about.device_source.profile.device.title;
-    let host = &examined.about.host_source.profile.host.name;
+    let device = &examined.device;
+    let host = examined.host.as_ref();
+    let host = host.map_or_else(String::new, |host| format!(", host {host}"));
     let word = match verdict.answer {
         Answer::Yes => "Fit",
         Answer::No => "Not fit",
         Answer::NotKnown => "Not known",
     };
     let mut text = console.paragraph(
-        &format!("{word}: {device}, host {host}, for {}", requirement.title),
+        &format!("{word}: {device}{host}, for {}", requirement.title),
         "",
     );
     if let Some(finding) = verdict
@@ -29,6 +30,7 @@ pub fn verdict(requirement: &Requirement, examined: &Examined, console: &Console
     text.push('\n');
     text.push_str(&findings(&verdict.findings, console));
     text.push('\n');
+    text.push_str(&remedies(&verdict.findings, console));
     text.push_str(&streams(&verdict.streams, console));
     text.push('\n');
     text.push_str(&closing(requirement, examined, console));
@@ -36,7 +38,7 @@ pub fn verdict(requirement: &Requirement, examined: &Examined, console: &Console
 }
 
 /// The line about the requirement that fails first, or has the least margin.
-fn decides(finding: &Finding) -> String {
+pub fn decides(finding: &Finding) -> String {
     let state = match finding.state.is_empty() {
         true => String::new(),
         false => format!(" ({})", finding.state),
@@ -79,6 +81,16 @@ fn findings(all: &[Finding], console: &Console) -> String {
 }
 
 fn streams(all: &[StreamSummary], console: &Console) -> String {
+    let (heads, rows) = stream_rows(all);
+    let mut table = console.table(&heads);
+    for row in rows {
+        table.add_row(row);
+    }
+    lines_of(&table)
+}
+
+/// Heads and rows of the table of streams.
+pub fn stream_rows(all: &[StreamSummary]) -> ([&'static str; 7], Vec<Vec<String>>) {
     let heads = [
         "STREAM",
         "STATE",
@@ -88,15 +100,14 @@ fn streams(all: &[StreamSummary], console: &Console) -> String {
         "LONGEST STALL",
         "AT",
     ];
-    let mut table = console.table(&heads);
-    for stream in all {
+    let rows = all.iter().map(|stream| {
         let stall = stream.stall.map_or_else(String::new, |s| {
             format!("{} {}", s.kind, number::latency(s.took.0 as f64))
         });
         let at = stream
             .stall
             .map_or_else(String::new, |s| number::duration(s.at.as_secs_f64()));
-        table.add_row([
+        vec![
             stream.stream.clone(),
             stream.state.clone(),
             stream.keeps_up.word().to_string(),
@@ -106,24 +117,30 @@ fn streams(all: &[StreamSummary], console: &Console) -> String {
             number::latency(stream.latency_ns[1] as f64),
             stall,
             at,
-        ]);
+        ]
+    });
+    (heads, rows.collect())
+}
+
+/// Changes that would meet the requirements that are not met.
+fn remedies(all: &[Finding], console: &Console) -> String {
+    let known = all.iter().filter(|f| !f.remedy.is_empty());
+    let mut text = String::new();
+    for finding in known {
+        let line = format!("For {}: {}.", finding.requirement, finding.remedy);
+        text.push_str(&console.paragraph(&line, "  "));
     }
-    lines_of(&table)
+    match text.is_empty() {
+        true => text,
+        false => format!("What would be met:\n{text}\n"),
+    }
 }
 
 fn closing(requirement: &Requirement, examined: &Examined, console: &Console) -> String {
-    let recorded = examined
-        .measured
-        .iter()
-        .map(|m| m.free.duration.as_secs_f64());
-    let recorded = recorded.fold(f64::INFINITY, f64::min);
-    let years = examined.verdict.years;
-    let rating = &examined.verdict.rating;
+    let circumstances = circumstances(examined);
     let mut text = console.paragraph(
         &format!(
-            "BUFFER: most bytes that waited at once, which is the buffer that loses nothing; P99: 99 % of the blocks complete in this time from their arrival. Each state was recorded for {} of virtual time at {} °C; a longer recording can show longer stalls.",
-            number::duration(recorded),
-            number::short(examined.ambient_c),
+            "BUFFER: most bytes that waited at once, which is the buffer that loses nothing; P99: 99 % of the blocks complete in this time from their arrival. {circumstances}",
         ),
         "",
     );
@@ -131,16 +148,38 @@ fn closing(requirement: &Requirement, examined: &Examined, console: &Console) ->
         true => format!(" of {} h a day", number::short(requirement.hours_per_day)),
         false => String::new(),
     };
-    text.push_str(&console.paragraph(
-        &format!(
-            "Wear{hours}: {} to {} until {} to {} cycles ({}). Retention, and blocks that fail early, are not included.",
-            years_text(years.low),
-            years_text(years.high),
-            number::short(rating.low),
-            number::short(rating.high),
-            rating.source,
-        ),
-        "",
-    ));
+    if let (Some(years), Some(rating)) = (&examined.verdict.years, &examined.verdict.rating) {
+        text.push_str(&console.paragraph(
+            &format!(
+                "Wear{hours}: {} to {} until {} to {} cycles ({}). Retention, and blocks that fail early, are not included.",
+                years_text(years.low),
+                years_text(years.high),
+                number::short(rating.low),
+                number::short(rating.high),
+                rating.source,
+            ),
+            "",
+        ));
+    }
+    for remark in &examined.remarks {
+        text.push_str(&console.paragraph(&format!("Note: {remark}"), ""));
+    }
     text
+}
+
+/// Length and temperature of the recordings, in a sentence.
+pub fn circumstances(examined: &Examined) -> String {
+    let recorded = examined
+        .measured
+        .iter()
+        .map(|m| m.free.duration.as_secs_f64());
+    let recorded = number::duration(recorded.fold(f64::INFINITY, f64::min));
+    let recorded = match examined.ambient_c {
+        Some(ambient) => format!(
+            "Each state was recorded for {recorded} of virtual time at {} °C",
+            number::short(ambient)
+        ),
+        None => format!("The device was recorded for {recorded}, as it is"),
+    };
+    format!("{recorded}; a longer recording can show longer stalls.")
 }

@@ -4,11 +4,12 @@
 //! The workload is repeated in rounds until the wear per byte is level; only those last rounds count. What is extrapolated is therefore the
 //! steady state, at a small part of the length of a life, and the estimate states its error.
 
+mod level;
 mod rating;
 mod steady;
 
 pub use rating::Rating;
-pub use steady::{Estimate, LifetimeError, LifetimeOptions, Rounds, measure};
+pub use steady::{Estimate, LifetimeError, LifetimeOptions, LifetimeProgress, Rounds, measure};
 
 use nandscope_device::Counters;
 use nandscope_units::Bytes;

@@ -1,5 +1,6 @@
 //! Rounds of a workload on a simulated device until the wear per written byte is level.
 
+use super::level::{LEAST_CYCLES, Sample, Samples, sum};
 use super::{Causes, Rating, Years};
 use nandscope_device::{Counters, Wear};
 use nandscope_experiment::jobs::Jobs;
@@ -8,17 +9,10 @@ use nandscope_experiment::run::{
 };
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::trace::Fit;
 use serde::Serialize;
-use std::collections::VecDeque;
+use std::cell::Cell;
 use thiserror::Error;
-
-/// Cycles of superblocks (cards: allocation units) that a sample has at least, so that one more or less changes the wear
-/// by 1 %.
-const LEAST_CYCLES: f64 = 100.0;
-/// Samples that must agree.
-const SAMPLES: usize = 4;
-/// Range of the samples, as a share of their mean, at which the wear is level.
-const LEVEL: f64 = 0.05;
 
 /// How to measure a lifetime.
 #[derive(Clone, Debug)]
@@ -33,6 +27,8 @@ pub struct LifetimeOptions {
     pub most_capacities: f64,
     /// Seed; each round has another one.
     pub seed: u64,
+    /// Treatment of traces recorded on a device of another size.
+    pub fit: Fit,
 }
 
 /// Why no lifetime can be stated.
@@ -104,22 +100,6 @@ pub struct Estimate {
     pub years: Years,
 }
 
-/// Wear and bytes of several rounds.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sample {
-    cycles: f64,
-    counters: Counters,
-    host: u64,
-    time: Nanos,
-    rounds: u32,
-}
-
-impl Sample {
-    fn per_byte(&self) -> f64 {
-        self.cycles / self.host.max(1) as f64
-    }
-}
-
 /// State of the device at the end of a round.
 #[derive(Clone, Copy)]
 struct Mark {
@@ -141,9 +121,20 @@ impl Mark {
     }
 }
 
+/// How far a measurement is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LifetimeProgress {
+    /// Number of the round, from 1.
+    pub round: u32,
+    /// Finished share of the limit on rounds or bytes at which the measurement ends in any case, 0 to 1.
+    pub of_limit: f64,
+    /// Cycles of superblocks so far.
+    pub cycles: f64,
+}
+
 /// Repeats the workload on the device, as it is, until its wear is level.
 ///
-/// `progress` is called with the number of the round and the share of it that is done; returning false ends the measurement.
+/// `progress` is called during each round; returning false ends the measurement.
 ///
 /// # Errors
 /// [`LifetimeError`] if the workload cannot be run, fails, or writes nothing.
@@ -152,15 +143,24 @@ pub fn measure(
     jobs: &Jobs,
     rating: &Rating,
     options: &LifetimeOptions,
-    progress: &dyn Fn(u32, f64) -> bool,
+    progress: &dyn Fn(&LifetimeProgress) -> bool,
 ) -> Result<Estimate, LifetimeError> {
     let capacity = target.device().capacity().0 as f64;
+    let is_page_mapped = target.about().device_source.profile.card.is_none();
     let begin = Mark::of(target);
-    let mut samples: VecDeque<Sample> = VecDeque::new();
+    let mut samples = Samples::new(is_page_mapped.then_some(capacity));
     let (mut mark, mut open, mut round) = (begin, Sample::default(), 0);
+    let (mut of_limit, mut of_round) = (0.0, 0.0);
     loop {
         round += 1;
-        one_round(target, jobs, options, round, progress)?;
+        let shown = |share: f64| {
+            progress(&LifetimeProgress {
+                round,
+                of_limit: (of_limit + of_round * share).min(1.0),
+                cycles: (mark.wear.mean - begin.wear.mean) * mark.wear.blocks as f64,
+            })
+        };
+        one_round(target, jobs, options, round, &shown)?;
         let now = Mark::of(target);
         let added = now.counters.since(&mark.counters);
         if added.host_written == Bytes::ZERO {
@@ -169,21 +169,20 @@ pub fn measure(
         open = Sample {
             cycles: open.cycles + (now.wear.mean - mark.wear.mean) * now.wear.blocks as f64,
             counters: sum(&open.counters, &added),
-            host: open.host + added.host_written.0,
             time: open.time + now.now.saturating_sub(mark.now),
             rounds: open.rounds + 1,
         };
         mark = now;
         let whole = now.counters.since(&begin.counters).host_written.0 as f64;
-        let is_last = round >= options.most_rounds || whole >= options.most_capacities * capacity;
-        if open.cycles >= LEAST_CYCLES || (is_last && samples.is_empty()) {
-            samples.push_back(std::mem::take(&mut open));
+        let by_rounds = f64::from(round) / f64::from(options.most_rounds.max(1));
+        let by_bytes = whole / (options.most_capacities * capacity).max(1.0);
+        of_limit = by_rounds.max(by_bytes);
+        of_round = of_limit / f64::from(round);
+        if open.cycles >= LEAST_CYCLES || (of_limit >= 1.0 && samples.is_empty()) {
+            samples.push(std::mem::take(&mut open));
         }
-        if samples.len() > SAMPLES {
-            samples.pop_front();
-        }
-        let is_level = samples.len() == SAMPLES && range(&samples) <= LEVEL;
-        if is_level || is_last {
+        let is_level = samples.is_level();
+        if is_level || of_limit >= 1.0 {
             return Ok(estimate(
                 &samples,
                 (round, is_level),
@@ -201,14 +200,16 @@ fn one_round(
     jobs: &Jobs,
     options: &LifetimeOptions,
     round: u32,
-    progress: &dyn Fn(u32, f64) -> bool,
+    progress: &dyn Fn(f64) -> bool,
 ) -> Result<(), LifetimeError> {
     let run_options = RunOptions {
         seed: options.seed.wrapping_add(u64::from(round) - 1),
+        fit: options.fit,
         ..RunOptions::new("lifetime")
     };
-    let mut observer = RoundObserver { round, progress };
-    let stop = || !progress(round, 0.0);
+    let share = Cell::new(0.0);
+    let mut observer = RoundObserver(&share);
+    let stop = || !progress(share.get());
     let run = run_jobs(target, jobs, &run_options, &mut observer, &stop)?;
     if target.device().telemetry().read_only_since.is_some() {
         return Err(LifetimeError::EndOfLife(round));
@@ -224,58 +225,39 @@ fn one_round(
     }
 }
 
-/// Passes the progress of a round on.
-struct RoundObserver<'a> {
-    round: u32,
-    progress: &'a dyn Fn(u32, f64) -> bool,
-}
+/// Keeps the finished share of a round.
+struct RoundObserver<'a>(&'a Cell<f64>);
 
 impl Observer for RoundObserver<'_> {
     fn progress(&mut self, progress: &Progress) {
-        (self.progress)(self.round, progress.fraction.unwrap_or(0.0));
+        self.0.set(progress.fraction.unwrap_or(0.0));
     }
 }
 
 impl RunObserver for RoundObserver<'_> {}
 
-/// Range of the wear per byte, as a share of its mean.
-fn range(samples: &VecDeque<Sample>) -> f64 {
-    let all = || samples.iter().map(Sample::per_byte);
-    let mean = all().sum::<f64>() / samples.len().max(1) as f64;
-    let (least, most) = all().fold((f64::INFINITY, 0.0_f64), |(a, b), v| (a.min(v), b.max(v)));
-    match mean > 0.0 {
-        true => (most - least) / mean,
-        false => 0.0,
-    }
-}
-
 fn estimate(
-    samples: &VecDeque<Sample>,
+    samples: &Samples,
     (run, is_level): (u32, bool),
     wear: Wear,
     rating: &Rating,
     options: &LifetimeOptions,
 ) -> Estimate {
-    let all = samples.iter().fold(Sample::default(), |a, b| Sample {
-        cycles: a.cycles + b.cycles,
-        counters: sum(&a.counters, &b.counters),
-        host: a.host + b.host,
-        time: a.time + b.time,
-        rounds: a.rounds + b.rounds,
-    });
+    let all = samples.counted();
+    let host = all.counters.host_written.0;
     let host_per_day = match options.per_day {
         Some(bytes) => bytes.0 as f64,
         None => {
             let seconds = options.hours_per_day * 3600.0;
-            all.host as f64 / all.time.as_secs_f64().max(1e-9) * seconds
+            host as f64 / all.time.as_secs_f64().max(1e-9) * seconds
         }
     };
     // One superblock more or less, and the spread of the samples. Without wear nothing is known but its upper bound.
     let cycles = all.cycles.max(0.0);
-    let error = (range(samples) / 2.0).max(1.0 / cycles.max(1.0));
+    let error = (samples.range() / 2.0).max(1.0 / cycles.max(1.0));
     let per_byte = cycles.max(if cycles < 1.0 { 1.0 } else { 0.0 })
         / wear.blocks.max(1) as f64
-        / all.host.max(1) as f64;
+        / host.max(1) as f64;
     let cycles_per_day = per_byte * host_per_day;
     Estimate {
         rounds: Rounds {
@@ -283,7 +265,7 @@ fn estimate(
             counted: all.rounds,
             is_level,
         },
-        host_written: Bytes(all.host),
+        host_written: Bytes(host),
         time: all.time,
         host_per_day,
         write_amplification: all.counters.write_amplification(),
@@ -295,22 +277,5 @@ fn estimate(
         wear,
         rating: rating.clone(),
         years: Years::of(rating, cycles_per_day, error),
-    }
-}
-
-/// The counters that the causes need, added.
-fn sum(a: &Counters, b: &Counters) -> Counters {
-    let add = |a: Bytes, b: Bytes| Bytes(a.0.saturating_add(b.0));
-    Counters {
-        host_written: add(a.host_written, b.host_written),
-        flash_programmed: add(a.flash_programmed, b.flash_programmed),
-        gc_writes: add(a.gc_writes, b.gc_writes),
-        folded: add(a.folded, b.folded),
-        refreshed: add(a.refreshed, b.refreshed),
-        metadata: add(a.metadata, b.metadata),
-        padding: add(a.padding, b.padding),
-        parity: add(a.parity, b.parity),
-        erases: a.erases.saturating_add(b.erases),
-        ..*b
     }
 }

@@ -4,6 +4,7 @@ use super::{Answer, Facts, Finding, years_text};
 use crate::lifetime::Years;
 use crate::qualify::Measured;
 use crate::requirement::Requirement;
+use nandscope_units::number;
 
 /// Lowest ambient temperature for which the model of flash and controller holds, degrees Celsius: it has no effect of cold
 /// on programs, erases, batteries or clocks.
@@ -15,9 +16,10 @@ pub(super) fn worst_years(
     facts: &Facts<'_>,
     measured: &[Measured],
 ) -> (Years, &'static str, bool) {
-    let years = measured.iter().map(|m| {
-        let (years, is_counted) = m.years(facts.rating, requirement.hours_per_day);
-        (years, m.state, is_counted)
+    let years = measured.iter().filter_map(|m| {
+        let inside = m.inside?;
+        let (years, is_counted) = inside.years(facts.rating, requirement.hours_per_day);
+        Some((years, m.state, is_counted))
     });
     let none = Years {
         low: 0.0,
@@ -32,12 +34,23 @@ pub(super) fn worst_years(
 /// Verdict on the years to the rated cycles.
 pub(super) fn years(
     requirement: &Requirement,
-    facts: &Facts<'_>,
+    facts: Option<&Facts<'_>>,
     measured: &[Measured],
 ) -> Option<Finding> {
     let wanted = requirement.years?;
+    let Some(facts) = facts else {
+        return Some(not_known(
+            "years",
+            years_text(wanted),
+            "not measured",
+            "a recording does not show the wear of a real device",
+            "`nandscope health --log` forecasts it from what the device reports, and `nandscope lifetime` estimates it on a simulated device",
+        ));
+    };
     let (years, state, is_counted) = worst_years(requirement, facts, measured);
-    let is_read_only = measured.iter().any(|m| m.is_read_only);
+    let is_read_only = measured
+        .iter()
+        .any(|m| m.inside.is_some_and(|i| i.is_read_only));
     let answer = match () {
         () if is_read_only => Answer::No,
         () if years.low >= wanted => Answer::Yes,
@@ -66,18 +79,40 @@ pub(super) fn years(
                 rating.low, rating.high, rating.source
             ),
         },
+        remedy: match answer {
+            Answer::Yes => String::new(),
+            _ if is_read_only => "begin with a newer device".to_string(),
+            _ if !is_counted => "record longer (--length)".to_string(),
+            // Wear is proportional to the hours, and inversely to the blocks among which it is divided.
+            _ => format!(
+                "{} h a day instead of {}, or a device of {} times the capacity with these cycles",
+                number::short(requirement.hours_per_day * years.low / wanted),
+                number::short(requirement.hours_per_day),
+                number::short(wanted / years.low.max(1e-6))
+            ),
+        },
     })
 }
 
 /// Verdict on the range of temperatures: the recordings ran at its upper end.
 pub(super) fn temperature(
     requirement: &Requirement,
-    facts: &Facts<'_>,
+    facts: Option<&Facts<'_>>,
     measured: &[Measured],
 ) -> Option<Finding> {
     let (low, high) = requirement.temperature_c?;
+    let Some(facts) = facts else {
+        return Some(not_known(
+            "temperature",
+            format!("{low} to {high} °C"),
+            "present temperature",
+            "a real device was examined at the temperature that it has now",
+            "repeat it at both ends of the range, in a climate chamber",
+        ));
+    };
     let limit = facts.profile.thermal.warning_c;
-    let throttle = measured.iter().map(|m| m.throttle).fold(1.0, f64::min);
+    let throttle = measured.iter().filter_map(|m| m.inside);
+    let throttle = throttle.map(|i| i.throttle).fold(1.0, f64::min);
     let is_run_hot = (facts.ambient_c - high.max(LOWEST_C)).abs() < 0.01;
     let mut reasons = Vec::new();
     if low < LOWEST_C {
@@ -114,31 +149,47 @@ pub(super) fn temperature(
         margin: None,
         state: String::new(),
         reason: reasons.join("; "),
+        remedy: String::new(),
     })
+}
+
+/// A finding without an answer.
+fn not_known(requirement: &str, limit: String, found: &str, reason: &str, remedy: &str) -> Finding {
+    Finding {
+        requirement: requirement.to_string(),
+        answer: Answer::NotKnown,
+        limit,
+        found: found.to_string(),
+        margin: None,
+        state: String::new(),
+        reason: reason.to_string(),
+        remedy: remedy.to_string(),
+    }
 }
 
 /// Conditions that are not simulated here.
 pub(super) fn not_simulated(requirement: &Requirement) -> Vec<Finding> {
-    let unknown = |name: &str, limit: &str, reason: String| Finding {
-        requirement: name.to_string(),
-        answer: Answer::NotKnown,
-        limit: limit.to_string(),
-        found: "not simulated".to_string(),
-        margin: None,
-        state: String::new(),
-        reason,
-    };
-    let beyond = requirement
-        .beyond
-        .iter()
-        .map(|(key, text)| unknown(key, text, format!("no model of {key} exists here")));
+    let beyond = requirement.beyond.iter().map(|(key, text)| {
+        let reason = format!("no model of {key} exists here");
+        not_known(key, text.clone(), "not simulated", &reason, "")
+    });
     beyond.collect()
 }
 
 /// Verdict on power cuts: whether flushed data survived them in every state.
 pub(super) fn power_cuts(requirement: &Requirement, measured: &[Measured]) -> Option<Finding> {
+    const LIMIT: &str = "flushed data survives";
     if !requirement.power_cuts {
         return None;
+    }
+    if measured.iter().all(|m| m.cuts.is_none()) {
+        return Some(not_known(
+            "power cuts",
+            LIMIT.to_string(),
+            "not cut",
+            "the power of a real device is not cut here",
+            "cut it while an application writes numbered records, and compare them",
+        ));
     }
     let each = measured.iter().filter_map(|m| m.cuts.map(|c| (c, m.state)));
     let judged = each.map(|(cuts, state)| {
@@ -153,11 +204,12 @@ pub(super) fn power_cuts(requirement: &Requirement, measured: &[Measured]) -> Op
         Finding {
             requirement: "power cuts".to_string(),
             answer,
-            limit: "flushed data survives".to_string(),
+            limit: LIMIT.to_string(),
             found: format!("{} of {} cuts", cuts.cuts - cuts.losses, cuts.cuts),
             margin: None,
             state: state.to_string(),
             reason,
+            remedy: String::new(),
         }
     });
     judged.max_by_key(|f| f.answer)

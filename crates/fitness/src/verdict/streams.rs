@@ -90,7 +90,10 @@ pub(super) fn findings(stream: &Stream, index: usize, measured: &[Measured]) -> 
 fn rate_finding(stream: &Stream, record: &StreamRecord, m: &Measured) -> Finding {
     let answer = keeps_up(stream, record, &m.free);
     let wanted = stream.bytes_per_s();
-    let kept = rate(stream, record.done, m.free.duration.as_secs_f64());
+    let seconds = m.free.duration.as_secs_f64();
+    let kept = rate(stream, record.done, seconds);
+    // A cache may have taken more at the beginning.
+    let last = kept.min(rate(stream, record.done_in_last_quarter, seconds / 4.0));
     Finding {
         requirement: format!("{}: rate", stream.name),
         answer,
@@ -106,9 +109,13 @@ fn rate_finding(stream: &Stream, record: &StreamRecord, m: &Measured) -> Finding
             Answer::Yes => String::new(),
             Answer::No => "data waits longer and longer: no buffer is large enough".to_string(),
             Answer::NotKnown => {
-                "data waited until the end of the recording without growing; record longer (--length)"
-                    .to_string()
+                "data waited until the end of the recording without growing".to_string()
             }
+        },
+        remedy: match answer {
+            Answer::Yes => String::new(),
+            Answer::No => format!("a rate of at most {}", rate_text(last)),
+            Answer::NotKnown => "record longer (--length)".to_string(),
         },
     }
 }
@@ -122,6 +129,10 @@ fn buffer_finding(stream: &Stream, index: usize, m: &Measured) -> Option<Finding
         (r.lost, r.arrived)
     });
     let lost = lost.0 as f64 / lost.1.max(1) as f64;
+    // A stall of a real device need not come again when the recording is repeated with the buffer; at least what the
+    // fullest moment had beyond the buffer would have been lost.
+    let beyond = record.peak.0.saturating_sub(buffer.0) as f64;
+    let lost = lost.max(beyond / (record.arrived.max(1) as f64 * stream.block.0 as f64));
     let answer = match (keeps_up, record.peak <= buffer) {
         (Answer::Yes, true) => Answer::Yes,
         _ if lost > stream.loss => Answer::No,
@@ -149,6 +160,15 @@ fn buffer_finding(stream: &Stream, index: usize, m: &Measured) -> Option<Finding
                 stall_text(record)
             ),
             false => String::new(),
+        },
+        remedy: match (answer, keeps_up) {
+            (Answer::Yes, _) => String::new(),
+            (_, Answer::Yes) => format!(
+                "a buffer of {}, or a loss of {} %",
+                number::bytes(record.peak.0),
+                number::short(lost * 100.0)
+            ),
+            _ => String::new(),
         },
     })
 }
@@ -181,6 +201,14 @@ fn deadline_finding(stream: &Stream, record: &StreamRecord, m: &Measured) -> Opt
             ),
             _ => String::new(),
         },
+        remedy: match answer {
+            Answer::No => format!(
+                "a deadline of {}, or this deadline for {} % of the blocks",
+                number::latency(found.0 as f64),
+                number::short(met * 100.0)
+            ),
+            _ => String::new(),
+        },
     })
 }
 
@@ -194,6 +222,7 @@ fn failure_finding(stream: &Stream, record: &StreamRecord, m: &Measured) -> Opti
         margin: None,
         state: m.state.to_string(),
         reason: why.to_string(),
+        remedy: String::new(),
     })
 }
 
