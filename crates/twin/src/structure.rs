@@ -3,8 +3,9 @@
 use nandscope_device::profile::Profile;
 
 /// Profiles of the library that are tried: three cards with allocation units (different policies of open AUs), a
-/// page-mapped card, an eMMC, a SATA drive without a cache, and NVMe drives without and with an SLC cache.
-pub const BASES: [&str; 8] = [
+/// page-mapped card, an eMMC, a SATA drive without a cache, and NVMe drives without and with an SLC cache, with and without
+/// DRAM.
+pub const BASES: [&str; 9] = [
     "sandisk-extreme-pro-16gb",
     "kingston-class10-32gb",
     "tlc-card-3mib-au",
@@ -13,6 +14,7 @@ pub const BASES: [&str; 8] = [
     "samsung-860-pro-512gb",
     "samsung-970-pro-512gb",
     "hp-ex920-1tb",
+    "adata-atom-50-1tb",
 ];
 
 /// The kind of a device, in words.
