@@ -89,21 +89,11 @@ impl Evaluator<'_, '_> {
 /// For each cell the residuals r of a fit to the others: (I - H) r = residuals of the fit to all, where H is the part of the hat
 /// matrix that belongs to the cell (Allen's PRESS, 1974, for blocks).
 fn without_cells(center: &Point, slopes: &[Vec<f64>], cells: &[Range<usize>]) -> Vec<f64> {
-    let n = slopes.len();
     let count = center.terms.len().max(1) as f64;
     let mean = center.terms.iter().map(|t| t.abs()).sum::<f64>() / count;
     let weight = 1.0 / mean.max(LEAST_RESIDUAL);
-    let mut matrix = vec![vec![0.0; n]; n];
-    for i in 0..n {
-        for j in 0..n {
-            let product = slopes[i]
-                .iter()
-                .zip(&slopes[j])
-                .map(|(a, b)| a * b * weight);
-            matrix[i][j] = product.sum();
-        }
-        matrix[i][i] += PRIOR;
-    }
+    let weights = vec![weight; center.terms.len()];
+    let matrix = normal_matrix(slopes, &weights);
     let mut all = center.terms.clone();
     for cell in cells {
         let own: Vec<usize> = cell.clone().collect();
@@ -164,25 +154,24 @@ fn slope(before: &[f64], after: &[f64], step: f64) -> Vec<f64> {
 
 /// Points that the linear model proposes, with more and more damping.
 fn steps(center: &Point, slopes: &[Vec<f64>], prior: &[f64]) -> Vec<Vec<f64>> {
-    let n = slopes.len();
     let weights: Vec<f64> = center
         .terms
         .iter()
         .map(|t| 1.0 / t.abs().max(LEAST_RESIDUAL))
         .collect();
-    let product = |a: &[f64], b: &[f64]| -> f64 {
-        let terms = a.iter().zip(b).zip(&weights);
-        terms.map(|((a, b), w)| a * b * w).sum()
-    };
-    let mut matrix = vec![vec![0.0; n]; n];
-    let mut right = vec![0.0; n];
-    for i in 0..n {
-        for j in 0..n {
-            matrix[i][j] = product(&slopes[i], &slopes[j]);
-        }
-        matrix[i][i] += PRIOR;
-        right[i] = -product(&slopes[i], &center.terms) - PRIOR * (center.at[i] - prior[i]);
-    }
+    let matrix = normal_matrix(slopes, &weights);
+    let pulls = center
+        .at
+        .iter()
+        .zip(prior)
+        .map(|(at, prior)| PRIOR * (at - prior));
+    let downhill = slopes
+        .iter()
+        .map(|s| weighted_product(s, &center.terms, &weights));
+    let right: Vec<f64> = downhill
+        .zip(pulls)
+        .map(|(down, pull)| -down - pull)
+        .collect();
     let step = |damping: &f64| {
         let mut damped = matrix.clone();
         for (i, row) in damped.iter_mut().enumerate() {
@@ -194,6 +183,22 @@ fn steps(center: &Point, slopes: &[Vec<f64>], prior: &[f64]) -> Vec<Vec<f64>> {
         Some(moved.collect())
     };
     DAMPING.iter().filter_map(step).collect()
+}
+
+fn weighted_product(a: &[f64], b: &[f64], weights: &[f64]) -> f64 {
+    let terms = a.iter().zip(b).zip(weights);
+    terms.map(|((a, b), w)| a * b * w).sum()
+}
+
+/// The matrix of the normal equations, with the pull towards the base on its diagonal.
+fn normal_matrix(slopes: &[Vec<f64>], weights: &[f64]) -> Vec<Vec<f64>> {
+    let row = |(i, a): (usize, &Vec<f64>)| {
+        let products = slopes.iter().map(|b| weighted_product(a, b, weights));
+        let mut row: Vec<f64> = products.collect();
+        row[i] += PRIOR;
+        row
+    };
+    slopes.iter().enumerate().map(row).collect()
 }
 
 /// Solves a linear system by Gaussian elimination with pivoting; `None` if it is singular.
@@ -212,8 +217,9 @@ fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
         right.swap(column, pivot);
         for row in column + 1..n {
             let factor = matrix[row][column] / matrix[column][column];
-            for k in column..n {
-                matrix[row][k] -= factor * matrix[column][k];
+            let pivot = matrix[column].clone();
+            for (value, above) in matrix[row].iter_mut().zip(pivot).skip(column) {
+                *value -= factor * above;
             }
             right[row] -= factor * right[column];
         }
