@@ -333,6 +333,12 @@ pub fn measurements(data: &[u8]) {
     if let Ok(read) = nandscope_twin::csv::read("fuzz", text, State::Filled) {
         screened(read);
     }
+    if let Ok(read) = nandscope_twin::flashbench::read("fuzz", text, State::Filled) {
+        screened(read.observations);
+    }
+    if let Ok((clues, _)) = nandscope_twin::fill::read("fuzz", text) {
+        assert!(clues.slc_gb.is_none_or(|gb| gb.is_finite() && gb > 0.0));
+    }
 }
 
 /// fio's JSON as measurements for a fit.

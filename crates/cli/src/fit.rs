@@ -2,6 +2,7 @@
 
 mod check;
 mod data;
+mod measure;
 mod shown;
 
 use crate::claims::FileClaims;
@@ -11,29 +12,34 @@ use crate::heading;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::run::progress::Line;
-use crate::target;
+use crate::target::real::RealArguments;
+use crate::target::{self, ParamArguments};
 use crate::threads::ThreadArguments;
 use clap::{Args, ValueEnum};
-use data::Measured;
+use data::{Files, Measured};
+use measure::Measurement;
 use nandscope_experiment::{DeviceSource, HostSource};
+use nandscope_result::ResultDocument;
 use nandscope_twin::ensemble::Ensemble;
 use nandscope_twin::loss::as_error;
 use nandscope_twin::search::{BAD_FIT, Caller, SearchError, SearchProgress, Task};
 use nandscope_twin::structure::BASES;
 use nandscope_twin::twin::{self, About};
-use nandscope_twin::{Fitted, SearchOptions, State};
+use nandscope_twin::{Clues, Fitted, SearchOptions, State};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
 Examples:
+  nandscope fit /dev/sdb --destroy-data=sdb -o my-card.toml
   nandscope fit --csv card.csv -o my-card.toml
+  nandscope fit --flashbench card.txt --from probe/result.json -o my-card.toml
   nandscope fit --fio reads.json --fio writes.json \\
     --base samsung-860-pro-512gb --host lsi-sas2008 -o my-drive.toml
   nandscope fit --csv card.csv --check      errors on what it did not see
 
 Columns of a table: op, pattern, block, and iops or mb_per_s; optional: depth, jobs, read_percent, region, state, order, \
-p50_us, p90_us, p99_us. docs/twins.md explains them. Beside my-card.toml the file my-card.ensemble.json is \
+aus, au, p50_us, p90_us, p99_us. docs/twins.md explains them. Beside my-card.toml the file my-card.ensemble.json is \
 written, which `nandscope predict` reads.
 
 Exit code 1: the measurements say too little, or no profile comes near to them (a bad fit); 2: they contradict \
@@ -65,16 +71,34 @@ impl From<StateChoice> for State {
 #[derive(Debug, Args)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
+    /// Device to measure first: a file, block device, or simulated device
+    #[arg(value_name = "TARGET", required_unless_present_any = ["from", "csv", "fio", "flashbench"])]
+    target: Option<String>,
+    /// Result of `run`, `review` or `probe`; repeatable
+    #[arg(long, value_name = "RESULT.json")]
+    from: Vec<PathBuf>,
     /// Table of measurements; repeatable
-    #[arg(long, value_name = "FILE.csv", required_unless_present = "fio")]
+    #[arg(long, value_name = "FILE.csv")]
     csv: Vec<PathBuf>,
     /// Output of fio --output-format=json, or of `nandscope run`; repeatable
     #[arg(long, value_name = "FILE.json")]
     fio: Vec<PathBuf>,
+    /// Output of flashbench with its command lines; repeatable
+    #[arg(long, value_name = "FILE")]
+    flashbench: Vec<PathBuf>,
+    /// Bandwidth log (fio's write_bw_log) of a write of the whole device
+    #[arg(long, value_name = "FILE.log", hide_short_help = true)]
+    fill: Vec<PathBuf>,
     /// State of the device before measurements that do not state it
-    #[arg(long, value_enum, value_name = "STATE", default_value_t)]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "STATE",
+        default_value_t,
+        hide_short_help = true
+    )]
     default_state: StateChoice,
-    /// Profiles to begin with (comma-separated) [default: eight of the library]
+    /// Profiles to begin with (comma-separated) [default: ten of the library]
     #[arg(long, value_name = "NAME|FILE", value_delimiter = ',')]
     base: Vec<String>,
     /// Host of the measurements [default: direct]
@@ -84,13 +108,15 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1, help_heading = heading::SIMULATED)]
     seed: u64,
     /// Sets of values to simulate
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(50..=1_000_000), help_heading = heading::LIMITS)]
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(50..=1_000_000), help_heading = heading::LIMITS)]
     evaluations: u32,
     /// Seconds after which the search ends with what it found; results then depend on the machine
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..), help_heading = heading::LIMITS)]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..), help_heading = heading::LIMITS, hide_short_help = true)]
     search_time: Option<u32>,
     #[command(flatten)]
     threads: ThreadArguments,
+    #[command(flatten)]
+    real: RealArguments,
     /// Leave out whole kinds of measurements, predict them, and print the errors
     #[arg(long, required_unless_present = "output")]
     check: bool,
@@ -109,8 +135,16 @@ pub struct Arguments {
 /// too little or the fit is bad; `Exit::File` if a file cannot be read or written; `Exit::Interrupted`.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let mut files = FileClaims::default();
+    files.inputs("--from", &arguments.from)?;
     files.inputs("--csv", &arguments.csv)?;
     files.inputs("--fio", &arguments.fio)?;
+    files.inputs("--flashbench", &arguments.flashbench)?;
+    files.inputs("--fill", &arguments.fill)?;
+    match &arguments.target {
+        Some(target) => files.target(target)?,
+        None => arguments.real.refuse("a file of measurements")?,
+    }
+    arguments.real.claim(&mut files)?;
     for base in &arguments.base {
         files.target(&format!("sim:{base}"))?;
     }
@@ -126,26 +160,80 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         .as_deref()
         .unwrap_or(nandscope_experiment::DEFAULT_HOST);
     let host = target::host_source(host, console)?;
+    files.check()?;
+    let interrupt = Interrupt::listen()?;
+    let document = arguments.measure(&interrupt, console)?;
     let measured = data::read(
-        &arguments.csv,
-        &arguments.fio,
+        arguments.files(),
+        document.as_ref(),
         arguments.default_state.into(),
         console,
     )?;
+    let bases = known_sizes(bases, &measured.clues, &arguments, console);
     let bases = attachable(bases, &host, &arguments)?;
-    files.check()?;
     let task = Task {
         observations: &measured.screened.kept,
         noise: measured.screened.noise,
         bases: &bases,
         host: &host.profile,
     };
-    let interrupt = Interrupt::listen()?;
     let search = Search::new(&arguments, &interrupt, console);
     match &arguments.output {
         None => check::run(&task, search, arguments.json, console),
         Some(output) => fit(&task, &measured, search, (&arguments, output), console),
     }
+}
+
+impl Arguments {
+    fn files(&self) -> Files<'_> {
+        Files {
+            tables: &self.csv,
+            outputs: &self.fio,
+            results: &self.from,
+            flashbench: &self.flashbench,
+            fills: &self.fill,
+        }
+    }
+
+    /// Measures the target, if there is one.
+    fn measure(
+        &self,
+        interrupt: &Interrupt,
+        console: &Console,
+    ) -> Result<Option<ResultDocument>, Failure> {
+        let Some(name) = &self.target else {
+            return Ok(None);
+        };
+        let measurement = Measurement {
+            name,
+            options: ParamArguments::default().options(self.host.as_deref(), self.seed),
+            real: &self.real,
+            seed: self.seed,
+        };
+        measurement.run(interrupt, console).map(Some)
+    }
+}
+
+/// Bases with the sizes that the measurements show. Allocation units are those of a card: without `--base`, other bases
+/// are left out.
+fn known_sizes(
+    bases: Vec<DeviceSource>,
+    clues: &Clues,
+    arguments: &Arguments,
+    console: &Console,
+) -> Vec<DeviceSource> {
+    let is_possible = |base: &DeviceSource| {
+        clues.au.is_none() || !arguments.base.is_empty() || base.profile.card.is_some()
+    };
+    let mut adapted = Vec::new();
+    for base in bases.into_iter().filter(is_possible) {
+        let (base, refused) = clues.apply(base);
+        for why in refused {
+            console.note(&why);
+        }
+        adapted.push(base);
+    }
+    adapted
 }
 
 /// Options and limits of a search.

@@ -22,6 +22,7 @@ mod fio_readers;
 mod fio_sequences;
 mod fio_tools;
 mod fio_verify;
+mod fit;
 mod foreign;
 mod found_files;
 mod fs;

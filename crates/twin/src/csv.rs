@@ -1,12 +1,12 @@
 //! Measurements from a table of comma-separated values with a header. docs/twins.md lists the columns.
 
-use crate::observation::{Cell, Direction, Figures, Observation, Pattern, State};
+use crate::observation::{Cell, Direction, Figures, Interleaved, Observation, Pattern, State};
 use nandscope_units::Bytes;
 use nandscope_units::{SizeBase, parse_size};
 use thiserror::Error;
 
 /// Columns that a table may have.
-pub const COLUMNS: [&str; 14] = [
+pub const COLUMNS: [&str; 16] = [
     "op",
     "pattern",
     "block",
@@ -14,6 +14,8 @@ pub const COLUMNS: [&str; 14] = [
     "jobs",
     "read_percent",
     "region",
+    "aus",
+    "au",
     "state",
     "order",
     "iops",
@@ -206,6 +208,26 @@ impl Row<'_> {
         })
     }
 
+    fn interleaved(
+        &self,
+        block: Bytes,
+        direction: Direction,
+    ) -> Result<Option<Interleaved>, String> {
+        if self.text("aus").is_none() {
+            return Ok(None);
+        }
+        let unit = self
+            .size("au")?
+            .ok_or("au: give the size of the AUs that `aus` counts")?;
+        if direction == Direction::Read || block > unit {
+            return Err(format!(
+                "aus: {direction}s of {block} into AUs of {unit}; use writes that fit"
+            ));
+        }
+        let units = self.count("aus")?;
+        Ok(Some(Interleaved { units, unit }))
+    }
+
     fn cell(&self, block: Bytes, state: State) -> Result<Cell, String> {
         let direction = match self.needed("op")? {
             "read" => Direction::Read,
@@ -244,6 +266,7 @@ impl Row<'_> {
             jobs: self.count("jobs")?,
             read_percent,
             region: self.size("region")?,
+            interleaved: self.interleaved(block, direction)?,
             state: match self.text("state") {
                 None => state,
                 Some("fresh") => State::Fresh,

@@ -75,7 +75,8 @@ impl Domain {
     /// The range of measurements.
     pub fn of(observations: &[Observation]) -> Domain {
         let mut kinds: Vec<DomainKind> = Vec::new();
-        for cell in observations.iter().map(|o| o.cell) {
+        let in_turn = |cell: &Cell| cell.interleaved.is_some_and(|i| i.units > 1);
+        for cell in observations.iter().map(|o| o.cell).filter(|c| !in_turn(c)) {
             let is_mixed = cell.read_percent.is_some();
             let (block, depth) = (cell.block.0, cell.outstanding());
             let same = kinds.iter_mut().find(|kind| {

@@ -64,7 +64,14 @@ struct Latency {
 /// Entries of the same job: with `numjobs` and without `group_reporting` fio lists each thread.
 struct Run<'a> {
     entries: Vec<&'a Job>,
-    options: BTreeMap<&'a str, &'a str>,
+    options: Options<'a>,
+}
+
+/// Options of a job in fio's names.
+pub(crate) struct Options<'a> {
+    pub(crate) values: BTreeMap<&'a str, &'a str>,
+    /// Threads that are listed one by one.
+    pub(crate) entries: u32,
 }
 
 /// Reads fio's output; `file` is for messages, `state` is that of the device before each job. Text before the JSON, such
@@ -105,8 +112,11 @@ pub fn read(file: &str, text: &str, state: State) -> Result<Vec<Observation>, Fi
                 options.insert(key, value);
             }
             let run = Run {
+                options: Options {
+                    values: options,
+                    entries: entries.len() as u32,
+                },
                 entries: entries.clone(),
-                options,
             };
             let start = output.timestamp_ms.unwrap_or(0.0) + number as f64;
             let found = run.observations(state, start);
@@ -123,11 +133,9 @@ pub fn read(file: &str, text: &str, state: State) -> Result<Vec<Observation>, Fi
     Ok(observations)
 }
 
-impl Run<'_> {
+impl Options<'_> {
     fn option(&self, names: &[&str]) -> Option<&str> {
-        names
-            .iter()
-            .find_map(|name| self.options.get(name).copied())
+        names.iter().find_map(|name| self.values.get(name).copied())
     }
 
     fn size(&self, names: &[&str]) -> Result<Option<Bytes>, String> {
@@ -151,10 +159,8 @@ impl Run<'_> {
         number.ok_or_else(|| format!("{name}: `{text}` is not a whole number from 1 to 65536"))
     }
 
-    fn observations(&self, state: State, start: f64) -> Result<Vec<Observation>, String> {
-        if let Some(error) = self.entries.iter().map(|j| j.error).find(|e| *e != 0) {
-            return Err(format!("fio reports error {error}; leave this job out"));
-        }
+    /// The cell of the job's reads; that of its writes differs in the direction.
+    pub(crate) fn shape(&self, state: State) -> Result<Cell, String> {
         let rw = self.option(&["rw", "readwrite"]).unwrap_or("read");
         let (pattern, mixed) = match rw.split(':').next().unwrap_or_default() {
             "read" | "write" => (Pattern::Sequential, false),
@@ -183,17 +189,40 @@ impl Run<'_> {
             Some(text) if !text.ends_with('%') => self.size(&["size"])?,
             _ => None,
         };
-        let cell = |direction| Cell {
-            direction,
+        Ok(Cell {
+            direction: Direction::Read,
             pattern,
             block,
             depth,
-            jobs: self.entries.len() as u32,
+            jobs: self.count("numjobs")?.max(self.entries),
             read_percent,
             region: region.filter(|r| r.0 >= block.0),
+            interleaved: None,
             state,
+        })
+    }
+
+    fn read_percent(&self) -> Result<u8, String> {
+        let stated = |name| -> Result<Option<u8>, String> {
+            let Some(text) = self.option(&[name]) else {
+                return Ok(None);
+            };
+            let number = text.parse::<u8>().ok().filter(|p| (1..=99).contains(p));
+            number
+                .map(Some)
+                .ok_or_else(|| format!("{name}: `{text}` is not a share from 1 to 99 %"))
         };
-        let jobs = self.count("numjobs")?.max(self.entries.len() as u32);
+        let writes = stated("rwmixwrite")?.map(|w| 100 - w);
+        Ok(stated("rwmixread")?.or(writes).unwrap_or(50))
+    }
+}
+
+impl Run<'_> {
+    fn observations(&self, state: State, start: f64) -> Result<Vec<Observation>, String> {
+        if let Some(error) = self.entries.iter().map(|j| j.error).find(|e| *e != 0) {
+            return Err(format!("fio reports error {error}; leave this job out"));
+        }
+        let shape = self.options.shape(state)?;
         let mut found = Vec::new();
         for direction in [Direction::Read, Direction::Write] {
             let parts: Vec<&Part> = self
@@ -222,10 +251,7 @@ impl Run<'_> {
                 .fold(f64::MAX, f64::min);
             found.push(Observation {
                 place: String::new(),
-                cell: Cell {
-                    jobs,
-                    ..cell(direction)
-                },
+                cell: Cell { direction, ..shape },
                 mb_per_s: Some(parts.iter().map(|p| p.bw_bytes).sum::<f64>() / 1e6)
                     .filter(|mb| *mb > 0.0),
                 figures,
@@ -233,20 +259,6 @@ impl Run<'_> {
             });
         }
         Ok(found)
-    }
-
-    fn read_percent(&self) -> Result<u8, String> {
-        let stated = |name| -> Result<Option<u8>, String> {
-            let Some(text) = self.option(&[name]) else {
-                return Ok(None);
-            };
-            let number = text.parse::<u8>().ok().filter(|p| (1..=99).contains(p));
-            number
-                .map(Some)
-                .ok_or_else(|| format!("{name}: `{text}` is not a share from 1 to 99 %"))
-        };
-        let writes = stated("rwmixwrite")?.map(|w| 100 - w);
-        Ok(stated("rwmixread")?.or(writes).unwrap_or(50))
     }
 }
 

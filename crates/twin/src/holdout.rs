@@ -79,6 +79,16 @@ pub fn kinds(observations: &[Observation]) -> Vec<Kind> {
             Some(cell.block) != largest && Some(cell.block) != smallest
         });
     }
+    let most_units = observations
+        .iter()
+        .filter_map(|o| o.cell.interleaved)
+        .map(|i| i.units)
+        .max();
+    if let Some(most) = most_units.filter(|most| *most > 1) {
+        add("the most AUs in turn".to_string(), &|cell| {
+            cell.interleaved.is_some_and(|i| i.units == most)
+        });
+    }
     let several = |state| observations.iter().any(|o| o.cell.state != state);
     for state in [State::Fresh, State::Steady] {
         if several(state) {

@@ -20,23 +20,29 @@ pub fn residuals(observation: &Observation, simulated: Option<&Figures>) -> Vec<
     found
 }
 
+/// Weighted residuals, the same number for any simulation of these cells: a rate weighs as much as all percentiles of its
+/// cell together.
+pub fn terms(observations: &[Observation], simulated: &[Option<Figures>]) -> Vec<f64> {
+    let mut terms = Vec::new();
+    for (observation, simulated) in observations.iter().zip(simulated) {
+        let residuals = residuals(observation, simulated.as_ref());
+        let percentiles = residuals.iter().filter(|(f, _)| *f != Figure::Iops).count();
+        for (figure, off) in residuals {
+            let weight = match (figure, percentiles) {
+                (Figure::Iops, 0) => 1.0,
+                (Figure::Iops, _) => 0.5,
+                (_, count) => 0.5 / count as f64,
+            };
+            terms.push(weight * off);
+        }
+    }
+    terms
+}
+
 /// Mean over the cells of the absolute residuals; in each cell the rate weighs as much as all percentiles together. 0.1 is
 /// a typical error of 10 %.
 pub fn loss(observations: &[Observation], simulated: &[Option<Figures>]) -> f64 {
-    let mut sum = 0.0;
-    for (observation, simulated) in observations.iter().zip(simulated) {
-        let (mut rate, mut latency) = (0.0, Vec::new());
-        for (figure, off) in residuals(observation, simulated.as_ref()) {
-            match figure {
-                Figure::Iops => rate = off.abs(),
-                _ => latency.push(off.abs()),
-            }
-        }
-        sum += match latency.len() {
-            0 => rate,
-            n => (rate + latency.iter().sum::<f64>() / n as f64) / 2.0,
-        };
-    }
+    let sum: f64 = terms(observations, simulated).iter().map(|t| t.abs()).sum();
     sum / observations.len().max(1) as f64
 }
 
@@ -45,37 +51,38 @@ pub fn as_error(loss: f64) -> f64 {
     libm::exp(loss) - 1.0
 }
 
-/// Root mean square of the residuals of rates and of percentiles, enlarged for the number of parameters that were chosen by
-/// them (as the standard error of a regression). At least `floor`.
-pub fn spread(
-    observations: &[Observation],
-    simulated: &[Option<Figures>],
-    parameters: usize,
-    floor: f64,
-) -> (f64, f64) {
+/// Root mean square of rates and of percentiles among weighted residuals ([`terms`]). At least `floor`.
+pub fn spread(observations: &[Observation], terms: &[f64], floor: f64) -> (f64, f64) {
     let (mut rates, mut latencies) = ((0.0, 0.0), (0.0, 0.0));
-    for (observation, simulated) in observations.iter().zip(simulated) {
-        for (figure, off) in residuals(observation, simulated.as_ref()) {
-            let sum = match figure {
-                Figure::Iops => &mut rates,
-                _ => &mut latencies,
+    for (range, observation) in cells(observations).into_iter().zip(observations) {
+        let count = range.len();
+        let of_cell = residuals(observation, None).into_iter();
+        for ((figure, _), term) in of_cell.zip(terms.get(range).unwrap_or_default()) {
+            let (sum, weight) = match (figure, count) {
+                (Figure::Iops, 1) => (&mut rates, 1.0),
+                (Figure::Iops, _) => (&mut rates, 0.5),
+                _ => (&mut latencies, 0.5 / (count - 1) as f64),
             };
+            let off = term / weight;
             *sum = (sum.0 + off * off, sum.1 + 1.0);
         }
     }
-    let all = rates.1 + latencies.1;
-    // No more than half of the figures count as used up.
-    let free = (all - parameters as f64).max(all / 2.0).max(1.0);
-    let rms = |(squares, count): (f64, f64)| libm::sqrt(squares / count * all / free).max(floor);
+    let rms = |(squares, count): (f64, f64)| libm::sqrt(squares / count).max(floor);
     let rate = if rates.1 > 0.0 { rms(rates) } else { floor };
-    (
-        rate,
-        if latencies.1 > 0.0 {
-            rms(latencies)
-        } else {
-            rate
-        },
-    )
+    let has_latencies = latencies.1 > 0.0;
+    (rate, if has_latencies { rms(latencies) } else { rate })
+}
+
+/// Places of the figures of each cell in [`terms`].
+pub fn cells(observations: &[Observation]) -> Vec<std::ops::Range<usize>> {
+    let mut begin = 0;
+    let range = |observation: &Observation| {
+        let end = begin + residuals(observation, None).len();
+        let range = begin..end;
+        begin = end;
+        range
+    };
+    observations.iter().map(range).collect()
 }
 
 #[cfg(test)]
@@ -97,7 +104,7 @@ mod tests {
         let expected = (libm::log(2.0) + libm::log(2.0) / 2.0) / 2.0;
         assert!((loss(&rows, &[Some(simulated)]) - expected).abs() < 1e-12);
         assert_eq!(loss(&rows, &[None]), CAP);
-        let (rate, latency) = spread(&rows, &[Some(simulated)], 0, 0.01);
+        let (rate, latency) = spread(&rows, &terms(&rows, &[Some(simulated)]), 0.01);
         assert!((rate - libm::log(2.0)).abs() < 1e-12);
         assert!((latency - libm::log(2.0) / 2f64.sqrt()).abs() < 1e-12);
     }

@@ -36,6 +36,15 @@ pub enum State {
     Steady,
 }
 
+/// Writes into several allocation units in turn, as `flashbench --open-au` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Interleaved {
+    /// Allocation units that are written in turn.
+    pub units: u32,
+    /// Size of a unit, bytes.
+    pub unit: Bytes,
+}
+
 /// A workload whose figures are measured or simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {
@@ -53,6 +62,8 @@ pub struct Cell {
     pub read_percent: Option<u8>,
     /// Range of addresses in use, from the start of the device; `None` for all of it.
     pub region: Option<Bytes>,
+    /// Writes in turn into several allocation units, each in the order of `pattern`; `None` for all other workloads.
+    pub interleaved: Option<Interleaved>,
     /// State of the device before the measurement.
     pub state: State,
 }
@@ -114,6 +125,10 @@ impl fmt::Display for Cell {
         }
         if let Some(percent) = self.read_percent {
             write!(f, ", {percent} % reads")?;
+        }
+        if let Some(turn) = self.interleaved {
+            let unit = nandscope_units::number::binary_bytes(turn.unit.0);
+            write!(f, ", {} AUs of {unit} in turn", turn.units)?;
         }
         if let Some(region) = self.region {
             let region = nandscope_units::number::binary_bytes(region.0);

@@ -20,6 +20,8 @@ pub struct Parameter {
     pub low: f64,
     /// Greatest physical value.
     pub high: f64,
+    /// Whether the value is a small count, so that not every share of the range is another value.
+    is_count: bool,
     slot: fn(&mut Profile) -> Option<Slot<'_>>,
 }
 
@@ -33,6 +35,10 @@ impl std::fmt::Debug for Parameter {
 pub const BLOCKS: &str = "nand.blocks_per_plane";
 /// Dies on a channel.
 pub const DIES: &str = "nand.dies_per_channel";
+const CHANNELS: &str = "nand.channels";
+const PLANES: &str = "nand.planes";
+/// RAM for writes that are not programmed yet.
+const BUFFER: &str = "controller.write_buffer_kib";
 
 fn native(p: &mut Profile) -> Option<&mut ArraySection> {
     p.nand.native.as_mut()
@@ -54,32 +60,36 @@ macro_rules! real {
 ///
 /// Sources of the ranges: array times from data sheets and ISSCC papers (SLC reads 20 µs to QLC reads 140 µs; SLC programs
 /// 100 µs to QLC programs 3 ms and more); bus rates from ONFI 1.0 (50 MT/s, less in cards) to ONFI 5.1 (3,600 MT/s); firmware
-/// times from hardware paths of NVMe controllers (below 1 µs) to the firmware of cards (recorded: up to 2 ms; class A1 asks for 500
+/// counts of channels, dies and planes from data sheets of controllers and flash (1 to 16 channels, 1 to 4 planes); write buffers from
+/// the SRAM of a card's controller (64 KiB) to a part of a drive's DRAM; firmware times from hardware paths of NVMe controllers (below 1 µs) to the firmware of cards (recorded: up to 2 ms; class A1 asks for 500
 /// writes and 1,500 reads per second only).
 #[rustfmt::skip]
 const PARAMETERS: &[Parameter] = &[
-    Parameter { key: "nand.native.read_us", low: 15.0, high: 250.0, slot: |p| Some(Slot::List(&mut native(p)?.read_us)) },
-    Parameter { key: "nand.native.program_us", low: 100.0, high: 6000.0, slot: |p| Some(Slot::List(&mut native(p)?.program_us)) },
-    Parameter { key: "nand.slc.read_us", low: 10.0, high: 100.0, slot: |p| Some(Slot::List(&mut slc(p)?.read_us)) },
-    Parameter { key: "nand.slc.program_us", low: 60.0, high: 900.0, slot: |p| Some(Slot::List(&mut slc(p)?.program_us)) },
-    Parameter { key: "nand.bus_mt_per_s", low: 20.0, high: 3600.0, slot: |p| Some(Slot::Real(&mut p.nand.bus_mt_per_s)) },
-    Parameter { key: DIES, low: 1.0, high: 16.0, slot: |p| Some(Slot::Whole(&mut p.nand.dies_per_channel)) },
-    Parameter { key: "controller.cores", low: 1.0, high: 8.0, slot: |p| Some(Slot::Whole(&mut p.controller.as_mut()?.cores)) },
-    Parameter { key: "controller.read_us", low: 0.2, high: 2000.0, slot: real!(controller, read_us) },
-    Parameter { key: "controller.write_us", low: 0.2, high: 5000.0, slot: real!(controller, write_us) },
-    Parameter { key: "controller.per_unit_ns", low: 10.0, high: 20_000.0, slot: |p| Some(Slot::Nanos(&mut p.controller.as_mut()?.per_unit_ns)) },
-    Parameter { key: "controller.decode_us", low: 0.5, high: 100.0, slot: real!(controller, decode_us) },
-    Parameter { key: "controller.relocate_unit_us", low: 0.05, high: 40.0, slot: real!(controller, relocate_unit_us) },
-    Parameter { key: "card.open_aus", low: 1.0, high: 40.0, slot: |p| Some(Slot::Whole(&mut p.card.as_mut()?.open_aus)) },
-    Parameter { key: "card.switch_us", low: 5.0, high: 20_000.0, slot: real!(card, switch_us) },
-    Parameter { key: "card.controller.read_us", low: 10.0, high: 3000.0, slot: real!(card, controller.read_us) },
-    Parameter { key: "card.controller.write_us", low: 10.0, high: 5000.0, slot: real!(card, controller.write_us) },
-    Parameter { key: "card.controller.au_lookup_us", low: 1.0, high: 2000.0, slot: real!(card, controller.au_lookup_us) },
-    Parameter { key: "card.controller.page_us", low: 0.5, high: 2000.0, slot: real!(card, controller.page_us) },
-    Parameter { key: "card.controller.read_page_us", low: 1.0, high: 2000.0, slot: |p| Some(Slot::Real(p.card.as_mut()?.controller.read_page_us.as_mut()?)) },
-    Parameter { key: "card.controller.move_us", low: 0.5, high: 2000.0, slot: real!(card, controller.move_us) },
-    Parameter { key: "card.controller.decode_us", low: 0.5, high: 100.0, slot: real!(card, controller.decode_us) },
-    Parameter { key: BLOCKS, low: 0.03, high: 0.6, slot: |p| Some(Slot::Whole(&mut p.nand.blocks_per_plane)) },
+    Parameter { key: "nand.native.read_us", low: 15.0, high: 250.0, is_count: false, slot: |p| Some(Slot::List(&mut native(p)?.read_us)) },
+    Parameter { key: "nand.native.program_us", low: 100.0, high: 6000.0, is_count: false, slot: |p| Some(Slot::List(&mut native(p)?.program_us)) },
+    Parameter { key: "nand.slc.read_us", low: 10.0, high: 100.0, is_count: false, slot: |p| Some(Slot::List(&mut slc(p)?.read_us)) },
+    Parameter { key: "nand.slc.program_us", low: 60.0, high: 900.0, is_count: false, slot: |p| Some(Slot::List(&mut slc(p)?.program_us)) },
+    Parameter { key: "nand.bus_mt_per_s", low: 20.0, high: 3600.0, is_count: false, slot: |p| Some(Slot::Real(&mut p.nand.bus_mt_per_s)) },
+    Parameter { key: CHANNELS, low: 1.0, high: 16.0, is_count: true, slot: |p| Some(Slot::Whole(&mut p.nand.channels)) },
+    Parameter { key: PLANES, low: 1.0, high: 4.0, is_count: true, slot: |p| Some(Slot::Whole(&mut p.nand.planes)) },
+    Parameter { key: DIES, low: 1.0, high: 16.0, is_count: true, slot: |p| Some(Slot::Whole(&mut p.nand.dies_per_channel)) },
+    Parameter { key: BUFFER, low: 64.0, high: 32_768.0, is_count: false, slot: |p| Some(Slot::Whole(&mut p.controller.as_mut()?.write_buffer_kib)) },
+    Parameter { key: "controller.cores", low: 1.0, high: 8.0, is_count: true, slot: |p| Some(Slot::Whole(&mut p.controller.as_mut()?.cores)) },
+    Parameter { key: "controller.read_us", low: 0.2, high: 2000.0, is_count: false, slot: real!(controller, read_us) },
+    Parameter { key: "controller.write_us", low: 0.2, high: 5000.0, is_count: false, slot: real!(controller, write_us) },
+    Parameter { key: "controller.per_unit_ns", low: 10.0, high: 20_000.0, is_count: false, slot: |p| Some(Slot::Nanos(&mut p.controller.as_mut()?.per_unit_ns)) },
+    Parameter { key: "controller.decode_us", low: 0.5, high: 100.0, is_count: false, slot: real!(controller, decode_us) },
+    Parameter { key: "controller.relocate_unit_us", low: 0.05, high: 40.0, is_count: false, slot: real!(controller, relocate_unit_us) },
+    Parameter { key: "card.open_aus", low: 1.0, high: 40.0, is_count: true, slot: |p| Some(Slot::Whole(&mut p.card.as_mut()?.open_aus)) },
+    Parameter { key: "card.switch_us", low: 5.0, high: 20_000.0, is_count: false, slot: real!(card, switch_us) },
+    Parameter { key: "card.controller.read_us", low: 10.0, high: 3000.0, is_count: false, slot: real!(card, controller.read_us) },
+    Parameter { key: "card.controller.write_us", low: 10.0, high: 5000.0, is_count: false, slot: real!(card, controller.write_us) },
+    Parameter { key: "card.controller.au_lookup_us", low: 1.0, high: 2000.0, is_count: false, slot: real!(card, controller.au_lookup_us) },
+    Parameter { key: "card.controller.page_us", low: 0.5, high: 2000.0, is_count: false, slot: real!(card, controller.page_us) },
+    Parameter { key: "card.controller.read_page_us", low: 1.0, high: 2000.0, is_count: false, slot: |p| Some(Slot::Real(p.card.as_mut()?.controller.read_page_us.as_mut()?)) },
+    Parameter { key: "card.controller.move_us", low: 0.5, high: 2000.0, is_count: false, slot: real!(card, controller.move_us) },
+    Parameter { key: "card.controller.decode_us", low: 0.5, high: 100.0, is_count: false, slot: real!(card, controller.decode_us) },
+    Parameter { key: BLOCKS, low: 0.03, high: 0.6, is_count: false, slot: |p| Some(Slot::Whole(&mut p.nand.blocks_per_plane)) },
 ];
 
 /// Parameters that a profile has. `is_steady` says whether the data show the device in its steady state: only they
@@ -91,6 +101,8 @@ pub fn of(profile: &Profile, is_steady: bool) -> Vec<&'static Parameter> {
     PARAMETERS
         .iter()
         .filter(|p| !collects(p.key) || (is_steady && profile.ftl.is_some()))
+        // An allocation unit is laid out over the planes and the channels of a card.
+        .filter(|p| ![CHANNELS, PLANES].contains(&p.key) || profile.card.is_none())
         .filter(|p| has(p))
         .collect()
 }
@@ -124,7 +136,7 @@ impl Parameter {
             profile.nand.blocks_per_plane = blocks.round() as u32;
             return;
         }
-        let dies = profile.nand.dies_per_channel;
+        let before = Layout::of(profile);
         match (self.slot)(profile) {
             None => {}
             Some(Slot::Real(slot)) => *slot = significant(value),
@@ -137,8 +149,8 @@ impl Parameter {
                 }
             }
         }
-        if self.key == DIES {
-            keep_size(profile, dies);
+        if [DIES, CHANNELS, PLANES].contains(&self.key) {
+            keep_size(profile, before);
         }
     }
 
@@ -157,6 +169,20 @@ impl Parameter {
     pub fn at(&self, share: f64) -> f64 {
         let (low, high) = (libm::log(self.low), libm::log(self.high));
         libm::exp(low + share.clamp(0.0, 1.0) * (high - low))
+    }
+
+    /// Least difference of the share that changes the value: one for a count, 0 for others.
+    pub fn least_step(&self, share: f64) -> f64 {
+        if !self.is_count {
+            return 0.0;
+        }
+        let value = self.at(share).round();
+        let up = self.share(value + 1.0) - share;
+        let down = share - self.share(value - 1.0);
+        match value + 1.0 > self.high {
+            true => down.abs(),
+            false => up.abs().max(down.abs()),
+        }
     }
 
     /// Share of the range at which a value is, 0 to 1.
@@ -188,30 +214,45 @@ pub fn flash_bytes(profile: &Profile) -> f64 {
     raw * 1024.0 * (1.0 - nand.factory_bad_percent / 100.0)
 }
 
-/// After a change of the dies from `before` per channel: the flash keeps its size, the write buffer its share per die, and
-/// interfaces that could power all dies still do.
-fn keep_size(profile: &mut Profile, before: u32) {
-    let nand = &mut profile.nand;
-    let (before, now) = (f64::from(before.max(1)), f64::from(nand.dies_per_channel));
-    let blocks = f64::from(nand.blocks_per_plane) * before / now;
-    nand.blocks_per_plane = (blocks.ceil() as u32).max(4);
-    let all_before = (f64::from(nand.channels) * before).round() as u32;
-    let all_now = nand.channels * nand.dies_per_channel;
+/// Dies and planes of a device.
+#[derive(Clone, Copy)]
+struct Layout {
+    dies: u32,
+    planes: u32,
+}
+
+impl Layout {
+    fn of(profile: &Profile) -> Layout {
+        let nand = &profile.nand;
+        Layout {
+            dies: nand.channels * nand.dies_per_channel,
+            planes: nand.channels * nand.dies_per_channel * nand.planes,
+        }
+    }
+}
+
+/// After a change of dies or planes: the flash keeps its size, the write buffer grows with the dies, and interfaces that
+/// could power all dies still do.
+fn keep_size(profile: &mut Profile, before: Layout) {
+    let now = Layout::of(profile);
+    let ratio = f64::from(before.planes.max(1)) / f64::from(now.planes.max(1));
+    let blocks = f64::from(profile.nand.blocks_per_plane) * ratio;
+    profile.nand.blocks_per_plane = (blocks.ceil() as u32).max(4);
     for interface in &mut profile.interface {
-        let is_unlimited = interface.active_dies >= all_before;
-        interface.active_dies = match is_unlimited {
-            true => all_now,
-            false => interface.active_dies.min(all_now),
+        interface.active_dies = match interface.active_dies >= before.dies {
+            true => now.dies,
+            false => interface.active_dies.min(now.dies),
         };
     }
     if let Some(controller) = &mut profile.controller {
-        let buffer = f64::from(controller.write_buffer_kib) * (now / before).max(1.0);
+        let more = f64::from(now.dies) / f64::from(before.dies.max(1));
+        let buffer = f64::from(controller.write_buffer_kib) * more.max(1.0);
         controller.write_buffer_kib = buffer.round() as u32;
     }
 }
 
 /// Keys that follow from parameters and are written to a profile as well.
-pub const FOLLOWING: [&str; 2] = [BLOCKS, "controller.write_buffer_kib"];
+pub const FOLLOWING: [&str; 2] = [BLOCKS, BUFFER];
 
 #[cfg(test)]
 mod tests {

@@ -35,6 +35,7 @@ pub fn cells(job: &Job, state: State) -> Vec<Cell> {
                 jobs: job.numjobs.max(1),
                 read_percent: is_mixed.then_some(percent),
                 region: None,
+                interleaved: None,
                 state,
             };
             if !cells.contains(&cell) {

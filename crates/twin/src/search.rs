@@ -1,10 +1,11 @@
 //! The search: which structure, and which values of its parameters, come nearest to the measurements.
 
+mod least_squares;
 mod neighbourhood;
 mod structures;
 
 use crate::cma::Cma;
-use crate::loss::{loss, spread};
+use crate::loss::terms;
 use crate::observation::{Cell, Figures, Observation};
 use crate::parameter::{self, Parameter};
 use crate::simulate;
@@ -66,6 +67,8 @@ pub(crate) struct Point {
     /// Shares of the ranges of the parameters.
     pub at: Vec<f64>,
     pub loss: f64,
+    /// Weighted residuals, whose absolute values sum up to the loss times the number of cells.
+    pub terms: Vec<f64>,
 }
 
 /// Value of a parameter after a fit.
@@ -208,11 +211,11 @@ impl Evaluator<'_, '_> {
         let (task, cells, seed) = (self.task, &self.cells, self.options.seed);
         let of_point = |number: usize| {
             let profile = space.profile(&points[number]);
-            loss(
-                task.observations,
-                &simulate::figures(&profile, task.host, cells, seed),
-            )
+            let figures = simulate::figures(&profile, task.host, cells, seed);
+            terms(task.observations, &figures)
         };
+        let cell_count = cells.len().max(1) as f64;
+        let loss_of = |terms: &[f64]| terms.iter().map(|t| t.abs()).sum::<f64>() / cell_count;
         let (total, before) = (self.options.evaluations, self.done);
         let (tell, mut best) = (&mut self.caller.tell, self.best);
         let found = at_once::run(
@@ -221,7 +224,7 @@ impl Evaluator<'_, '_> {
             self.caller.stop,
             of_point,
             |done| {
-                best = best.min(*done.outcome);
+                best = best.min(loss_of(done.outcome));
                 let share = (before + done.count) as f64 / total.max(1) as f64;
                 tell(SearchProgress {
                     share: share.min(1.0),
@@ -232,12 +235,15 @@ impl Evaluator<'_, '_> {
         );
         self.best = best;
         self.done += points.len();
-        let losses: Option<Vec<f64>> = found.into_iter().collect();
-        let losses = losses.ok_or(SearchError::Interrupted)?;
-        let evaluated = points.into_iter().zip(&losses);
-        space
-            .points
-            .extend(evaluated.map(|(at, loss)| Point { at, loss: *loss }));
+        let found: Option<Vec<Vec<f64>>> = found.into_iter().collect();
+        let found = found.ok_or(SearchError::Interrupted)?;
+        let losses = found.iter().map(|terms| loss_of(terms)).collect();
+        let evaluated = points.into_iter().zip(found);
+        space.points.extend(evaluated.map(|(at, terms)| Point {
+            at,
+            loss: loss_of(&terms),
+            terms,
+        }));
         Ok(losses)
     }
 
@@ -282,15 +288,19 @@ pub fn fit(
     };
     let (mut space, tried) = structures::choose(&mut evaluator)?;
     let until = (options.evaluations as f64 * (1.0 - NEIGHBOURHOOD)) as usize;
-    evaluator.descend(&mut space, until, 0.12, "values")?;
+    if let Some(best) = space.best().cloned() {
+        evaluator.least_squares(&mut space, &best, 10, "values")?;
+    }
+    evaluator.descend(&mut space, until, 0.06, "values")?;
+    if let Some(best) = space.best().cloned() {
+        evaluator.least_squares(&mut space, &best, 10, "values")?;
+    }
     // A restart with wider steps escapes from a local minimum, if evaluations are left.
     evaluator.descend(&mut space, until, 0.25, "values")?;
     let noise = task.noise.unwrap_or(0.0).max(LEAST_NOISE);
     let found = neighbourhood::explore(&mut evaluator, &mut space, noise)?;
     let profile = space.profile(&found.best.at);
     let figures = simulate::figures(&profile, task.host, &evaluator.cells, options.seed);
-    let chosen = found.determined.iter().filter(|d| **d).count();
-    let spread = spread(task.observations, &figures, chosen, noise);
     let values = values(&space, &found);
     let of_member = |point: &Point| {
         let profile = space.profile(&point.at);
@@ -304,7 +314,7 @@ pub fn fit(
         loss: found.best.loss,
         members: found.members.iter().map(of_member).collect(),
         limit: found.limit,
-        spread,
+        spread: found.spread,
         figures,
         tried,
         evaluations: evaluator.done,
@@ -343,7 +353,7 @@ pub fn member_profiles(base: &Profile, keys: &[&str], members: &[Vec<f64>]) -> V
                 continue;
             };
             let same = parameter
-                .get(base)
+                .get(&profile)
                 .is_some_and(|v| (v / value - 1.0).abs() < 1e-9);
             if !same {
                 parameter.set(&mut profile, *value);

@@ -5,7 +5,7 @@ use crate::observation::{Cell, Direction, Figures, Pattern, State};
 use nandscope_device::profile::{HostProfile, Profile};
 use nandscope_device::{Afterwards, Command, CommandKind, Device, Fill, Status, break_if};
 use nandscope_units::random::SplitMix64;
-use nandscope_units::{Lba, Nanos, SECTOR_BYTES};
+use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 use std::collections::BTreeMap;
 
 /// Share of a small device that is written in the state `filled`. The rest leaves free blocks, as a device has that is not
@@ -77,10 +77,18 @@ fn in_state(small: &Miniature, host: &HostProfile, state: State, seed: u64) -> O
     Some(device)
 }
 
+/// Start of the first AU that is written in turn with others, bytes, and distance of two of them, AUs: as flashbench.
+const FIRST_AU: u64 = 16 << 20;
+const AU_DISTANCE: u64 = 12;
+
 /// A run of one workload.
 struct Run {
     device: Device,
     cell: Cell,
+    /// Order of the pieces of an AU, if AUs are written in turn.
+    pieces: Vec<u32>,
+    /// Operations so far.
+    issued: u64,
     random: SplitMix64,
     /// Blocks of the region.
     blocks: u64,
@@ -95,6 +103,9 @@ struct Run {
 impl Run {
     /// `None` if the block does not fit into the region.
     fn new(device: Device, small: &Miniature, cell: &Cell, seed: u64) -> Option<Run> {
+        if cell.interleaved.is_some() {
+            return Run::in_turn(device, cell, seed);
+        }
         let capacity = device.capacity().0;
         let share = match cell.state {
             State::Steady => 1.0,
@@ -145,13 +156,60 @@ impl Run {
             next,
             warm_up,
             measured,
+            pieces: Vec::new(),
+            issued: 0,
         })
     }
 
+    /// Writes into AUs in turn; `None` if they do not fit the device.
+    fn in_turn(device: Device, cell: &Cell, seed: u64) -> Option<Run> {
+        let turn = cell.interleaved?;
+        let count = u32::try_from(turn.unit.0 / cell.block.0).ok()?;
+        let units = u64::from(turn.units);
+        if count == 0 || units == 0 {
+            return None;
+        }
+        let mut random = SplitMix64::new(seed ^ 0x7716_15aa);
+        let mut pieces: Vec<u32> = (0..count).collect();
+        if cell.pattern == Pattern::Random {
+            for at in (1..pieces.len()).rev() {
+                pieces.swap(at, random.below(at as u64 + 1) as usize);
+            }
+        }
+        let whole = u64::from(count) * units;
+        let most = (MOST_READ / cell.block.0).max(3 * units).min(OPERATIONS.1);
+        Some(Run {
+            blocks: device.capacity().0 / cell.block.0,
+            next: Vec::new(),
+            warm_up: units.min(whole / 2),
+            measured: (whole - units.min(whole / 2)).min(most).max(1),
+            device,
+            cell: *cell,
+            random,
+            pieces,
+            issued: 0,
+        })
+    }
+
+    /// Number of the block of the next write into AUs in turn.
+    fn block_in_turn(&mut self, unit: Bytes, units: u64) -> u64 {
+        let number = self.issued % units;
+        let piece = self.pieces[(self.issued / units) as usize % self.pieces.len()];
+        self.issued += 1;
+        let unit = unit.0;
+        let wanted = FIRST_AU.next_multiple_of(unit) + number * AU_DISTANCE * unit;
+        // Many AUs exceed a small device: the others lie between.
+        let places = (self.device.capacity().0 / unit).max(1);
+        let place = wanted / unit;
+        let begin = (place % places + place / places) % places * unit;
+        (begin + u64::from(piece) * self.cell.block.0) / self.cell.block.0
+    }
+
     fn command(&mut self, tag: u64) -> Command {
-        let block = match self.cell.pattern {
-            Pattern::Random => self.random.below(self.blocks),
-            Pattern::Sequential => {
+        let block = match (self.cell.pattern, self.cell.interleaved) {
+            (_, Some(turn)) => self.block_in_turn(turn.unit, u64::from(turn.units)),
+            (Pattern::Random, None) => self.random.below(self.blocks),
+            (Pattern::Sequential, None) => {
                 let job = (tag % self.next.len() as u64) as usize;
                 let block = self.next[job];
                 self.next[job] = (block + 1) % self.blocks;
@@ -241,7 +299,6 @@ fn summary(mut latencies: Vec<u64>, seconds: f64) -> Option<Figures> {
 mod tests {
     use super::*;
     use nandscope_device::profile::library;
-    use nandscope_units::Bytes;
 
     pub(crate) fn cell(direction: Direction, block: u64, depth: u32) -> Cell {
         Cell {
@@ -252,6 +309,7 @@ mod tests {
             jobs: 1,
             read_percent: None,
             region: None,
+            interleaved: None,
             state: State::Filled,
         }
     }

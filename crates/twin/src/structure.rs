@@ -2,17 +2,20 @@
 
 use nandscope_device::profile::Profile;
 
-/// Profiles of the library that are tried: three cards with allocation units (different policies of open AUs), a
-/// page-mapped card, an eMMC, a SATA drive without a cache, and NVMe drives without and with an SLC cache.
-pub const BASES: [&str; 8] = [
+/// Profiles of the library that are tried: four cards with allocation units (different policies of open AUs; units of powers of two, and of 3 MiB), a
+/// page-mapped card, an eMMC, a SATA drive without a cache, and NVMe drives without and with an SLC cache, with and without
+/// DRAM.
+pub const BASES: [&str; 10] = [
     "sandisk-extreme-pro-16gb",
     "kingston-class10-32gb",
+    "toshiba-class10-16gb",
     "tlc-card-3mib-au",
     "sandisk-extreme-a2-64gb",
     "samsung-emmc51-64gb",
     "samsung-860-pro-512gb",
     "samsung-970-pro-512gb",
     "hp-ex920-1tb",
+    "adata-atom-50-1tb",
 ];
 
 /// The kind of a device, in words.

@@ -50,7 +50,7 @@ pub fn source(fitted: &Fitted, about: &About<'_>) -> Result<DeviceSource, Overri
         let is_new = !values.iter().any(|(one, _)| one.key == *key);
         if let Some(literal) = literal.filter(|literal| is_new && *literal != written(fitted, key))
         {
-            let why = "derived: from the fitted 1 to 16 dies of a channel".to_string();
+            let why = "derived: from the fitted dies".to_string();
             values.push((ProfileOverride::new(*key, literal), why));
         }
     }

@@ -31,6 +31,8 @@ use nandscope_workload::trace::Fit;
 use printer::Printer;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
+#[cfg(target_os = "linux")]
+pub use target::RealRunTarget;
 use target::{CommandObserver, CommandTarget};
 use thiserror::Error;
 

@@ -202,11 +202,16 @@ mod real {
                     real.name
                 )));
             }
-            Ok(RealRunTarget {
+            Ok(RealRunTarget::open(real, depth))
+        }
+
+        /// A run target of an open real target, without options of simulated devices.
+        pub fn open(real: Real, depth: u32) -> Self {
+            RealRunTarget {
                 real,
                 cost: generator_cost(depth),
                 verifier: None,
-            })
+            }
         }
     }
 

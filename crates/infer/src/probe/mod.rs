@@ -44,6 +44,7 @@ pub use finding::{Finding, Value, size};
 pub use question::Question;
 pub use real::doubt;
 pub use recorded::from_flashbench;
+pub use recorded::transcript;
 
 use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;

@@ -2,6 +2,7 @@
 
 use super::{Evaluator, Point, SearchError, Space};
 use crate::cma::{normal, reflect};
+use crate::loss::spread;
 use nandscope_units::random::SplitMix64;
 
 /// Steps from the best point along each parameter, shares of the range.
@@ -24,6 +25,8 @@ pub(super) struct Neighbourhood {
     pub members: Vec<Point>,
     /// Greatest loss of a member.
     pub limit: f64,
+    /// Standard deviation of the logarithms of rates and of percentiles that no member explains.
+    pub spread: (f64, f64),
     /// For each parameter, whether the measurements determine it.
     pub determined: Vec<bool>,
 }
@@ -44,11 +47,18 @@ pub(super) fn explore(
         };
         evaluator.evaluate(space, along_axes(&best.at), "polish")?;
     }
+    let Some(best) = space.best().cloned() else {
+        return Err(SearchError::NoBase);
+    };
+    let unseen = evaluator.left_out(space, &best)?;
+    let observations = evaluator.task.observations;
+    let spread = spread(observations, &unseen, noise);
+    let scale = unseen.iter().map(|t| t.abs()).sum::<f64>() / observations.len().max(1) as f64;
     let limit_of = |space: &Space<'_>| {
-        let figures = evaluator_figures(evaluator.task.observations);
+        let figures = evaluator_figures(observations);
         let best = space.best().map_or(f64::MAX, |p| p.loss);
-        // Errors of a Laplace distribution, whose scale is the loss: -2 ln(likelihood) grows by 2 n ln(loss ratio).
-        (best + noise) * libm::exp(LIKELIHOOD / figures) - noise
+        // Errors of a Laplace distribution: -ln(likelihood) grows by the sum of the residuals divided by their scale.
+        best + LIKELIHOOD * scale.max(best).max(noise) / figures
     };
     let mut random = SplitMix64::new(evaluator.options.seed ^ 0x5eed_e25e);
     loop {
@@ -70,6 +80,7 @@ pub(super) fn explore(
         best,
         members,
         limit,
+        spread,
         determined,
     })
 }
@@ -184,8 +195,10 @@ fn at_priors(
         let mut at = best.at.clone();
         at[number] = prior[number];
         let losses = evaluator.evaluate(space, vec![at.clone()], "ensemble")?;
-        if let Some(loss) = losses.first().copied().filter(|loss| *loss <= limit) {
-            best = Point { at, loss };
+        if losses.first().is_some_and(|loss| *loss <= limit)
+            && let Some(point) = space.points.last()
+        {
+            best = point.clone();
         }
     }
     Ok(best)

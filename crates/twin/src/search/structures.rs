@@ -1,16 +1,18 @@
 //! Which structure: each base is tried with its own values and with values spread over the whole ranges.
 
-use super::{Evaluator, SearchError, Space};
+use super::{Evaluator, Point, SearchError, Space};
 use crate::loss::CAP;
 use crate::observation::State;
 use nandscope_sweep::Sampling;
 
 /// Spread points for each base; more if there is only one.
 const SPREAD: usize = 20;
-/// Bases that are searched further.
-const FINALISTS: usize = 3;
-/// Share of the evaluations by which the finalists are decided between.
-const DECISION: f64 = 0.3;
+/// Rounds of the decision: number of bases that are searched further, and iterations from each start.
+const ROUNDS: [(usize, usize); 2] = [(4, 2), (2, 5)];
+/// Share of the evaluations after which the structure is decided.
+const SHARE: f64 = 0.55;
+/// Distance of two starts, shares of the ranges: below, they lead to the same minimum.
+const APART: f64 = 0.3;
 
 /// The most promising structure with the points that were evaluated, and the least loss of each base, best first.
 pub(super) fn choose<'a>(
@@ -35,24 +37,47 @@ pub(super) fn choose<'a>(
     let least = |space: &Space<'_>| space.best().map_or(CAP, |point| point.loss);
     spaces.sort_by(|a, b| least(a).total_cmp(&least(b)));
     let runs = |space: &Space<'_>| least(space) < CAP;
-    let finalists = spaces.iter().take(FINALISTS).filter(|s| runs(s)).count();
-    if finalists == 0 {
+    if !spaces.first().is_some_and(runs) {
         return Err(SearchError::NoBase);
     }
-    if finalists > 1 {
-        let each = (evaluator.options.evaluations as f64 * DECISION) as usize / finalists;
-        for space in spaces.iter_mut().take(finalists) {
-            let until = evaluator.done + each;
-            evaluator.descend(space, until, 0.2, "structure")?;
+    for (count, iterations) in ROUNDS {
+        for space in spaces.iter_mut().take(count).filter(|space| runs(space)) {
+            let starts = starts(space);
+            for start in &starts {
+                if evaluator.done as f64 > SHARE * evaluator.options.evaluations as f64 {
+                    break;
+                }
+                evaluator.least_squares(space, start, iterations, "structure")?;
+            }
         }
-    } else {
-        let until = evaluator.done + (evaluator.options.evaluations as f64 * DECISION) as usize;
-        evaluator.descend(&mut spaces[0], until, 0.2, "values")?;
+        spaces.sort_by(|a, b| least(a).total_cmp(&least(b)));
     }
-    spaces.sort_by(|a, b| least(a).total_cmp(&least(b)));
     let tried = spaces
         .iter()
         .map(|space| (space.base.profile.device.name.clone(), least(space)))
         .collect();
     Ok((spaces.swap_remove(0), tried))
+}
+
+/// The best point of a space, and the best one that is far from it.
+fn starts(space: &Space<'_>) -> Vec<Point> {
+    let mut points: Vec<&Point> = space.points.iter().collect();
+    points.sort_by(|a, b| a.loss.total_cmp(&b.loss));
+    let Some(best) = points.first() else {
+        return Vec::new();
+    };
+    let distance = |other: &Point| {
+        let steps = best
+            .at
+            .iter()
+            .zip(&other.at)
+            .map(|(a, b)| (a - b) * (a - b));
+        libm::sqrt(steps.sum::<f64>())
+    };
+    let other = points.iter().find(|point| distance(point) > APART);
+    [Some(best), other]
+        .into_iter()
+        .flatten()
+        .map(|p| (*p).clone())
+        .collect()
 }

@@ -4,7 +4,7 @@
 //! Nothing can be measured again. Answers need effects above the scatter of the file's own trials and rows; the confidences are
 //! those of recorded runs of real cards: how often several runs of a card agree.
 
-mod transcript;
+pub mod transcript;
 
 use super::confidence::Strength;
 use super::fat::{FACTOR, compare};

@@ -6,45 +6,61 @@ use crate::flashbench::recorded::lines;
 use crate::flashbench::{AlignRow, Order, RecordError};
 use nandscope_units::{SizeBase, parse_size};
 
+/// AU size of `--open-au` and `--find-fat` if the command line does not state one, bytes.
+pub const DEFAULT_UNIT: u64 = 4 << 20;
+
 /// One rate of `--open-au`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct OpenRate {
-    pub(super) order: Order,
+pub struct OpenRate {
+    /// Order of the pieces within an AU.
+    pub order: Order,
     /// Interleaved AUs.
-    pub(super) units: u32,
+    pub units: u32,
+    /// AU size given to flashbench, or its default, bytes.
+    pub unit: u64,
     /// Length of a piece, bytes.
-    pub(super) length: u64,
-    pub(super) bytes_per_s: f64,
+    pub length: u64,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
 }
 
 /// All measurements in a file.
 #[derive(Default)]
-pub(super) struct Transcript {
+pub struct Transcript {
     /// Rows of all trials of `-a`.
-    pub(super) align: Vec<AlignRow>,
-    pub(super) open: Vec<OpenRate>,
+    pub align: Vec<AlignRow>,
+    /// Length of a read for each row of `align`, bytes; `None` if the file does not state it.
+    pub align_lengths: Vec<Option<u64>>,
+    /// Rates of `--open-au`.
+    pub open: Vec<OpenRate>,
     /// Trials of `--find-fat`: lengths, bytes, each with a rate per AU, bytes per second.
-    pub(super) fat: Vec<Vec<(u64, Vec<f64>)>>,
+    pub fat: Vec<Vec<(u64, Vec<f64>)>>,
 }
 
 /// Options of the last command line.
 #[derive(Clone, Copy, Default)]
 struct Said {
     units: Option<u32>,
+    unit: Option<u64>,
+    length: Option<u64>,
     at_random: bool,
 }
 
 /// The first column of a table of `-a` with commas.
 const HEADING: &str = "align_bytes";
 
-pub(super) fn read(name: &str, text: &str) -> Result<Transcript, RecordError> {
+/// Reads flashbench's output; `name` is for messages.
+///
+/// # Errors
+/// [`RecordError`] if no line of flashbench is found, or with the line that cannot be read.
+pub fn read(name: &str, text: &str) -> Result<Transcript, RecordError> {
     let mut all = Transcript::default();
     if text
         .lines()
         .next()
         .is_some_and(|l| l.split(',').any(|column| column == HEADING))
     {
-        all.align = table(name, text)?;
+        (all.align, all.align_lengths) = table(name, text)?;
         return Ok(all);
     }
     let mut said = Said::default();
@@ -64,6 +80,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Transcript, RecordError> {
                 fault("no line of `flashbench -a`, which has `align N pre T on T post T diff T`")
             })?;
             all.align.push(row);
+            all.align_lengths.push(said.length);
         } else if words.iter().any(|w| w.ends_with("flashbench")) {
             said = command(&words);
         } else if let Some((length, rates)) = rates(&words) {
@@ -77,6 +94,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Transcript, RecordError> {
                     all.open.push(OpenRate {
                         order,
                         units,
+                        unit: said.unit.unwrap_or(DEFAULT_UNIT),
                         length,
                         bytes_per_s: rate,
                     });
@@ -111,27 +129,43 @@ impl Transcript {
 }
 
 /// Rows of a table with commas; missing times are NaN.
-fn table(name: &str, text: &str) -> Result<Vec<AlignRow>, RecordError> {
+fn table(name: &str, text: &str) -> Result<(Vec<AlignRow>, Vec<Option<u64>>), RecordError> {
     let rows = lines(name, text)?.into_iter().map(|line| {
         let time = |column| line.optional(column).map(|t| t.unwrap_or(f64::NAN));
-        Ok(AlignRow {
+        let row = AlignRow {
             align: line.positive(HEADING)?,
             pre_us: time("pre_us")?,
             on_us: time("on_us")?,
             post_us: time("post_us")?,
             diff_us: line.number("diff_us")?,
             off_boundary: 0,
-        })
+        };
+        // Tables with other columns than those of the project's own facts need not state the length.
+        Ok((row, line.positive("blocksize").ok()))
     });
-    rows.collect()
+    let rows: Result<Vec<_>, RecordError> = rows.collect();
+    Ok(rows?.into_iter().unzip())
 }
 
 /// Parses a command line of flashbench.
 fn command(words: &[&str]) -> Said {
     let open =
         |w: &&&str| w.starts_with("--open-au") && !w.starts_with("--open-au-nr") || **w == "-O";
+    let sized = |long: &str, short: &str| {
+        words.iter().enumerate().find_map(|(i, word)| {
+            let value = match word.strip_prefix(long) {
+                Some(rest) => rest.strip_prefix('=').or(words.get(i + 1).copied()),
+                None if *word == short => words.get(i + 1).copied(),
+                None => None,
+            };
+            let size = parse_size(value?, SizeBase::Binary).ok()?;
+            Some(size.0).filter(|size| *size > 0)
+        })
+    };
     let mut said = Said {
         units: None,
+        unit: sized("--erasesize", "-e"),
+        length: sized("--blocksize", "-b"),
         at_random: words.iter().any(|w| *w == "--random" || *w == "-R"),
     };
     if words.iter().any(|w| open(&w)) {
