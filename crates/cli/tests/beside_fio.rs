@@ -307,17 +307,16 @@ fn pauses_to_think() {
             "[think]\nwrite_lat_log=ops\nlog_offset=1\nrw=randread\nbs=4k\nnorandommap\nioengine=libaio\ndirect=1\n\
             thinktime={pause}\nthinktime_blocks={length}\ntime_based\nruntime=4\n"
         );
-        // A machine that is busy during a whole run delays even the lowest tenth.
-        let mut seen = Vec::new();
-        let agree = (0..3).any(|_| {
+        // A machine that is busy during a whole run delays even the lowest tenth: the shortest of several runs counts.
+        let (mut ours, mut fios) = (f64::INFINITY, f64::INFINITY);
+        let agree = (0..6).any(|_| {
             by_fio(&folder, &text, &device.device);
             by_us(&folder, &text, &device);
-            let fios = period_ms(&folder.0.join("fio/ops_lat.1.log"), length);
-            let ours = period_ms(&folder.0.join("ours/ops_lat.1.log"), length);
-            seen.push((ours, fios));
+            fios = fios.min(period_ms(&folder.0.join("fio/ops_lat.1.log"), length));
+            ours = ours.min(period_ms(&folder.0.join("ours/ops_lat.1.log"), length));
             (ours / fios - 1.0).abs() <= TOLERANCE
         });
-        assert!(agree, "{pause}: ms by us and by fio {seen:?}");
+        assert!(agree, "{pause}: {ours} ms by us and {fios} ms by fio");
     }
 }
 

@@ -34,11 +34,11 @@ pub struct Qualification {
 /// Whether a requirement is met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Met {
-    /// It is.
+    /// The requirement is met.
     Yes,
-    /// It is not.
+    /// The requirement is not met.
     No,
-    /// Neither is known.
+    /// The model or the recording cannot tell.
     #[default]
     NotKnown,
 }
@@ -73,9 +73,9 @@ impl Met {
 /// One requirement.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
-    /// Its name.
+    /// Name of the requirement, such as `video: buffer`.
     pub requirement: String,
-    /// Whether it is met.
+    /// Whether the requirement is met.
     pub met: Met,
     /// Required value.
     pub limit: String,

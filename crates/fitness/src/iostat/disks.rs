@@ -9,6 +9,8 @@ use thiserror::Error;
 const SECTOR: f64 = 512.0;
 const KIB: f64 = 1024.0;
 const MIB: f64 = 1024.0 * 1024.0;
+/// Largest rate that is believed, in the unit of its column: a thousand times what any disk does.
+const MOST_RATE: f64 = 1e12;
 
 /// Why output of iostat cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -28,7 +30,7 @@ pub enum IostatError {
         /// Missing column.
         column: &'static str,
     },
-    /// A cell that is not a number.
+    /// A cell that is no number, or no rate of a disk.
     #[error("{file}:{line}: `{text}` is not a rate; was the file edited or cut off?")]
     NotANumber {
         /// File.
@@ -180,7 +182,7 @@ fn row(
         let text = words.get(index).copied().unwrap_or("");
         // Some languages write a comma.
         let number = text.replace(',', ".").parse::<f64>().ok();
-        let number = number.filter(|n| n.is_finite() && *n >= 0.0);
+        let number = number.filter(|n| (0.0..=MOST_RATE).contains(n));
         number.ok_or_else(|| IostatError::NotANumber {
             file: file.to_string(),
             line,
@@ -210,10 +212,17 @@ fn json_reports(file: &str, text: &str) -> Result<Vec<Report>, IostatError> {
 }
 
 fn json_row(file: &str, row: &Value) -> Result<(String, Interval), IostatError> {
-    let number = |name: &str| {
-        let number = row.get(name).and_then(Value::as_f64);
-        number.filter(|n| *n >= 0.0)
-    };
+    let columns = ["w/s", "wkB/s", "wMB/s", "wsec/s", "f/s"];
+    for column in columns {
+        let value = row.get(column).and_then(Value::as_f64);
+        if value.is_some_and(|value| !(0.0..=MOST_RATE).contains(&value)) {
+            return Err(IostatError::Json {
+                file: file.to_string(),
+                why: format!("`{column}` of a disk is not a rate"),
+            });
+        }
+    }
+    let number = |name: &str| row.get(name).and_then(Value::as_f64);
     let missing = |column| IostatError::NoColumn {
         file: file.to_string(),
         line: 0,

@@ -12,6 +12,9 @@ const SIZES: (f64, f64) = (512.0, 1_048_576.0);
 /// Sizes above this are multiples of it: the page of the host's cache.
 const PAGE: f64 = 4096.0;
 
+/// Most writes between two flushes that a job can state: fio's `fdatasync` is a signed number of 32 bits.
+const MOST_BETWEEN_FLUSHES: f64 = i32::MAX as f64;
+
 /// Places of the writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -47,7 +50,8 @@ pub fn job(load: &DiskLoad, order: Order) -> Option<String> {
         least.min(PAGE as u64)
     );
     if let Some(flushes) = mean.flushes_per_s.filter(|f| *f > 0.0) {
-        let writes = (mean.writes_per_s / flushes).round().max(1.0);
+        let writes = (mean.writes_per_s / flushes).round();
+        let writes = writes.clamp(1.0, MOST_BETWEEN_FLUSHES);
         let _ = writeln!(text, "fdatasync={writes}");
     }
     Some(text)
@@ -117,6 +121,7 @@ mod tests {
     fn every_load_makes_a_job_that_is_accepted() {
         assert_eq!(job(&load(&[(0.0, 0.0, 0.0)]), Order::Random), None);
         let mut rows = vec![(1e-6, 1.0, 0.0), (1e9, 1e3, 1e-9), (3.0, 1e12, 3.0)];
+        rows.push((1e12, 1.0, f64::MIN_POSITIVE));
         rows.extend((0..64).map(|i| (1.0, f64::from(1 << (i % 30)) + 77.0, 0.1)));
         for n in 1..rows.len() {
             for order in [Order::Random, Order::Sequential] {
