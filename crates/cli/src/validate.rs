@@ -32,7 +32,9 @@ device. `facts/` has the sources. Seed 1; `--suite ssd`, with and without `--pee
 
 - A row is *calibrated* if a parameter was chosen knowing the published number, or another point of its series. It shows that
   the model can be fitted.
-- A row is *predicted* if no parameter was chosen by it. Only these rows show how far the model holds.
+- A row is *predicted* if no parameter was chosen by it. Only these rows show how far the model holds. `facts/series.toml` lists
+  recorded series and says which points, hosts, kinds and devices were held out before anything was fitted; a point that was
+  held out counts as predicted, all other points of a fitted series as calibrated.
 - A bound is met as printed, a range within its ends, a value within its tolerance, usually 10 %; counts, AUs and pages must be equal.
 
 ";
