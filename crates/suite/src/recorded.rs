@@ -10,15 +10,23 @@ use crate::spec::SimSpec;
 use crate::step_runner::{Flow, Pick, StepRunner, SuiteError};
 use nandscope_device::{Afterwards, Fill, FillError, break_if};
 use nandscope_measure::sim::SimTarget;
+use nandscope_measure::target::{Target, TargetError};
 use nandscope_result::{DirectionResult, ResultDocument};
+use nandscope_units::Nanos;
 
 /// Percentiles with figures of their own.
 const PERCENTILES: [f64; 10] = [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9];
 
+/// Idle time after which the device is asked again whether its programs have finished.
+const REST: Nanos = Nanos::from_millis(1);
+/// Longest idle time before writes without simulated time: a full write buffer takes a few milliseconds.
+const LONGEST_REST: Nanos = Nanos::from_secs(10);
+
 /// Runs the series of a device behind a host, whose name is that of the first mode.
 ///
 /// # Errors
-/// [`SuiteError::Target`] if the device cannot be made or attached, [`SuiteError::Step`] if a run cannot be done on it.
+/// [`SuiteError::Target`] if the device cannot be made or attached, or cannot finish a series; [`SuiteError::Step`] if a
+/// run cannot be done on it.
 pub(crate) fn run(
     spec: &SimSpec,
     options: &ReviewOptions,
@@ -39,7 +47,14 @@ pub(crate) fn run(
     turns.take(&each, &mut document, &mut (), stop, |runner, number| {
         one(runner, &all[number], stop)
     })?;
-    Ok(document)
+    match document.notices.last() {
+        // An error ends a procedure early and keeps what was measured; a series without its last rows is of no use.
+        Some(why) if !document.complete && !stop() => {
+            let series = format!("series of {} behind {}", spec.name, mode.name);
+            Err(SuiteError::Target(format!("{series}: {}", why.text)))
+        }
+        _ => Ok(document),
+    }
 }
 
 fn one(
@@ -104,8 +119,28 @@ impl<'a> State<'a> {
         self.written_gb = gb;
         self.seed += 1;
         let step = &mut |_| break_if((self.stop)());
-        ended(device.overwrite(count as u64, self.seed, Afterwards::Load, step))
+        let until = runner.target.now() + LONGEST_REST;
+        loop {
+            let device = runner.target.device_mut();
+            let done = device.overwrite(count as u64, self.seed, Afterwards::Load, step);
+            // After a run of writes the device still programs what it has acknowledged.
+            if done != Err(FillError::Busy) || runner.target.now() >= until {
+                return ended(done);
+            }
+            let waited = rest(&mut runner.target);
+            waited.map_err(|e| SuiteError::Target(e.to_string()))?;
+        }
     }
+}
+
+/// Leaves the device idle for [`REST`].
+fn rest(target: &mut SimTarget) -> Result<(), TargetError> {
+    let until = target.now() + REST;
+    let mut replies = Vec::new();
+    while target.now() < until {
+        target.wait(until, &mut replies)?;
+    }
+    Ok(())
 }
 
 fn ended<T>(filled: Result<T, FillError>) -> Result<Flow, SuiteError> {
