@@ -46,7 +46,7 @@ pub(crate) struct Series {
     rate_tolerance: f64,
     /// Parameters chosen by the rows that are not held out.
     #[serde(default)]
-    fitted: Vec<String>,
+    pub(super) fitted: Vec<String>,
     /// How the recording differs from the simulation.
     #[serde(default)]
     measured_as: String,

@@ -174,7 +174,8 @@ fn devices_and_hosts_of_series_state_where_their_numbers_come_from() {
 fn rows_of_a_series_are_held_out_or_named_with_what_was_fitted() {
     for series in series::all().unwrap() {
         let held = series.rows.iter().filter(|row| row.held).count();
-        assert!(held > 0, "{} behind {}", series.device, series.host);
+        let place = format!("{} behind {}", series.device, series.host);
+        assert!(held > 0 || !series.fitted.is_empty(), "{place}");
         let runs = series.runs();
         let mut gb: Vec<f64> = runs.iter().map(|run| run.after_gb).collect();
         let in_order = gb.clone();
