@@ -19,7 +19,7 @@ pub struct Score {
 }
 
 impl Score {
-    fn count(&mut self, met: bool) {
+    pub(super) fn count(&mut self, met: bool) {
         self.met += usize::from(met);
         self.all += 1;
     }

@@ -2,9 +2,11 @@
 //! device. Bounds, and values that link or host set, are easy to meet and are counted apart.
 
 use super::page::Score;
-use super::{Basis, Comparison, Row, measured};
+use super::{Basis, Comparison, Row, measured, series};
+use crate::step_runner::SuiteError;
 use nandscope_result::Relation;
 use nandscope_units::number::significant;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// What the score of a predicted row can say about the model.
@@ -37,7 +39,7 @@ const KINDS: [&str; 8] = [
     "random read",
     "random write",
     "mixed and traces",
-    "tail",
+    "percentiles",
     "power",
     "fill",
     "sizes and other",
@@ -54,7 +56,7 @@ fn kind(row: &Row) -> &'static str {
         "W" | "MB/s/W" | "mW" | "J" => return "power",
         _ if has(&["power", "efficiency"]) => return "power",
         _ if has(&["fill.", ".plateau", "fio.fresh.write", "fio.write"]) => return "fill",
-        _ if has(&[".p1", ".p25", ".p5", ".p75", ".p9"]) => return "tail",
+        _ if has(&[".p1", ".p25", ".p5", ".p75", ".p9"]) => return "percentiles",
         _ if has(&["atsb", "trace", "folder"]) => return "mixed and traces",
         _ => {}
     }
@@ -95,8 +97,7 @@ struct Group {
 
 impl Group {
     fn add(&mut self, row: &Row) {
-        self.score.met += usize::from(row.published.met);
-        self.score.all += 1;
+        self.score.count(row.published.met);
         if row.published.op != Relation::Range {
             self.errors
                 .extend(row.error_percent().map(|e| e.abs() / 100.0));
@@ -138,7 +139,10 @@ impl Group {
 /// Tables of the predicted rows of all devices, by kind and by class.
 pub fn predicted<'a>(devices: impl Iterator<Item = (&'a str, &'a Comparison)>) -> String {
     let rows: Vec<(&str, &Row)> = devices
-        .flat_map(|(name, comparison)| comparison.rows.iter().map(move |row| (class(name), row)))
+        .flat_map(|(name, comparison)| {
+            let class = class(name);
+            comparison.rows.iter().map(move |row| (class, row))
+        })
         .filter(|(_, row)| row.basis == Basis::Predicted)
         .collect();
     let group = |of: &dyn Fn(&(&str, &Row)) -> bool| {
@@ -174,4 +178,51 @@ pub fn predicted<'a>(devices: impl Iterator<Item = (&'a str, &'a Comparison)>) -
         group(&is(Evidence::Limited)).score,
     );
     text
+}
+
+/// Number of rows of recorded series, and a table of their scores by class of device and by device.
+///
+/// # Errors
+/// `Facts` if the series cannot be read.
+pub fn recorded<'a>(
+    devices: impl Iterator<Item = (&'a str, &'a Comparison)>,
+) -> Result<String, SuiteError> {
+    let ids: BTreeSet<String> = series::facts()?.into_iter().map(|fact| fact.id).collect();
+    let rows: Vec<(&str, &Row)> = devices
+        .flat_map(|(name, comparison)| comparison.rows.iter().map(move |row| (name, row)))
+        .filter(|(_, row)| ids.contains(&row.published.fact))
+        .collect();
+    let mut text = format!(
+        "{} rows are of recorded series:\n\n\
+        | recorded series | values not used in fitting | set by link or host | used in fitting |\n|---|---|---|---|\n",
+        rows.len()
+    );
+    text.push_str(&recorded_line("all", &rows));
+    let devices: Vec<&[(&str, &Row)]> = rows.chunk_by(|a, b| a.0 == b.0).collect();
+    for name in CLASSES {
+        let of_class = devices.iter().filter(|rows| class(rows[0].0) == name);
+        let of_class: Vec<(&str, &Row)> = of_class.flat_map(|rows| rows.iter().copied()).collect();
+        if !of_class.is_empty() {
+            text.push_str(&recorded_line(name, &of_class));
+        }
+    }
+    for rows in devices {
+        text.push_str(&recorded_line(rows[0].0, rows));
+    }
+    Ok(text)
+}
+
+/// Rows met of the values not used in fitting, of those of them that link or host set, and of the fitted ones.
+fn recorded_line(name: &str, rows: &[(&str, &Row)]) -> String {
+    let (mut values, mut limited, mut fitted) =
+        (Score::default(), Score::default(), Score::default());
+    for (_, row) in rows {
+        let score = match (&row.basis, Evidence::of(row)) {
+            (Basis::Calibrated(_), _) => &mut fitted,
+            (Basis::Predicted, Evidence::Limited) => &mut limited,
+            (Basis::Predicted, _) => &mut values,
+        };
+        score.count(row.published.met);
+    }
+    format!("| {name} | {values} | {limited} | {fitted} |\n")
 }
