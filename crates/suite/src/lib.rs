@@ -32,6 +32,7 @@ mod progress;
 mod real;
 #[cfg(target_os = "linux")]
 mod real_folders;
+mod recorded;
 pub mod review;
 mod sequential;
 mod span;

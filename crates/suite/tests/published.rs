@@ -3,7 +3,7 @@
 //! curves. `make test-long` measures the rows of docs/validation.csv again.
 
 use nandscope_result::ResultDocument;
-use nandscope_suite::{ReviewObserver, ReviewOptions, SimSpec, review};
+use nandscope_suite::{ReviewObserver, ReviewOptions, SimSpec, facts, review};
 use std::cell::Cell;
 
 const DEVICE: &str = "sm2708-250gb";
@@ -44,6 +44,18 @@ fn every_published_figure_is_met_or_its_miss_is_explained() {
     for (mode, fact) in known {
         assert!(missed.iter().any(|row| is_about(row, mode, fact)), "{fact}");
     }
+}
+
+/// Without its cache, the drive still programs when a run has ended and writes without simulated time follow.
+#[test]
+#[ignore = "slow: 40 GB of random writes to a drive of 512 GB"]
+fn slow_every_row_of_a_series_with_writes_between_its_runs_has_a_figure() {
+    let all = facts::validations().unwrap();
+    let series = all.iter().find(|v| v.host == "hp-p420i-cache-off").unwrap();
+    let spec = series.spec().unwrap();
+    let comparison = series.measure(&spec, &|| false).unwrap();
+    assert_eq!(comparison.missing, []);
+    assert_eq!(comparison.rows.len(), 32);
 }
 
 /// Formatting restores performance only where discards are passed on.

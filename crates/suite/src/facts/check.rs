@@ -38,30 +38,33 @@ pub(super) struct Check {
     pub(super) fact: String,
     pub(super) figure: String,
     /// Name of the value, for a fact that has several.
-    field: Option<String>,
+    pub(super) field: Option<String>,
     /// Factor from the unit of the fact to that of the figure.
     #[serde(default = "one")]
-    scale: f64,
+    pub(super) scale: f64,
     #[serde(default)]
-    tolerance: f64,
+    pub(super) tolerance: f64,
     #[serde(default)]
-    kind: ToleranceKind,
+    pub(super) kind: ToleranceKind,
     /// Value of a fact stated in words: a number or the two ends of a range.
-    value: Option<toml::Value>,
+    pub(super) value: Option<toml::Value>,
     /// Relation of the value, such as "at least"; left out, that of the fact.
-    op: Option<Relation>,
+    pub(super) op: Option<Relation>,
     /// How a statement in words is read as numbers, such as the range of "slightly lower".
     #[serde(default)]
-    reads: String,
+    pub(super) reads: String,
     /// How the published measurement differs from the simulated one.
     #[serde(default)]
-    measured_as: String,
+    pub(super) measured_as: String,
     /// Parameters fitted to the fact.
     #[serde(default)]
-    calibrated: Vec<String>,
+    pub(super) calibrated: Vec<String>,
     /// Whether no parameter was fitted to the fact.
     #[serde(default)]
-    predicted: bool,
+    pub(super) predicted: bool,
+    /// Whether link or host set the value.
+    #[serde(default)]
+    pub(super) limited: bool,
     /// Reason why the figure misses the fact, if it does.
     #[serde(default)]
     pub(super) why: String,
@@ -75,9 +78,11 @@ fn one() -> f64 {
     1.0
 }
 
-/// All checks, in the order of the file.
+/// All checks, in the order of the file, then those of the recorded series.
 pub(super) fn all() -> Result<Vec<Check>, SuiteError> {
-    parse(CHECKS)
+    let mut all = parse(CHECKS)?;
+    all.extend(super::series::checks()?);
+    Ok(all)
 }
 
 pub(super) fn parse(text: &str) -> Result<Vec<Check>, SuiteError> {

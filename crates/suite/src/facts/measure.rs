@@ -1,23 +1,30 @@
 //! Runs the procedures that the checks require.
 
-use super::{Comparison, Validation, compare};
+use super::{Comparison, Validation, compare, measured, series};
 use crate::options::ReviewOptions;
 use crate::procedure::Procedure;
-use crate::spec::{SimSpec, attachments, library_host};
+use crate::recorded;
+use crate::spec::{SimSpec, attachments};
 use crate::step_runner::SuiteError;
+use nandscope_device::profile::schema::Acknowledge;
 
 /// Seed of every validation.
 const SEED: u64 = 1;
 
 impl Validation {
-    /// The device and the ways to attach it.
+    /// The device and the ways to attach it. A host that leaves the cache off does so with drives, too.
     ///
     /// # Errors
     /// `Target` if the library has no such device or host.
     pub fn spec(&self) -> Result<SimSpec, SuiteError> {
-        let mut spec = SimSpec::library(&self.device)?;
+        let mut spec = measured::spec(&self.device)?;
         if !self.host.is_empty() {
-            let host = library_host(&self.host)?;
+            let host = measured::host(&self.host)?;
+            if host.host.cache_off {
+                for interface in &mut spec.profile.interface {
+                    interface.acknowledge = Acknowledge::Programmed;
+                }
+            }
             spec.modes = attachments(&self.host, &host, &spec.profile);
         }
         Ok(spec)
@@ -33,6 +40,13 @@ impl Validation {
         spec: &SimSpec,
         stop: &dyn Fn() -> bool,
     ) -> Result<Comparison, SuiteError> {
+        if self.procedure == series::PROCEDURE {
+            let options = ReviewOptions {
+                seed: SEED,
+                ..ReviewOptions::default()
+            };
+            return compare(&recorded::run(spec, &options, stop)?, self);
+        }
         let procedure = Procedure::find(&self.procedure)?;
         let options = ReviewOptions {
             seed: SEED,

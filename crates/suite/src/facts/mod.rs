@@ -1,5 +1,5 @@
 //! Published measurements as tests. `facts/published.toml`, `facts/drives.toml` and `facts/plain.toml` have the
-//! measurements of real devices and their sources; `facts/checks.toml` says which figure of a procedure represents
+//! measurements of real devices and their sources, `facts/series.toml` whole recorded series; `facts/checks.toml` says which figure of a procedure represents
 //! which fact, how close it must come, and whether a parameter was fitted to the fact; `facts/unchecked.toml` gives
 //! reasons for measurements that are not compared. [`publish`] adds the comparison to a result document, [`compare`]
 //! makes the rows of docs/validation.csv, [`rows`] writes them, [`page`] writes docs/validation.md.
@@ -8,10 +8,13 @@ mod check;
 mod coverage;
 mod criterion;
 mod measure;
+mod measured;
 pub mod page;
 mod record;
 pub mod rows;
+pub mod score;
 pub mod sensitivity;
+pub(crate) mod series;
 
 pub use check::Basis;
 pub use coverage::{Coverage, Unchecked, coverage};
@@ -53,7 +56,9 @@ pub fn validations() -> Result<Vec<Validation>, SuiteError> {
     all.sort_unstable();
     all.dedup();
     for validation in &all {
-        Procedure::find(&validation.procedure)?;
+        if validation.procedure != series::PROCEDURE {
+            Procedure::find(&validation.procedure)?;
+        }
     }
     Ok(all)
 }
@@ -85,6 +90,8 @@ pub struct Row {
     pub published: Published,
     /// Whether a parameter was fitted to the value.
     pub basis: Basis,
+    /// Whether link or host set the value, so that it says little about the device.
+    pub limited: bool,
     /// How words are read as numbers, and how the measurement differs from the simulation.
     pub remark: String,
 }
@@ -124,6 +131,7 @@ pub fn compare(
                 figure: figure.clone(),
                 published: published(figure.value, fact, check)?,
                 basis: check.basis()?,
+                limited: check.limited,
                 remark: check.remark(),
             }),
             None => comparison

@@ -19,7 +19,7 @@ pub struct Score {
 }
 
 impl Score {
-    fn count(&mut self, met: bool) {
+    pub(super) fn count(&mut self, met: bool) {
         self.met += usize::from(met);
         self.all += 1;
     }
@@ -80,8 +80,9 @@ impl Scores {
 pub fn all_scores<'a>(devices: impl Iterator<Item = (&'a str, &'a Comparison)> + Clone) -> String {
     let all = Scores::of(devices.clone().flat_map(|(_, c)| &c.rows));
     let mut text = format!(
-        "{} predicted and {} calibrated rows are met:\n\n",
-        all.predicted, all.calibrated
+        "{}\nRows used in fitting: {} are met. By device, bounds and values set by link or host included:\n\n",
+        super::score::predicted(devices.clone()),
+        all.calibrated
     );
     for (name, comparison) in devices {
         let scores = Scores::of(&comparison.rows);
@@ -440,6 +441,7 @@ mod tests {
                 source: String::new(),
             },
             basis: Basis::Predicted,
+            limited: false,
             remark: String::new(),
         }
     }
@@ -491,7 +493,13 @@ mod tests {
         assert_eq!(csv.split_once('\n').unwrap().1, expected);
         assert_eq!(
             all_scores(devices.into_iter()),
-            "1 of 1 predicted and 0 of 1 calibrated rows are met:\n\n\
+            "| values not used in fitting | met | met, % | median error, % | within 20 %, % |\n\
+             |---|---|---|---|---|\n\
+             | all | 1 of 1 | 100 | 0 | 100 |\n\
+             | sizes and other | 1 of 1 | 100 | 0 | 100 |\n\
+             | NVMe drive | 1 of 1 | 100 | 0 | 100 |\n\
+             \nCounted apart, because they are easy to meet: 0 of 0 bounds on one side, and 0 of 0 values that link or host set.\n\
+             \nRows used in fitting: 0 of 1 are met. By device, bounds and values set by link or host included:\n\n\
              - drive-1tb: predicted 1 of 1, calibrated 0 of 1\n"
         );
     }

@@ -53,5 +53,6 @@ pub(super) fn all() -> Result<Vec<Fact>, SuiteError> {
             toml::from_str(text).map_err(|e| SuiteError::Facts(format!("facts/{name}: {e}")))?;
         all.extend(some.fact);
     }
+    all.extend(super::series::facts()?);
     Ok(all)
 }

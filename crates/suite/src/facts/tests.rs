@@ -10,6 +10,13 @@ fn keys(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
+/// A device or host by its name, of the library or of the recorded series.
+fn entry(folder: &str, name: &str) -> Option<&'static library::Entry> {
+    let mut all = both();
+    let found = all.find(|(place, entry)| *place == folder && entry.name == name);
+    found.map(|(_, entry)| entry)
+}
+
 fn exists(device: &str, parameter: &str) -> bool {
     let of = |entry: Option<&library::Entry>, key: &str| {
         entry.is_some_and(|entry| keys(entry.text).contains(key))
@@ -18,10 +25,9 @@ fn exists(device: &str, parameter: &str) -> bool {
         return link_mode(link).is_ok();
     }
     match parameter.split_once(':') {
-        None => of(library::device(device), parameter),
+        None => of(entry("devices", device), parameter),
         Some((place, key)) => match place.split_once('/') {
-            Some(("hosts", name)) => of(library::host(name), key),
-            Some(("devices", name)) => of(library::device(name), key),
+            Some((folder, name)) => of(entry(folder, name), key),
             _ => false,
         },
     }
@@ -75,8 +81,9 @@ fn a_parameter_whose_remark_names_a_fact_calibrates_it() {
     for (folder, entry) in both() {
         for row in explain(entry.text) {
             let key = format!("{}.{}", row.table, row.key);
+            let named = words(&row.remark);
             for check in &checks {
-                if !names(&row.remark, &check.fact) {
+                if !named.contains(check.fact.as_str()) {
                     continue;
                 }
                 let parameters = match check.basis().unwrap() {
@@ -98,22 +105,26 @@ fn a_parameter_whose_remark_names_a_fact_calibrates_it() {
 
 /// Devices and hosts, each with the folder by which a check names a parameter of its profile.
 fn both() -> impl Iterator<Item = (&'static str, &'static library::Entry)> {
-    let devices = library::DEVICES.iter().map(|entry| ("devices", entry));
-    devices.chain(library::HOSTS.iter().map(|entry| ("hosts", entry)))
+    let devices = library::DEVICES.iter().chain(measured::DEVICES);
+    let hosts = library::HOSTS.iter().chain(measured::HOSTS);
+    let devices = devices.map(|entry| ("devices", entry));
+    devices.chain(hosts.map(|entry| ("hosts", entry)))
 }
 
-fn names(remark: &str, fact: &str) -> bool {
-    let words = remark.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
-    words.into_iter().any(|word| word == fact)
+/// Words of a remark, among them the facts that it names.
+fn words(remark: &str) -> BTreeSet<&str> {
+    remark
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'))
+        .collect()
 }
 
 #[test]
-fn at_least_sixty_rows_are_predictions() {
+fn at_least_220_rows_are_predictions() {
     let checks = check::all().unwrap();
     let predicted = checks
         .iter()
         .filter(|c| c.basis().unwrap() == Basis::Predicted);
-    assert!(predicted.count() >= 60);
+    assert!(predicted.count() >= 220);
 }
 
 #[test]
@@ -140,4 +151,48 @@ fn a_check_whose_figure_does_not_exist_is_missing() {
     let comparison = compare(&document, &all).unwrap();
     assert!(comparison.rows.is_empty());
     assert!(comparison.missing.iter().any(|(fact, _)| fact == "S0-040"));
+}
+
+#[test]
+fn devices_and_hosts_of_series_state_where_their_numbers_come_from() {
+    for (folder, entry) in both() {
+        for row in explain(entry.text) {
+            let is_number = !row.numbers().is_empty() && row.key != "format";
+            let place = format!("{folder}/{}: {}.{}", entry.name, row.table, row.key);
+            assert!(!is_number || row.provenance().is_some(), "{place}");
+        }
+    }
+    for series in series::all().unwrap() {
+        let spec = measured::spec(&series.device).unwrap();
+        assert_eq!(spec.profile.device.name, series.device);
+        let host = measured::host(&series.host).unwrap();
+        assert_eq!(host.host.name, series.host);
+    }
+}
+
+#[test]
+fn rows_of_a_series_are_held_out_or_named_with_what_was_fitted() {
+    for series in series::all().unwrap() {
+        let held = series.rows.iter().filter(|row| row.held).count();
+        let place = format!("{} behind {}", series.device, series.host);
+        assert!(held > 0 || !series.fitted.is_empty(), "{place}");
+        let runs = series.runs();
+        let mut gb: Vec<f64> = runs.iter().map(|run| run.after_gb).collect();
+        let in_order = gb.clone();
+        gb.sort_by(f64::total_cmp);
+        assert_eq!(gb, in_order, "{}: runs follow the recording", series.name);
+    }
+    let held: BTreeSet<String> = series::all()
+        .unwrap()
+        .iter()
+        .flat_map(|s| s.rows.iter().filter(|r| r.held).map(|r| r.id.clone()))
+        .collect();
+    for check in check::all().unwrap() {
+        let is_predicted = check.basis().unwrap() == Basis::Predicted;
+        assert!(
+            is_predicted || !held.contains(&check.fact),
+            "{}",
+            check.fact
+        );
+    }
 }
