@@ -138,7 +138,7 @@ fn a_target_that_vanishes_leaves_the_partial_result() {
     assert_eq!(only(&outcome, Direction::Read).operations, 198);
     let why = outcome.ending.incomplete().unwrap().to_string();
     assert!(
-        why.contains("gone") && why.contains("2 operations in flight"),
+        why.contains("gone") && why.contains("in flight that were lost: 2"),
         "{why}"
     );
 }
