@@ -267,6 +267,20 @@ fn rows(folder: &Folder, cards: &[(String, String)], out: &str) -> Vec<String> {
     rows
 }
 
+/// Whether two rows of the table are equal but for 3 % of their times and one in the last digit: scripts and mkfs programs of
+/// other versions write a little more or less.
+fn are_close(stored: &str, measured: &str) -> bool {
+    let (stored, measured): (Vec<_>, Vec<_>) = (
+        stored.split(" | ").collect(),
+        measured.split(" | ").collect(),
+    );
+    let is_close = |(a, b): (&&str, &&str)| match (a.parse::<f64>(), b.parse::<f64>()) {
+        (Ok(a), Ok(b)) => (a - b).abs() <= 0.03 * b + 0.01,
+        _ => a == b,
+    };
+    stored.len() == measured.len() && stored.iter().zip(&measured).all(is_close)
+}
+
 #[test]
 #[ignore = "slow: boots kernels; UPDATE=1 measures the rows of all cards, half an hour"]
 fn slow_the_table_of_file_systems_is_what_fs_measures() {
@@ -306,7 +320,7 @@ fn slow_the_table_of_file_systems_is_what_fs_measures() {
     cards.retain(|(card, _)| card == "kingston-8gb");
     for row in rows(&folder, &cards, "one") {
         assert!(
-            stored.contains(&row.as_str()),
+            stored.iter().any(|stored| are_close(stored, &row)),
             "UPDATE=1 measures all rows again: {row}"
         );
     }
