@@ -17,6 +17,11 @@ use std::time::Duration;
 const WRITE: &str = "[w]\nrw=randwrite\nbs=4k\niodepth=8\n";
 const LONG: &str = "[r]\nrw=randread\nbs=4k\niodepth=4\nnorandommap\ntime_based\nruntime=60\n";
 
+/// Arguments that run a job file on a target, with the result in `p.json`.
+fn run_of<'a>(job: &'a str, target: &'a str, engine: &'a str) -> [&'a str; 7] {
+    ["run", job, target, "--engine", engine, "--result", "p.json"]
+}
+
 #[test]
 fn a_device_that_fails_at_some_places_fails_exactly_there() {
     let folder = Folder::new("real-eio-places");
@@ -30,15 +35,7 @@ fn a_device_that_fails_at_some_places_fails_exactly_there() {
     // Past the end of its file a loop device answers EIO.
     truncate(&device.backing(), 5 << 20);
     for engine in ["uring", "blocking"] {
-        let run = [
-            "run",
-            "r.fio",
-            &device.device,
-            "--engine",
-            engine,
-            "--result",
-            "p.json",
-        ];
+        let run = run_of("r.fio", &device.device, engine);
         folder.run(&run).fails(1, &[]);
         let document = json(&folder, "p.json");
         assert_eq!(operations(&document, 0), (5 << 20) / 4096);
@@ -68,9 +65,7 @@ fn a_file_system_that_answers_eio_at_some_places_fails_exactly_there() {
         "[r]\nrw=randread\nbs=64k\niodepth=8\ncontinue_on_error=all\nsize=8m\n",
     );
     for engine in ["uring", "blocking"] {
-        let run = [
-            "run", "r.fio", &device.0, "--engine", engine, "--result", "p.json",
-        ];
+        let run = run_of("r.fio", &device.0, engine);
         folder.run(&run).fails(1, &[]);
         let document = json(&folder, "p.json");
         assert_eq!(operations(&document, 0), (6 << 20) / 65536);
@@ -154,9 +149,7 @@ fn an_interrupted_run_keeps_what_it_has_and_a_killed_one_leaves_no_half_file() {
             assert!(operations(&document, 0) > 0);
             std::fs::remove_file(folder.0.join("p.json")).unwrap();
         }
-        let run = [
-            "run", "long.fio", "./t.img", "--engine", engine, "--result", "p.json",
-        ];
+        let run = run_of("long.fio", "./t.img", engine);
         let (code, _) = disturbed(&folder, &run, |id| signal(id, "KILL"));
         assert_eq!(code, None, "killed");
         assert!(!folder.0.join("p.json").exists());
@@ -175,15 +168,7 @@ fn a_device_whose_medium_fails_in_mid_run_ends_the_run_with_what_was_measured() 
     };
     folder.file("long.fio", LONG);
     for engine in ["uring", "blocking"] {
-        let run = [
-            "run",
-            "long.fio",
-            &device.device,
-            "--engine",
-            engine,
-            "--result",
-            "p.json",
-        ];
+        let run = run_of("long.fio", &device.device, engine);
         // A loop device that has lost its file's end answers EIO there.
         let (code, stderr) = disturbed(&folder, &run, |_| truncate(&device.backing(), 0));
         assert_eq!(code, Some(1), "{stderr}");
@@ -203,15 +188,7 @@ fn a_device_that_loses_its_size_in_mid_run_is_gone() {
     };
     folder.file("long.fio", &format!("{LONG}continue_on_error=all\n"));
     for engine in ["uring", "blocking"] {
-        let run = [
-            "run",
-            "long.fio",
-            &device.device,
-            "--engine",
-            engine,
-            "--result",
-            "p.json",
-        ];
+        let run = run_of("long.fio", &device.device, engine);
         // As the kernel does when a drive is pulled out.
         let (code, stderr) = disturbed(&folder, &run, |_| {
             truncate(&device.backing(), 0);
