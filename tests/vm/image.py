@@ -85,7 +85,7 @@ def in_order(folder):
             order.append(top / file)
 
     for name in MODULES:
-        # What is not listed is built in.
+        # A module that is not in the list is built into the kernel.
         if name in by_name:
             add(by_name[name])
     return order

@@ -114,7 +114,7 @@ class Machine:
         self.folder, self.share = folder, folder / "share"
         self.binary = binary
         self.share.mkdir(exist_ok=True)
-        # What tests keep over a reset is in a folder there.
+        # Files of an earlier boot go; folders stay, in which tests keep data over a reset.
         for file in self.share.iterdir():
             if file.is_file():
                 file.unlink()

@@ -9,7 +9,7 @@ COMMANDS = {
     "run": ("nandscope run {d} --destroy-data={n} --yes {s} --result unplug.json -- "
             "--name=a --rw=randrw --bs=4k --size=4m", [1], 1000),
     "review": ("nandscope review {d} --quick --suite speed-class --destroy-data={n} --yes {s} -o unplug-review", [1], 1500),
-    # What was overwritten cannot be put back: the journal is kept.
+    # Exit code 13: blocks under the tags cannot be restored while the device is away, so that the journal is kept.
     "verify": ("nandscope verify {d} --yes {s} --journal unplug.journal", [13], 7000),
     "fs": ("nandscope fs {d} --destroy-data={n} --yes {s} --fs ext4 --workload log --setting LOG_LINES=60 -o unplug-fs",
            [1], 500),

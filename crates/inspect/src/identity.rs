@@ -45,6 +45,22 @@ pub enum Transport {
     Unknown,
 }
 
+impl Transport {
+    /// Whether devices of this transport can have SMART: not loop devices, combinations of devices, and devices of other
+    /// machines.
+    pub fn can_have_smart(self) -> bool {
+        !matches!(
+            self,
+            Transport::Loop
+                | Transport::Mapper
+                | Transport::Raid
+                | Transport::Memory
+                | Transport::Network
+                | Transport::Virtual
+        )
+    }
+}
+
 impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

@@ -79,7 +79,7 @@ fn one(
     Ok(Flow::Continue)
 }
 
-/// What was written to the device between the measured runs, without spending virtual time.
+/// Writes between the measured runs, which take no virtual time.
 struct State<'a> {
     seed: u64,
     written_gb: f64,

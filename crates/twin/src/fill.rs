@@ -28,7 +28,7 @@ fn cache(profile: &ThroughputProfile) -> Option<f64> {
 /// Reads a bandwidth log of fio (`write_bw_log`: time in ms, KiB/s, direction, block size) of a write of the whole device.
 ///
 /// # Errors
-/// [`FillError`] if a line is none of such a log, or it is too short.
+/// [`FillError`] if a line has other columns than such a log, or the log is too short.
 pub fn read(file: &str, text: &str) -> Result<(Clues, String), FillError> {
     let fault = |what: String| FillError {
         file: file.to_string(),

@@ -129,7 +129,7 @@ pub fn measure(
     disk.wait_until_free(UNMOUNT)?;
     let console = ran?;
     if let Err(error) = check_end(&console) {
-        // What failed was a consequence.
+        // If the device was removed, the failure of the script is a consequence.
         return Err(match disk.is_gone() {
             true => DiskError::Gone(disk.name().to_string()).into(),
             false => error,

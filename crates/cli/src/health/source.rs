@@ -90,16 +90,7 @@ pub fn real(name: &str) -> Result<(HealthReading, Vec<String>), Failure> {
     if let Some(registers) = &registers {
         return Ok(of_card(&identity, registers, time));
     }
-    let no_smart = matches!(
-        identity.transport,
-        Transport::Loop
-            | Transport::Mapper
-            | Transport::Raid
-            | Transport::Memory
-            | Transport::Network
-            | Transport::Virtual
-    );
-    if no_smart {
+    if !identity.transport.can_have_smart() {
         let why = format!("a {} reports no health", identity.transport);
         return Ok((named(&identity, time), vec![why]));
     }

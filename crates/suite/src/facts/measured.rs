@@ -38,7 +38,7 @@ pub(super) const HOSTS: &[Entry] = &[
 /// The device of that name, here or in the library.
 ///
 /// # Errors
-/// `Target` if there is none, or its profile cannot be read.
+/// [`SuiteError::Target`] for an unknown name, or a profile that cannot be read.
 pub(super) fn spec(name: &str) -> Result<SimSpec, SuiteError> {
     let Some(entry) = DEVICES.iter().find(|e| e.name == name) else {
         return SimSpec::library(name);
@@ -50,7 +50,7 @@ pub(super) fn spec(name: &str) -> Result<SimSpec, SuiteError> {
 /// The host of that name, here or in the library.
 ///
 /// # Errors
-/// `Target` if there is none, or its profile cannot be read.
+/// [`SuiteError::Target`] for an unknown name, or a profile that cannot be read.
 pub(super) fn host(name: &str) -> Result<HostProfile, SuiteError> {
     match HOSTS.iter().find(|e| e.name == name) {
         Some(entry) => parse_host(entry.file, entry.text).map_err(|faults| first(&faults)),

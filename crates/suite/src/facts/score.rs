@@ -9,7 +9,7 @@ use nandscope_units::number::significant;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// What the score of a predicted row can say about the model.
+/// Kind of a compared row, by what meeting it proves about the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Evidence {
     /// A value or a range, of the device itself.
@@ -21,7 +21,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// What the row shows, whether or not it is predicted.
+    /// The kind of a row, calibrated or predicted.
     pub fn of(row: &Row) -> Self {
         match row.published.op {
             _ if row.limited => Evidence::Limited,

@@ -5,7 +5,7 @@
 //! RAPL.
 
 use super::sampler::{self, Shared, Sources, Supply};
-use nandscope_inspect::identity::{Identity, Transport};
+use nandscope_inspect::identity::Identity;
 use nandscope_inspect::telemetry::hwmon::Thermometer;
 use nandscope_inspect::telemetry::ina::PowerSensor;
 use nandscope_inspect::telemetry::meter::MeterFile;
@@ -178,16 +178,7 @@ fn no_device() -> Absent {
 /// Finds smartctl for a device whose transport can have SMART.
 fn smartctl(roots: &Roots, device: Option<&Identity>) -> Answer<Smartctl> {
     let device = device.ok_or_else(no_device)?;
-    let none = matches!(
-        device.transport,
-        Transport::Loop
-            | Transport::Mapper
-            | Transport::Raid
-            | Transport::Memory
-            | Transport::Network
-            | Transport::Virtual
-    );
-    if none {
+    if !device.transport.can_have_smart() {
         return Err(Absent(format!(
             "a device of this kind ({}) has none",
             device.transport
