@@ -74,16 +74,19 @@ fi
 stage "the same results from the debug and the release build"
 scripts/determinism.sh "$target/debug/nandscope" "$target/release/nandscope"
 
-stage "planted faults, some of them"
-scripts/planted-bugs.py --some 24
-
-stage "Python package"
+# Its tests and notebooks use one processor at a time: the next stages use the other.
+package=$work/python.log
 if python3 -c 'import ensurepip, venv' 2>/dev/null; then
-    make python
-    "$target/python-venv/bin/python" scripts/bench-python.py --quick
+    { make python && "$target/python-venv/bin/python" scripts/bench-python.py --quick; } >"$package" 2>&1 &
+    python=$!
+    trap '[[ -z $python ]] || kill "$python" 2>/dev/null || true; rm -rf "$work"' EXIT
 else
+    python=
     skip "the Python package needs python3-venv"
 fi
+
+stage "planted faults, some of them"
+scripts/planted-bugs.py --some 24
 
 stage "generated documents are up to date"
 "$target/release/nandscope" validate --check docs/validation.md
@@ -94,6 +97,14 @@ if command -v python3 >/dev/null; then
     diff docs/images/report.txt "$work/pictured.txt" || { echo "the pictures are out of date: make pictures" >&2; exit 1; }
 else
     skip "the text of the README's picture needs python3"
+fi
+
+stage "Python package"
+if [[ -n $python ]]; then
+    wait "$python" || { cat "$package"; exit 1; }
+    # Its number may be that of another process from now on.
+    python=
+    cat "$package"
 fi
 
 summary "make test-long"

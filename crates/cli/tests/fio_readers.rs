@@ -222,13 +222,16 @@ fn results_in_between_have_the_operations_of_all_threads() {
         "--status-interval=500ms",
         "--output-format=terse",
     ]);
-    let written: Vec<u64> = ran
-        .succeeds()
-        .out
-        .lines()
-        .map(|line| line.split(';').nth(46).unwrap().parse().unwrap())
-        .collect();
-    assert!((3..=5).contains(&written.len()), "{written:?}");
+    let ran = ran.succeeds();
+    let field = |line: &str, at: usize| line.split(';').nth(at).unwrap().parse::<u64>().unwrap();
+    let written: Vec<u64> = ran.out.lines().map(|line| field(line, 46)).collect();
+    let runtime_ms = field(ran.out.lines().next_back().unwrap(), 49);
+    // One line for each interval, not for each thread; a busy machine ends the run later.
+    let most = runtime_ms as usize / 500 + 2;
+    assert!(
+        (3..=most).contains(&written.len()),
+        "{written:?} in {runtime_ms} ms"
+    );
     assert!(written.is_sorted() && written[0] > 0, "{written:?}");
 }
 

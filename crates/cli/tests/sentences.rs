@@ -295,7 +295,7 @@ fn ranks_in_other_suites_are_true() {
         assert!(page.contains("14 SD cards without UHS of the library, all simulated"));
     }
     let page = folder.read("report-4/report.html");
-    assert!(page.contains("The library has too few other SATA SSDs (1). Places among 9 SSDs of the library, all simulated"));
+    assert!(page.contains("The library has too few other SATA SSDs (1). Places among this drive and 9 SSDs of the library, all simulated"));
 }
 
 #[test]

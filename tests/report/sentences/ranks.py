@@ -56,7 +56,7 @@ def ranks(document, page):
         if match["kind"] != PLURALS.get(kind(document), match["kind"]):
             return [f"not drives of this kind: {intro}"]
         match = (match[0], int(match[1]) - 1, match[3])
-    elif match := re.fullmatch(r"(?P<few>The library has too few other .+? \(\d\)\. )?Places among (\d+) (?P<kind>.+?) of the "
+    elif match := re.fullmatch(r"(?P<few>The library has too few other .+? \(\d\)\. )?Places among this drive and (\d+) (?P<kind>.+?) of the "
                                r"library, all simulated, in the same test "
                                rf"\((.+?)\), each on the fastest host of its profile(?:, this drive in (.+?))?\.( This drive was measured\.)?{meaning}", intro):
         rivals, among = library_rivals(document)

@@ -150,7 +150,7 @@ fn among_library(document: &ResultDocument, scope: RankScope) -> PageContext {
         unusual: unusual::of_rows(&wide.rows, 0, "simulated devices of the library"),
         rivals: Some(Rivals {
             intro: format!(
-                "{}Places among {} {} of the library, all simulated, in the same test ({}), each on the fastest host of its profile{mode}.{measured} {RANKS}",
+                "{}Places among this drive and {} {} of the library, all simulated, in the same test ({}), each on the fastest host of its profile{mode}.{measured} {RANKS}",
                 few.unwrap_or_default(),
                 field.names.len(),
                 field.kind,
