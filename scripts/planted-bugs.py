@@ -348,6 +348,12 @@ FAULTS = [
      "heat: what was hot stays hot", "lib what_is_not_written"),
     ("mapping/page/unpersisted.rs", ".filter(|p| p.program.is_none() && p.place == place);", ".filter(|p| p.program.is_none());",
      "heat: a program of one pool makes data of the other durable", "power_cut what_waits_in_the_other_pool"),
+    ("host/adapter.rs", "self.holds = follows && self.ended > moderation.most;", "self.holds = follows && self.ended > moderation.most && now.is_zero();",
+     "host: an adapter never holds completions", "adapters held_completions"),
+    ("host/adapter.rs", "self.free = passed + chain.gap;", "self.free = passed;",
+     "host: an adapter passes commands on at any rate", "adapters the_firmware"),
+    ("mapping/page/commands.rs", "let single = further.min(c.single_units.unwrap_or(1) - 1);", "let single = further.min(c.single_units.unwrap_or(1));",
+     "timing: firmware handles one unit more of a command by itself", "arithmetic short_commands"),
 ]
 
 

@@ -37,6 +37,8 @@ pub(crate) enum Event {
     Idle,
     /// A read has found a block that must be refreshed.
     RefreshDue,
+    /// An adapter reports the completions that it has held.
+    Interrupt,
 }
 
 /// Nanoseconds of a slot, as a power of two: about one event falls into a slot of a busy drive.

@@ -248,6 +248,35 @@ fn a_buffered_write_takes_firmware_and_link_alone() {
 }
 
 #[test]
+fn short_commands_pay_more_for_each_unit_up_to_a_limit() {
+    let mut p = reference_point().profile(6);
+    let controller = p.controller.as_mut().expect("page-mapped");
+    controller.write_us = 7.0;
+    controller.read_us = 5.0;
+    controller.per_unit_ns = 100;
+    controller.single_units = Some(3);
+    controller.single_write_ns = Some(1_000);
+    controller.single_read_ns = Some(300);
+    let mut d = device(&p, "direct");
+    for (units, writing, reading) in [
+        (1, 7_000, 5_000),
+        (2, 8_000, 5_300),
+        (3, 9_000, 5_600),
+        (4, 9_100, 5_700),
+        (8, 9_500, 6_100),
+    ] {
+        let c = one(&mut d, write(1, 0, units * 4096));
+        let link = u64::from(units) * link_ns(FAST_LINK, 4096);
+        assert_eq!(c.latency(), Nanos(writing + link), "write of {units} units");
+        support::rest(&mut d, Nanos::from_millis(10));
+        // Unmapped data, which needs no flash.
+        let c = one(&mut d, read(1, 1 << 20, units * 4096));
+        let link = link_ns(FAST_LINK, u64::from(units) * 4096);
+        assert_eq!(c.latency(), Nanos(reading + link), "read of {units} units");
+    }
+}
+
+#[test]
 fn firmware_cores_bound_the_rate_of_commands() {
     for cores in [1u32, 2, 4] {
         let mut p = reference_point().profile(6);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod acknowledged;
+mod adapters;
 mod arithmetic;
 mod card_commands;
 mod cards;

@@ -7,6 +7,7 @@
 
 use super::error::Located;
 use super::power_state::ApstSection;
+use crate::convert::Whole;
 use crate::error::AttachError;
 use crate::invariant::{Checked, check_number, ensure};
 use crate::link::{LinkMode, Protocol, link_mode};
@@ -126,12 +127,33 @@ pub struct StageSection {
     pub open_write_kib: Option<u32>,
     /// Data rate of a stage that is slower than its links, MB/s: a store-and-forward bridge.
     pub mb_per_s: Option<f64>,
+    /// Commands a second that the firmware of an adapter passes on at most, one after another; left out where it is not
+    /// the limit. It adds no latency to a single command.
+    pub commands_per_s: Option<f64>,
+    /// Time for which an adapter holds the first completion back, so that later ones share its interrupt, µs; left out
+    /// if each completion has its own.
+    pub hold_us: Option<f64>,
+    /// Completions are held in a period if more came in the one before, completions a second.
+    pub hold_above_per_s: Option<f64>,
+    /// Length of such a period, ms.
+    pub hold_period_ms: Option<f64>,
     /// Metered power of the stage while commands are outstanding, mW.
     pub active_mw: f64,
     /// Metered power of the stage while idle, mW.
     pub idle_mw: f64,
     /// Energy per transferred byte, pJ.
     pub pj_per_byte: f64,
+}
+
+/// How an adapter lets completions share interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moderation {
+    /// Time for which the first of the held completions waits.
+    pub hold: Nanos,
+    /// Completions are held in a period if more than so many came in the one before.
+    pub most: u64,
+    /// Length of a period.
+    pub period: Nanos,
 }
 
 /// Summary of a chain for the device model.
@@ -149,6 +171,10 @@ pub struct Chain {
     pub command: Nanos,
     /// Sum of the stages' latencies on the way back.
     pub completion: Nanos,
+    /// Least time between two commands that an adapter passes on; zero without a limit.
+    pub gap: Nanos,
+    /// How completions share interrupts; `None` if each has its own.
+    pub moderation: Option<Moderation>,
     /// Whether every stage passes discards on.
     pub discard: bool,
     /// Longest transfer; a longer command is split into several, one after another.
@@ -191,6 +217,10 @@ impl Chain {
                 && (self.half_duplex || !self.link.half_duplex)
                 && self.command <= MOST_CHAIN
                 && self.completion <= MOST_CHAIN
+                && self.gap <= MOST_CHAIN
+                && self.moderation.is_none_or(
+                    |m| m.hold <= MOST_CHAIN && (Nanos(1)..=MOST_CHAIN).contains(&m.period)
+                )
                 && self.max_transfer.0 >= 4096,
             "no host has such a path to the device"
         );
@@ -202,6 +232,17 @@ impl Chain {
             check_number(what, value, 0.0, MOST_CHAIN_W)?;
         }
         Ok(())
+    }
+}
+
+impl StageSection {
+    fn moderation(&self) -> Option<Moderation> {
+        let period_ms = self.hold_period_ms?;
+        Some(Moderation {
+            hold: Nanos::from_micros_f64(self.hold_us?),
+            most: (self.hold_above_per_s? * period_ms / 1e3).floor_u64(),
+            period: Nanos::from_micros_f64(period_ms * 1e3),
+        })
     }
 }
 
@@ -273,6 +314,8 @@ impl HostProfile {
             },
             command: Nanos::ZERO,
             completion: Nanos::ZERO,
+            gap: Nanos::ZERO,
+            moderation: None,
             discard: true,
             max_transfer: Bytes(u64::MAX),
             open_write_most: Bytes(0),
@@ -297,6 +340,10 @@ impl HostProfile {
             }
             chain.command += Nanos::from_micros_f64(stage.command_us);
             chain.completion += Nanos::from_micros_f64(stage.completion_us);
+            if let Some(per_s) = stage.commands_per_s {
+                chain.gap = chain.gap.max(Nanos::from_micros_f64(1e6 / per_s));
+            }
+            chain.moderation = chain.moderation.or(stage.moderation());
             chain.discard &= stage.discard;
             if let Some(kib) = stage.max_transfer_kib {
                 chain.max_transfer = chain.max_transfer.min(Bytes(u64::from(kib) * 1024));
@@ -413,6 +460,7 @@ impl Faults {
                     "give a number from 0.01 to 100000, or remove the key",
                 );
             }
+            self.adapter(&format!("{table}.{i}"), stage);
             let numbers = [
                 ("command_us", stage.command_us),
                 ("completion_us", stage.completion_us),
@@ -421,6 +469,33 @@ impl Faults {
                 ("pj_per_byte", stage.pj_per_byte),
             ];
             self.numbers(&format!("{table}.{i}"), &numbers);
+        }
+    }
+
+    /// Checks the keys of an adapter: its limits, and that the three of held completions come together.
+    fn adapter(&mut self, table: &str, stage: &StageSection) {
+        let limits = [
+            ("commands_per_s", stage.commands_per_s, 1.0, 1e9),
+            ("hold_us", stage.hold_us, 0.001, MOST),
+            ("hold_above_per_s", stage.hold_above_per_s, 0.0, 1e9),
+            ("hold_period_ms", stage.hold_period_ms, 0.001, MOST),
+        ];
+        for (key, value, least, most) in limits {
+            if value.is_some_and(|value| !(least..=most).contains(&value)) {
+                self.add(
+                    format!("{table}.{key}"),
+                    "the number is out of range",
+                    &format!("give a number from {least} to {most:e}, or remove the key"),
+                );
+            }
+        }
+        let held = [stage.hold_us, stage.hold_above_per_s, stage.hold_period_ms];
+        if held.iter().any(Option::is_some) && held.iter().any(Option::is_none) {
+            self.add(
+                format!("{table}.hold_us"),
+                "completions are held only with hold_us, hold_above_per_s and hold_period_ms together",
+                "give all three, or none",
+            );
         }
     }
 

@@ -385,6 +385,13 @@ pub struct ControllerSection {
     pub write_us: f64,
     /// Firmware time of each mapping unit of a command after the first, ns.
     pub per_unit_ns: u64,
+    /// Number of mapping units at the beginning of a command that the firmware handles one by one, before it streams the
+    /// rest; left out, all units are alike.
+    pub single_units: Option<u32>,
+    /// Firmware time of each of them after the first, of a read, ns.
+    pub single_read_ns: Option<u32>,
+    /// Firmware time of each of them after the first, of a write, ns.
+    pub single_write_ns: Option<u32>,
     /// Firmware time to check and update the map for each unit that relocation moves, µs.
     pub relocate_unit_us: f64,
     /// ECC decoding time of a page after its transfer, µs.

@@ -18,7 +18,7 @@ struct Checks {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// Parameters fitted to the fact, or to another point of its series: keys of the device's profile, `hosts/NAME:KEY`
-    /// of a host's, `devices/NAME:KEY` of another device's, `link:NAME` of a link mode.
+    /// of a host's, `devices/NAME:KEY` of another device's, `link:NAME` of a link mode, `series:KEY` of the recorded series.
     Calibrated(Vec<String>),
     /// No parameter was fitted to the fact.
     Predicted,

@@ -31,6 +31,7 @@ pub(super) const HOSTS: &[Entry] = &[
     entry!("hosts/", "hp-microserver-gen8"),
     entry!("hosts/", "hp-p420i"),
     entry!("hosts/", "hp-p420i-cache-off"),
+    entry!("hosts/", "hp-p420i-hba"),
     entry!("hosts/", "raspberry-pi-5"),
     entry!("hosts/", "raspberry-pi-5-no-queue"),
 ];

@@ -24,6 +24,9 @@ fn exists(device: &str, parameter: &str) -> bool {
     if let Some(link) = parameter.strip_prefix("link:") {
         return link_mode(link).is_ok();
     }
+    if let Some(key) = parameter.strip_prefix("series:") {
+        return ["filled", "overwritten"].contains(&key);
+    }
     match parameter.split_once(':') {
         None => of(entry("devices", device), parameter),
         Some((place, key)) => match place.split_once('/') {

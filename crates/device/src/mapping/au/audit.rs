@@ -76,11 +76,16 @@ impl AuMapDevice {
     fn audit_commands(&self) -> Checked {
         let mut used = self.commands.audit(self.attachment.chain.queue_depth, 0)?;
         let mut idle_timers = Vec::new();
+        let mut interrupts = 0;
         for (at, event) in self.schedule.events().iter() {
             let index = match event {
                 Event::Complete(index) => index,
                 Event::Idle => {
                     idle_timers.push(at);
+                    continue;
+                }
+                Event::Interrupt => {
+                    interrupts += 1;
                     continue;
                 }
                 other => {
@@ -93,6 +98,15 @@ impl AuMapDevice {
                 "command {index} completes twice, or was not submitted"
             );
         }
+        for index in self.adapter.held() {
+            let place = used.get_mut(*index as usize);
+            ensure!(
+                place.is_some_and(|used| std::mem::replace(used, false)),
+                "command {index} is held, and completes again or was not submitted"
+            );
+        }
+        self.adapter
+            .audit(&self.attachment.chain, interrupts, self.schedule.now())?;
         ensure!(!used.contains(&true), "a command never completes");
         ensure!(
             idle_timers == Vec::from_iter(self.idle_timer),

@@ -29,9 +29,10 @@ use crate::command::{Command, Completion, Status, SubmitError};
 use crate::error::AttachError;
 use crate::events::Event;
 use crate::flash::reliability::Errors;
+use crate::host::adapter::Ending;
 use crate::host::attachment::{Attachment, RecentLinkTime};
 use crate::host::counters::HostCounters;
-use crate::host::{Commands, Request};
+use crate::host::{Adapter, Commands, Request};
 use crate::power::Power;
 use crate::profile::card::CardSection;
 use crate::profile::host::HostProfile;
@@ -60,6 +61,7 @@ pub(crate) struct AuMapDevice {
     attachment: Attachment,
     schedule: Schedule,
     commands: Commands<Request>,
+    adapter: Adapter,
     /// Time at which the controller finishes earlier commands and background work.
     controller_free: Nanos,
     /// Time at which the flash finishes the data that the buffer has accepted.
@@ -123,6 +125,7 @@ impl AuMapDevice {
             serial: format!("{:08x}", random.bits() >> 32),
             schedule: Schedule::default(),
             commands: Commands::default(),
+            adapter: Adapter::default(),
             controller_free: Nanos::ZERO,
             flash_free: Nanos::ZERO,
             buffer: Buffer::new(&attachment, card, &geometry),
@@ -159,6 +162,7 @@ impl AuMapDevice {
         self.write_out_buffer(self.schedule.now());
         self.buffer = Buffer::new(&attachment, &self.card, &self.map.geometry);
         self.attachment = attachment;
+        self.adapter = Adapter::default();
         self.counters.power_cycled(true);
         self.set_times();
         Ok(())
@@ -215,7 +219,8 @@ impl AuMapDevice {
         {
             self.pass_time(at);
             match event {
-                Event::Complete(index) => self.on_complete(index),
+                Event::Complete(index) => self.on_end(index),
+                Event::Interrupt => self.on_interrupt(),
                 Event::Idle => self.on_idle(),
                 _ => {}
             }
@@ -232,12 +237,34 @@ impl AuMapDevice {
         self.commands.start();
         self.power.meter.note(true, self.schedule.now());
         let chain = &self.attachment.chain;
-        let begin = (self.schedule.now() + chain.command).max(self.controller_free);
+        let passed = self
+            .adapter
+            .pass(self.schedule.now() + chain.command, chain);
+        let begin = passed.max(self.controller_free);
         let back = chain.completion;
         let stops = self.attachment.stops(&self.commands[index].command);
         let end = self.serve(index, begin) + stops;
         self.controller_free = end;
         self.schedule.push(end + back, Event::Complete(index));
+    }
+
+    /// Reports a command that has ended to the host, unless an adapter holds its completion back.
+    fn on_end(&mut self, index: u32) {
+        let Some(moderation) = &self.attachment.chain.moderation else {
+            return self.on_complete(index);
+        };
+        match self.adapter.end(index, self.schedule.now(), moderation) {
+            Ending::Seen => self.on_complete(index),
+            Ending::Held => {}
+            Ending::Opens(at) => self.schedule.push(at, Event::Interrupt),
+        }
+    }
+
+    /// Reports all commands whose completions an adapter has held.
+    fn on_interrupt(&mut self) {
+        for index in self.adapter.interrupt() {
+            self.on_complete(index);
+        }
     }
 
     fn on_complete(&mut self, index: u32) {

@@ -44,6 +44,8 @@ pub(super) struct Census {
     writes_in_firmware: u32,
     /// Commands on their way to the cores.
     arriving: u32,
+    /// Interrupts of an adapter for held completions.
+    interrupts: u32,
     segments: BTreeSet<SegmentId>,
     /// Programs of host data under way: sequence number and superblock.
     pub(super) programs: Vec<(u32, SuperblockId)>,
@@ -189,6 +191,7 @@ impl PageMapDevice {
                 Event::RelocationDecoded(job) => census.jobs.reads.push(job),
                 Event::MergeDecoded(sequence) => census.merges.push(sequence),
                 Event::Complete(index) => census.of(index)?.completion += 1,
+                Event::Interrupt => census.interrupts += 1,
                 Event::DataIn(transfer) => {
                     census.transfers.push(transfer);
                     let Some(transfer) = self.writes.transfers.get(transfer) else {
@@ -210,6 +213,14 @@ impl PageMapDevice {
             count(&mut census.programs_of, unit.superblock)?;
         }
         self.count_map_waiters(&mut census)?;
+        self.adapter.audit(
+            &self.attachment.chain,
+            census.interrupts,
+            self.schedule.now(),
+        )?;
+        for index in self.adapter.held() {
+            census.of(*index)?.completion += 1;
+        }
         self.packed.audit(self.attachment.packed_writes)?;
         for index in self.packed.done() {
             census.of(*index)?.completion += 1;

@@ -5,6 +5,7 @@ use crate::command::{Command, CommandKind, Payload, Status};
 use crate::convert::{Narrow, Whole};
 use crate::events::Event;
 use crate::host::Request;
+use crate::host::adapter::Ending;
 use crate::mapping::page::lpn::Lpn;
 use nandscope_units::{Nanos, SECTOR_BYTES};
 
@@ -52,7 +53,10 @@ impl PageMapDevice {
     #[inline]
     pub(super) fn start(&mut self, index: u32) {
         let splits = self.time_of_splits(index);
-        let arrival = self.awake_at(self.schedule.now() + self.attachment.chain.command + splits);
+        let chain = &self.attachment.chain;
+        let reached = self.schedule.now() + chain.command + splits;
+        let passed = self.adapter.pass(reached, chain);
+        let arrival = self.awake_at(passed);
         self.commands.start();
         if self.commands.outstanding() == 1 {
             self.note_busy();
@@ -89,11 +93,16 @@ impl PageMapDevice {
     /// Firmware time of a command of `units` mapping units.
     #[inline]
     pub(super) fn firmware_time(&mut self, kind: CommandKind, units: u32) -> Nanos {
-        let us = match kind {
-            CommandKind::Write { .. } => self.controller.write_us,
-            _ => self.controller.read_us,
+        let c = &self.controller;
+        let (us, single_ns) = if kind.is_write() {
+            (c.write_us, c.single_write_ns)
+        } else {
+            (c.read_us, c.single_read_ns)
         };
-        let more = u64::from(units.saturating_sub(1).min(4096)) * self.controller.per_unit_ns;
+        let further = units.saturating_sub(1).min(4096);
+        let single = further.min(c.single_units.unwrap_or(1) - 1);
+        let more = u64::from(further - single) * c.per_unit_ns
+            + u64::from(single) * u64::from(single_ns.unwrap_or(0));
         self.slowed((us * 1e3).floor_u64() + more)
     }
 
@@ -160,6 +169,26 @@ impl PageMapDevice {
             at + stops + self.attachment.chain.completion,
             Event::Complete(index),
         );
+    }
+
+    /// Reports a command that has ended to the host, unless an adapter holds its completion back.
+    #[inline]
+    pub(super) fn on_end(&mut self, index: u32) {
+        let Some(moderation) = &self.attachment.chain.moderation else {
+            return self.on_complete(index);
+        };
+        match self.adapter.end(index, self.schedule.now(), moderation) {
+            Ending::Seen => self.on_complete(index),
+            Ending::Held => {}
+            Ending::Opens(at) => self.schedule.push(at, Event::Interrupt),
+        }
+    }
+
+    /// Reports all commands whose completions an adapter has held.
+    pub(super) fn on_interrupt(&mut self) {
+        for index in self.adapter.interrupt() {
+            self.on_complete(index);
+        }
     }
 
     /// Completes a command at the host.

@@ -42,7 +42,7 @@ use crate::flash::reliability::Errors;
 use crate::flash::{Array, ArrayTimes};
 use crate::host::attachment::Attachment;
 use crate::host::counters::HostCounters;
-use crate::host::{Commands, Link, Request};
+use crate::host::{Adapter, Commands, Link, Request};
 use crate::mapping::page::geometry::Geometry;
 use crate::mapping::page::log::{Log, PageRun, ProgramUnit};
 use crate::mapping::page::lpn::Lpn;
@@ -102,6 +102,7 @@ pub(crate) struct PageMapDevice {
     map_fetches: MapFetches,
     commands: Commands<Pending>,
     packed: PackedWrites,
+    adapter: Adapter,
     cores: Cores,
     decoders: Decoders,
     link: Link,
@@ -201,6 +202,7 @@ impl PageMapDevice {
             map_fetches: MapFetches::new(ftl),
             commands: Commands::default(),
             packed: PackedWrites::default(),
+            adapter: Adapter::default(),
             cores: Cores::new(controller),
             decoders: Decoders::new(controller.ecc_engines),
             link: Link::default(),
@@ -250,6 +252,7 @@ impl PageMapDevice {
         host: &HostProfile,
     ) -> Result<(), AttachError> {
         self.attachment = Attachment::new(profile, host)?;
+        self.adapter = Adapter::default();
         self.array.set_active_dies(self.attachment.active_dies);
         self.array.set_clock(self.clock());
         Ok(())

@@ -330,6 +330,8 @@ impl PageMapDevice {
             && self.log.window.is_whole_map()
             && self.decoders.are_unlimited()
             && !self.attachment.chain.half_duplex
+            && self.attachment.chain.gap.is_zero()
+            && self.attachment.chain.moderation.is_none()
             && !self.background.working()
             && !self.commands.any_waits()
             && self.log.geometry.shortest_read_ns() > 1

@@ -48,7 +48,8 @@ impl PageMapDevice {
             Event::RelocationDecoded(job) => self.on_relocation_read(job),
             Event::MergeDecoded(sequence) => self.on_merge_read(sequence),
             Event::Relocated(job) => self.on_units_handled(job, until),
-            Event::Complete(index) => self.on_complete(index),
+            Event::Complete(index) => self.on_end(index),
+            Event::Interrupt => self.on_interrupt(),
             Event::Idle => {
                 let wants = self.on_idle();
                 self.run(wants);

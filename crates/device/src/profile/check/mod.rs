@@ -259,6 +259,14 @@ fn ftl(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
 }
 
 fn controller(profile: &Profile, ftl: &FtlSection, c: &ControllerSection, faults: &mut Faults) {
+    let single = [c.single_units, c.single_read_ns, c.single_write_ns];
+    if single.iter().any(Option::is_some) && single.iter().any(Option::is_none) {
+        faults.add(
+            "controller.single_units",
+            "number and times of the units handled one by one come together".to_string(),
+            "give single_units, single_read_ns and single_write_ns, or none of them",
+        );
+    }
     let pages = profile.nand.page_kib.saturating_mul(profile.nand.planes);
     let program_kib = pages.saturating_mul(pages_per_program(profile));
     let buffers = if ftl.relocation_shares_buffer { 2 } else { 1 };
