@@ -1,17 +1,21 @@
 """Devices that are unplugged, and commands that are ended, at moments of the work: nothing hangs, nothing stays mounted."""
 
+import contextlib
+
 import devices
 from devices import SERIAL, path
 from machine import Failed
 
-# Commands, the exit codes that are documented for a device that fails (docs/exit-codes.md), and operations of a whole run.
+# Commands, the exit codes that are documented for a device that fails (docs/exit-codes.md), and operations of a whole run. `run`
+# and `fs` would go on for minutes: the host needs a moment to see how far they are.
 COMMANDS = {
     "run": ("nandscope run {d} --destroy-data={n} --yes {s} --result unplug.json -- "
-            "--name=a --rw=randrw --bs=4k --size=4m", [1], 1000),
+            "--name=a --rw=randrw --bs=4k --size=4m --time_based=1 --runtime=300", [1], 1000),
     "review": ("nandscope review {d} --quick --suite speed-class --destroy-data={n} --yes {s} -o unplug-review", [1], 1500),
-    # Exit code 13: blocks under the tags cannot be restored while the device is away, so that the journal is kept.
-    "verify": ("nandscope verify {d} --yes {s} --journal unplug.journal", [13], 7000),
-    "fs": ("nandscope fs {d} --destroy-data={n} --yes {s} --fs ext4 --workload log --setting LOG_LINES=60 -o unplug-fs",
+    # Exit code 13: blocks under the tags cannot be restored while the device is away, so that the journal is kept. It saves 774
+    # blocks of a small device, writes as many tags, reads them, and restores the blocks.
+    "verify": ("nandscope verify {d} --yes {s} --journal unplug.journal", [13], 3 * 774),
+    "fs": ("nandscope fs {d} --destroy-data={n} --yes {s} --fs ext4 --workload log --setting LOG_LINES=5000 -o unplug-fs",
            [1], 500),
 }
 GONE = ["is gone", "No such device", "disappeared", "input/output error (EIO)", "Input/output error"]
@@ -38,6 +42,24 @@ def insert(vm, name, image=None):
         devices.plug(vm, name)
 
 
+@contextlib.contextmanager
+def another_card(vm, image, name):
+    """Within the block another card is in the SD slot: the disk `name`, whose file is `image`."""
+    exchange(vm, image)
+    try:
+        path(vm, name)
+        yield
+    finally:
+        exchange(vm, "sd.img")
+        path(vm, "sd")
+
+
+def exchange(vm, image):
+    remove(vm, "sd")
+    vm.run("until ! grep -q . /sys/block/mmcblk*/size; do sleep 0.1; done 2>/dev/null", 60)
+    insert(vm, "sd", image)
+
+
 def begin(vm, script, device, operations):
     """A job that runs `script`, once `device` has done this many operations since its start, or the job has ended."""
     stat = f"/sys/block/{device.rsplit('/', 1)[-1]}/stat"
@@ -61,12 +83,15 @@ def unplug(vm, name, kind, share):
     if job.has_ended():
         raise Failed(f"it ended before the device was unplugged:\n{job.wait()}")
     remove(vm, name)
-    ran = job.wait(150).demand(*codes)
-    if not any(text in ran.out for text in GONE):
-        raise Failed(f"nothing says that the device is gone:\n{ran}")
-    if mounts(vm, device) != before:
-        raise Failed(f"mounted after {ran}:\n{mounts(vm, device)}")
-    insert(vm, name)
+    try:
+        ran = job.wait(150).demand(*codes)
+        if not any(text in ran.out for text in GONE):
+            raise Failed(f"nothing says that the device is gone:\n{ran}")
+        if mounts(vm, device) != before:
+            raise Failed(f"mounted after {ran}:\n{mounts(vm, device)}")
+    finally:
+        # Later tests need it.
+        insert(vm, name)
     path(vm, name)
     return ran
 
@@ -86,7 +111,7 @@ def during(kind, names, shares):
 def data_is_put_back_after_verify_was_unplugged(vm):
     for name in ["usb", "hot"]:
         before = devices.checksum(vm, name)
-        unplug(vm, name, "verify", 0.5)
+        unplug(vm, name, "verify", 0.75)
         device = path(vm, name)
         vm.run(f"nandscope verify {device} --yes {SERIAL[name]} --restore --journal unplug.journal").demand(0)
         if devices.checksum(vm, name) != before:
@@ -97,6 +122,8 @@ def file_systems_are_unmounted_when_interrupted(vm):
     """By SIGTERM and SIGKILL, at moments from mkfs to fsck."""
     device = path(vm, "sd")
     script, _, whole = command("sd", "fs", device)
+    # So short that the last moments are after the workload.
+    script = script.replace("LOG_LINES=5000", "LOG_LINES=60")
     before = mounts(vm, device)
     for share, signal in [(0.1, "TERM"), (0.4, "KILL"), (0.6, "TERM"), (0.8, "KILL")]:
         job = begin(vm, script, device, int(whole * share))
