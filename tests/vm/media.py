@@ -7,7 +7,7 @@ import devices
 from commands import destroy
 from devices import MIB, SERIAL, path
 from machine import Failed
-from unplug import COMMANDS, another_card, begin
+from unplug import COMMANDS, VERIFY, WRITES, another_card, begin
 
 
 def changed_while_a_journal_waits(vm):
@@ -19,7 +19,7 @@ def changed_while_a_journal_waits(vm):
     device = path(vm, "sd")
     before = devices.checksum(vm, "sd")
     verify = f"nandscope verify {device} --yes {SERIAL['sd']} --journal unplug.journal"
-    job = begin(vm, verify, device, int(0.75 * COMMANDS["verify"][2]))
+    job = begin(vm, verify, device, int(VERIFY * COMMANDS["verify"][2]), WRITES)
     job.signal("KILL")
     job.wait()
     if devices.checksum(vm, "sd") == before:
