@@ -51,6 +51,7 @@ need bc bc
 need patch patch
 need xz xz-utils
 need setpriv util-linux
+need smartctl smartmontools
 need sfdisk fdisk
 need postmark postmark
 need sqlite3 sqlite3

@@ -68,6 +68,36 @@ def failing_sectors_are_reported(vm):
         raise Failed(f"{errors} errors instead of 2:\n{ran}")
 
 
+def a_full_storage_is_reported(vm):
+    """Writes to a thin volume whose storage is full fail with a message of their own; reads go on."""
+    target = destroy(path(vm, "thin"), "thin")
+    job = "--name=a --rw=write --bs=64k --offset=8m --size=4m"
+    vm.run(f"nandscope run {target} -- {job}").demand(1, says=["no space left (ENOSPC)", f"byte {devices.FULL_FROM}"])
+    vm.run(f"nandscope run {path(vm, 'thin')} -- --name=a --rw=read --bs=64k --offset=8m --size=4m").demand(0)
+    # The page cache turns it into an input/output error for mkfs.
+    vm.run(f"nandscope fs {target} --fs ext4 --workload log").demand(1, says="error: log on ext4: mkfs.ext4")
+
+
+def health_is_what_smart_says(vm):
+    """Values of NVMe's health log; the bytes written grow with what is written. An SD card has no such register."""
+    device = path(vm, "nvme1")
+    before = vm.run(f"nandscope health {device} --json").demand(0).json()["reading"]
+    smart = vm.run(f"smartctl --json -A {device}").demand(0).json()
+    log = smart["nvme_smart_health_information_log"]
+    for name, value in [("used_percent", log["percentage_used"]), ("temperature_c", smart["temperature"]["current"]),
+                        ("spare_percent", log["available_spare"]), ("media_errors", log["media_errors"])]:
+        if before[name] != value:
+            raise Failed(f"{name} is {before[name]} instead of {value}")
+    job = "--name=a --rw=write --bs=1m --size=16m"
+    vm.run(f"nandscope run {destroy(device, 'nvme1')} -- {job}").demand(0)
+    after = vm.run(f"nandscope health {device} --json").demand(0).json()["reading"]
+    written = after["host_written"] - before["host_written"]
+    # It counts in units of 512,000 bytes.
+    if abs(written - 16 * MIB) > 1_024_000:
+        raise Failed(f"{written} bytes written instead of 16 MiB")
+    vm.run(f"nandscope health {path(vm, 'sd')}").demand(15, says="no standard register")
+
+
 def protected_disks_are_read(vm):
     vm.run(f"nandscope run {path(vm, 'protected')} -- --name=a --rw=randread --bs=4k --size=1m --number_ios=50").demand(0)
 

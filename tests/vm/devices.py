@@ -1,24 +1,28 @@
 """The disks of the guest, each of a size of its own, by which the tests find it."""
 
+import errno
 import hashlib
 import json
 import random
 
 MIB = 1 << 20
 
-# MiB of each disk. Those of the SD slot are powers of two, as QEMU demands. XFS needs 300 MiB.
+# MiB of each disk. Those of the SD slot are powers of two, as QEMU demands. `sd` is small, because QEMU's SD card writes discarded
+# data sector by sector: mkfs, which discards all of it, takes 12 s for 512 MiB. XFS needs 300 MiB and has a card of its own.
 SIZES = {
-    "nvme1": 256, "nvme2": 40, "hot": 48, "sd": 512, "usb": 64, "uas": 56, "sata": 36, "bad": 60,
-    "protected": 44, "slow": 52, "spare1": 33, "spare2": 34, "spare3": 35,
+    "nvme1": 256, "nvme2": 40, "hot": 48, "sd": 128, "sd-large": 512, "usb": 64, "uas": 56, "sata": 36, "bad": 60,
+    "protected": 44, "slow": 52, "spare1": 33, "spare2": 34, "spare3": 35, "thin": 42,
 }
 SERIAL = {
     "nvme1": "NVME0001", "nvme2": "NVME0001", "hot": "NVMEHOT1", "sd": "0xdeadbeef", "usb": "USB00001", "uas": "UAS00001",
     "sata": "SATA0001",
-} | {name: f"SCSI{name.upper()}" for name in ["bad", "slow", "spare1", "spare2", "spare3", "protected"]}
+} | {name: f"SCSI{name.upper()}" for name in ["bad", "slow", "spare1", "spare2", "spare3", "protected", "thin"]}
 # Disks that no test writes.
 BYSTANDERS = ["sata", "protected"]
 # Byte of the first bad sector of `bad`.
 BAD_FROM = 40 * MIB
+# Byte from which the storage behind `thin` has no space left.
+FULL_FROM = 10 * MIB
 
 
 def create(folder):
@@ -37,23 +41,28 @@ def node(folder, name, **more):
     return ["-blockdev", json.dumps(raw)]
 
 
-def failing(folder, name):
-    """A disk on which a sector of each MiB from BAD_FROM on cannot be written."""
+def failing(folder, name, sectors, error):
+    """A disk of which these sectors cannot be written."""
     inside = {"driver": "raw", "file": {"driver": "file", "filename": str(folder / f"{name}.img")}}
-    sectors = range(BAD_FROM // 512, SIZES[name] * MIB // 512, 2048)
-    errors = [{"event": "none", "iotype": "write", "errno": 5, "sector": s} for s in sectors]
+    errors = [{"event": "none", "iotype": "write", "errno": error, "sector": s} for s in sectors]
     return ["-blockdev", json.dumps({"driver": "blkdebug", "node-name": name, "image": inside, "inject-error": errors})]
+
+
+def each_mib(name, start):
+    """A sector of each MiB of a disk from byte `start` on."""
+    return range(start // 512, SIZES[name] * MIB // 512, 2048)
 
 
 def arguments(folder, served):
     """QEMU's arguments for all disks; `served` is the socket of a served card."""
-    scsi = ["bad", "slow", "spare1", "spare2", "spare3", "protected"]
+    scsi = ["bad", "slow", "spare1", "spare2", "spare3", "protected", "thin"]
     plain = ["nvme1", "nvme2", "hot", "usb", "uas", "sata", "spare1", "spare2", "spare3"]
     all_of = []
     for name in plain:
         all_of += node(folder, name)
     all_of += node(folder, "protected", **{"read-only": True})
-    all_of += failing(folder, "bad")
+    all_of += failing(folder, "bad", each_mib("bad", BAD_FROM), errno.EIO)
+    all_of += failing(folder, "thin", each_mib("thin", FULL_FROM), errno.ENOSPC)
     all_of += ["-object", "throttle-group,id=group,x-bps-total=4000000"]
     all_of += node(folder, "slow", **{"node-name": "slow-file"})
     all_of += ["-blockdev", json.dumps({"driver": "throttle", "node-name": "slow", "throttle-group": "group", "file": "slow-file"})]
@@ -80,7 +89,9 @@ def arguments(folder, served):
     ]:
         all_of += ["-device", device]
     for number, name in enumerate(scsi):
-        all_of += ["-device", f"scsi-hd,id={name}-disk,drive={name},bus=scsi.0,scsi-id={number},serial={SERIAL[name]}"]
+        # QEMU would stop the machine where the storage of a disk is full.
+        device = f"scsi-hd,id={name}-disk,drive={name},bus=scsi.0,scsi-id={number},serial={SERIAL[name]},werror=report"
+        all_of += ["-device", device]
     return all_of
 
 

@@ -19,6 +19,11 @@ MODULES = """
     dm_mod raid1 crc32_generic crc32c_generic xxhash_generic blake2b_generic
     nls_cp437 nls_ascii nls_utf8 nls_iso8859_1 vfat exfat ext4 f2fs nilfs2 btrfs xfs
 """.split()
+# Programs of the host that the tests run in the guest.
+PROGRAMS = """
+    blkid dmsetup mkfs.btrfs mkfs.exfat mkfs.ext4 mkfs.f2fs mkfs.nilfs2 mkfs.vfat mkfs.xfs mkswap perl setpriv smartctl sqlite3
+    strip wipefs
+""".split()
 
 
 class Missing(Exception):

@@ -7,7 +7,7 @@ import devices
 from commands import destroy
 from devices import MIB, SERIAL, path
 from machine import Failed
-from unplug import begin, insert, remove
+from unplug import COMMANDS, VERIFY, WRITES, another_card, begin
 
 
 def changed_while_a_journal_waits(vm):
@@ -19,25 +19,18 @@ def changed_while_a_journal_waits(vm):
     device = path(vm, "sd")
     before = devices.checksum(vm, "sd")
     verify = f"nandscope verify {device} --yes {SERIAL['sd']} --journal unplug.journal"
-    job = begin(vm, verify, device, 3000)
+    job = begin(vm, verify, device, int(VERIFY * COMMANDS["verify"][2]), WRITES)
     job.signal("KILL")
     job.wait()
     if devices.checksum(vm, "sd") == before:
         raise Failed("verify was killed before it had written")
-    remove(vm, "sd")
-    vm.run(f"until ! [ -e {device} ]; do sleep 0.1; done", 60)
-    insert(vm, "sd", "other.img")
-    path(vm, "sd")
-    with_other = devices.file_checksum(other)
-    # Both cards of QEMU have the same serial number: only the contents distinguish them.
-    ran = vm.run(f"{verify} --restore")
-    if ran.code == 0 or devices.file_checksum(other) != with_other:
-        raise Failed(f"the other card was taken for the first:\n{ran}")
-    ran.demand(13, says="not the device")
-    remove(vm, "sd")
-    vm.run(f"until ! [ -e {device} ]; do sleep 0.1; done", 60)
-    insert(vm, "sd")
-    path(vm, "sd")
+    with another_card(vm, "other.img", "sd"):
+        with_other = devices.file_checksum(other)
+        # Both cards of QEMU have the same serial number: only the contents distinguish them.
+        ran = vm.run(f"{verify} --restore")
+        if ran.code == 0 or devices.file_checksum(other) != with_other:
+            raise Failed(f"the other card was taken for the first:\n{ran}")
+        ran.demand(13, says="not the device")
     vm.run(f"{verify} --restore").demand(0)
     if devices.checksum(vm, "sd") != before:
         raise Failed("the data of the first card is not what it was")
@@ -47,19 +40,14 @@ def changed_while_a_journal_waits(vm):
 def changed_between_file_systems(vm):
     """A card that is taken out and put back during a run is not formatted again by it."""
     device = path(vm, "sd")
-    script = f"nandscope fs {destroy(device, 'sd')} --fs ext4 --workload log --setting LOG_LINES=40 --seeds 2"
-    job = begin(vm, script, device, 200)
-    remove(vm, "sd")
-    vm.run(f"until ! [ -e {device} ]; do sleep 0.1; done", 60)
+    script = f"nandscope fs {destroy(device, 'sd')} --fs ext4 --workload log --setting LOG_LINES=5000 --seeds 2"
     image = vm.folder / "fresh.img"
     with open(image, "wb") as file:
         file.truncate(devices.SIZES["sd"] * MIB)
     before = devices.file_checksum(image)
-    insert(vm, "sd", "fresh.img")
-    job.wait(200).demand(1)
-    if devices.file_checksum(image) != before:
-        raise Failed("the second card was written")
-    remove(vm, "sd")
-    insert(vm, "sd")
-    path(vm, "sd")
+    job = begin(vm, script, device, 200)
+    with another_card(vm, "fresh.img", "sd"):
+        job.wait(200).demand(1)
+        if devices.file_checksum(image) != before:
+            raise Failed("the second card was written")
     image.unlink()

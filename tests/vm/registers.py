@@ -26,5 +26,5 @@ def each_device_is_described(vm):
         shown = rows.get("link")
         if (link is None) != (shown is None) or not (shown or "").startswith(link or ""):
             raise Failed(f"{name} should have a link `{link}`:\n{ran}")
-    vm.run(f"nandscope inspect {paths['sd']}").demand(0, says=["manufacturer 0xaa", "02/2006", "537 MB"])
+    vm.run(f"nandscope inspect {paths['sd']}").demand(0, says=["manufacturer 0xaa", "02/2006", "134 MB"])
     vm.run(f"nandscope inspect {paths['nvme1']}").demand(0, says=["temperature before", "passed, up to"])

@@ -43,6 +43,8 @@ TESTS = {
     "commands: probe ends": commands.probe_ends,
     "commands: review ends": commands.review_ends,
     "commands: failing sectors are reported": commands.failing_sectors_are_reported,
+    "commands: a full storage is reported": commands.a_full_storage_is_reported,
+    "commands: health of an NVMe drive": commands.health_is_what_smart_says,
     "commands: protected disks are read": commands.protected_disks_are_read,
     "commands: a slow disk": commands.a_slow_disk_is_as_slow_as_it_is,
     "commands: discards reach the disk": commands.discards_reach_the_disk,
@@ -101,6 +103,9 @@ def main():
         return skip("they need root: the guest reads all files of the host")
     if not shutil.which("qemu-system-x86_64"):
         return skip("qemu-system-x86_64 is missing: apt-get install qemu-system-x86")
+    missing = [program for program in image.PROGRAMS if not shutil.which(program)]
+    if missing:
+        return skip(f"{', '.join(missing)} missing: scripts/install-tools.sh installs them")
     try:
         kernel = image.kernel()
     except image.Missing as missing:
@@ -114,7 +119,7 @@ def main():
         card = folder / "card.sock"
         # Ends QEMU and the server as Ctrl-C does.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-        server = subprocess.Popen([binary, "serve", served.CARD, "--nbd", f"unix:{card}"], stdout=subprocess.DEVNULL)
+        server = subprocess.Popen([binary, "serve", served.CARD, "--speed", str(served.SPEED), "--nbd", f"unix:{card}"], stdout=subprocess.DEVNULL)
         while not card.exists():
             if server.poll() is not None:
                 sys.exit("the server of the card has ended")

@@ -1,19 +1,27 @@
 """Devices that are unplugged, and commands that are ended, at moments of the work: nothing hangs, nothing stays mounted."""
 
+import contextlib
+
 import devices
 from devices import SERIAL, path
 from machine import Failed
 
-# Commands, the exit codes that are documented for a device that fails (docs/exit-codes.md), and operations of a whole run.
+# Commands, the exit codes that are documented for a device that fails (docs/exit-codes.md), and operations of a whole run. `run`
+# and `fs` would go on for minutes: the host needs a moment to see how far they are.
 COMMANDS = {
     "run": ("nandscope run {d} --destroy-data={n} --yes {s} --result unplug.json -- "
-            "--name=a --rw=randrw --bs=4k --size=4m", [1], 1000),
+            "--name=a --rw=randrw --bs=4k --size=4m --time_based=1 --runtime=300", [1], 1000),
     "review": ("nandscope review {d} --quick --suite speed-class --destroy-data={n} --yes {s} -o unplug-review", [1], 1500),
-    # Exit code 13: blocks under the tags cannot be restored while the device is away, so that the journal is kept.
-    "verify": ("nandscope verify {d} --yes {s} --journal unplug.journal", [13], 7000),
-    "fs": ("nandscope fs {d} --destroy-data={n} --yes {s} --fs ext4 --workload log --setting LOG_LINES=60 -o unplug-fs",
+    # Exit code 13: blocks under the tags cannot be restored while the device is away, so that the journal is kept. It writes about
+    # 780 tags, reads them, and restores as many blocks, which an NVMe drive does within a second.
+    "verify": ("nandscope verify {d} --yes {s} --journal unplug.journal", [13], 780),
+    "fs": ("nandscope fs {d} --destroy-data={n} --yes {s} --fs ext4 --workload log --setting LOG_LINES=5000 -o unplug-fs",
            [1], 500),
 }
+# Columns of the `stat` of a disk: finished reads, writes and flushes.
+ALL, WRITES = "c[0] + c[4] + c[15]", "c[4]"
+# Share of the tags that `verify` has written when it is disturbed.
+VERIFY = 0.1
 GONE = ["is gone", "No such device", "disappeared", "input/output error (EIO)", "Input/output error"]
 CLEAN = "rm -rf unplug*"
 MOUNTS = "cat /proc/mounts; grep -lE '{n}|/run/disk' /proc/[0-9]*/mounts; ls /sys/block/loop*/loop 2>/dev/null; true"
@@ -38,10 +46,28 @@ def insert(vm, name, image=None):
         devices.plug(vm, name)
 
 
-def begin(vm, script, device, operations):
+@contextlib.contextmanager
+def another_card(vm, image, name):
+    """Within the block another card is in the SD slot: the disk `name`, whose file is `image`."""
+    exchange(vm, image)
+    try:
+        path(vm, name)
+        yield
+    finally:
+        exchange(vm, "sd.img")
+        path(vm, "sd")
+
+
+def exchange(vm, image):
+    remove(vm, "sd")
+    vm.run("until ! grep -q . /sys/block/mmcblk*/size; do sleep 0.1; done 2>/dev/null", 60)
+    insert(vm, "sd", image)
+
+
+def begin(vm, script, device, operations, counted=ALL):
     """A job that runs `script`, once `device` has done this many operations since its start, or the job has ended."""
     stat = f"/sys/block/{device.rsplit('/', 1)[-1]}/stat"
-    count = f"read -r -a c <{stat} && n=$((c[0] + c[4] + c[15]))"
+    count = f"read -r -a c <{stat} && n=$(({counted}))"
     start = vm.run(f"{CLEAN}; {count}; echo $n").demand(0).out
     job = vm.start(f"exec {script}")
     vm.run(f"until {count} && [ $n -ge {int(start) + operations} ]; do [ -e /share/{job.number}.rc ] && break; sleep 0.02; done")
@@ -52,21 +78,24 @@ def mounts(vm, device):
     return vm.run(MOUNTS.format(n=device.rsplit("/", 1)[-1])).out
 
 
-def unplug(vm, name, kind, share):
+def unplug(vm, name, kind, share, counted=ALL):
     """Unplugs a device after a share of the operations of a whole run. Returns the ended job."""
     device = path(vm, name)
     script, codes, whole = command(name, kind, device)
     before = mounts(vm, device)
-    job = begin(vm, script, device, int(whole * share))
+    job = begin(vm, script, device, int(whole * share), counted)
     if job.has_ended():
         raise Failed(f"it ended before the device was unplugged:\n{job.wait()}")
     remove(vm, name)
-    ran = job.wait(150).demand(*codes)
-    if not any(text in ran.out for text in GONE):
-        raise Failed(f"nothing says that the device is gone:\n{ran}")
-    if mounts(vm, device) != before:
-        raise Failed(f"mounted after {ran}:\n{mounts(vm, device)}")
-    insert(vm, name)
+    try:
+        ran = job.wait(150).demand(*codes)
+        if not any(text in ran.out for text in GONE):
+            raise Failed(f"nothing says that the device is gone:\n{ran}")
+        if mounts(vm, device) != before:
+            raise Failed(f"mounted after {ran}:\n{mounts(vm, device)}")
+    finally:
+        # Later tests need it.
+        insert(vm, name)
     path(vm, name)
     return ran
 
@@ -86,7 +115,7 @@ def during(kind, names, shares):
 def data_is_put_back_after_verify_was_unplugged(vm):
     for name in ["usb", "hot"]:
         before = devices.checksum(vm, name)
-        unplug(vm, name, "verify", 0.5)
+        unplug(vm, name, "verify", VERIFY, WRITES)
         device = path(vm, name)
         vm.run(f"nandscope verify {device} --yes {SERIAL[name]} --restore --journal unplug.journal").demand(0)
         if devices.checksum(vm, name) != before:
@@ -97,6 +126,8 @@ def file_systems_are_unmounted_when_interrupted(vm):
     """By SIGTERM and SIGKILL, at moments from mkfs to fsck."""
     device = path(vm, "sd")
     script, _, whole = command("sd", "fs", device)
+    # So short that the last moments are after the workload.
+    script = script.replace("LOG_LINES=5000", "LOG_LINES=60")
     before = mounts(vm, device)
     for share, signal in [(0.1, "TERM"), (0.4, "KILL"), (0.6, "TERM"), (0.8, "KILL")]:
         job = begin(vm, script, device, int(whole * share))

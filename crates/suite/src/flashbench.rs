@@ -11,4 +11,4 @@ pub use nandscope_infer::flashbench::{
     OpenUnits, Order, Pinned, Rate, Treatment, VISIBLE, align, allocation_unit, boundaries,
     fat_and_data, find_fat, knee, open_units, page_size, recorded, search, treatments,
 };
-pub(crate) use steps::{Extent, run};
+pub(crate) use steps::{Extent, check_fit, run};

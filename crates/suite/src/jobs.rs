@@ -4,7 +4,7 @@ use crate::step_runner::{Phase, SECOND, SuiteError};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::runner::Thread;
 use nandscope_units::Bytes;
-use nandscope_workload::job::JobFile;
+use nandscope_workload::job::{JobError, JobFile};
 use nandscope_workload::pattern::Generator;
 
 /// The phase that runs all jobs of `text` in parallel. Threads of one job are reported together.
@@ -24,7 +24,7 @@ pub(crate) fn phase(
     for (record, job) in file.jobs.iter().enumerate() {
         for clone in 0..job.numjobs {
             let source =
-                Generator::new(job, clone, capacity, seed).map_err(|e| fault(e.to_string()))?;
+                Generator::new(job, clone, capacity, seed).map_err(|e| fault(too_small(&e)))?;
             threads.push(Thread::new(Box::new(source), job.pacing.clone(), record));
         }
         let options = job.options();
@@ -39,4 +39,10 @@ pub(crate) fn phase(
         jobs,
         interval: SECOND,
     })
+}
+
+/// The problem of a job that does not fit the target. Its text is not the user's, so lines and remedies are left out.
+fn too_small(error: &JobError) -> String {
+    let messages: Vec<&str> = error.faults.iter().map(|f| f.message.as_str()).collect();
+    format!("the target is too small: {}", messages.join("; "))
 }

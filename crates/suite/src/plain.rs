@@ -16,47 +16,70 @@ use nandscope_result::{ResultDocument, procedure};
 
 const SECTION: &str = "Plain reads and writes";
 
-/// A measurement: identifier, title, the options of its job, and a description.
+/// A measurement.
 struct Part {
     id: &'static str,
     title: &'static str,
+    /// Options of its job, without its place.
     options: &'static str,
-    how: &'static str,
+    /// Start and size of the file, MiB. The file ends at the end of a smaller device.
+    start_mib: u64,
+    size_mib: u64,
+    /// Description for a file of so many MiB.
+    how: fn(u64) -> String,
 }
 
-/// Option of the second write and later parts: starts beyond a file allocation table, as `dd seek=10 bs=4M` does.
-const AFTER_FAT: &str = "offset=40m\n";
+/// Start of the second write and later parts, MiB: beyond a file allocation table, as with `dd seek=10 bs=4M`.
+const AFTER_FAT: u64 = 40;
 
 const PARTS: [Part; 5] = [
     Part {
         id: "write-start",
         title: "Sequential write from the start",
-        options: "rw=write\nbs=512k\niodepth=2\nsize=256m\n",
-        how: "The first 256 MiB, with the units that may hold a file allocation table, in requests of 512 KiB or what the host allows, the next one waiting (dd through the page cache).",
+        options: "rw=write\nbs=512k\niodepth=2\n",
+        start_mib: 0,
+        size_mib: 256,
+        how: |mib| {
+            format!(
+                "The first {mib} MiB, with the units that may hold a file allocation table, in requests of 512 KiB or what the host allows, the next one waiting (dd through the page cache)."
+            )
+        },
     },
     Part {
         id: "write",
         title: "Sequential write",
-        options: "rw=write\nbs=512k\niodepth=2\nsize=256m\n",
-        how: "The same 40 MiB after the start.",
+        options: "rw=write\nbs=512k\niodepth=2\n",
+        start_mib: AFTER_FAT,
+        size_mib: 256,
+        how: |mib| format!("The same with {mib} MiB, {AFTER_FAT} MiB after the start."),
     },
     Part {
         id: "read",
         title: "Sequential read",
-        options: "rw=read\nbs=128k\niodepth=2\nsize=256m\n",
-        how: "The same place in requests of 128 KiB, the next one waiting (dd and hdparm through the page cache).",
+        options: "rw=read\nbs=128k\niodepth=2\n",
+        start_mib: AFTER_FAT,
+        size_mib: 256,
+        how: |_| {
+            "The same place in requests of 128 KiB, the next one waiting (dd and hdparm through the page cache).".to_string()
+        },
     },
     Part {
         id: "random-read",
         title: "4 KiB random read",
-        options: "rw=randread\nbs=4k\nsize=100m\nruntime=10\ntime_based=1\nnorandommap=1\n",
-        how: "One at a time over a file of 100 MiB, 10 s (iozone -I -s 100M -r 4k).",
+        options: "rw=randread\nbs=4k\nruntime=10\ntime_based=1\nnorandommap=1\n",
+        start_mib: AFTER_FAT,
+        size_mib: 100,
+        how: |mib| {
+            format!("One at a time over a file of {mib} MiB, 10 s (iozone -I -s {mib}M -r 4k).")
+        },
     },
     Part {
         id: "random-write",
         title: "4 KiB random write",
-        options: "rw=randwrite\nbs=4k\nsize=100m\nruntime=10\ntime_based=1\nnorandommap=1\n",
-        how: "The same with writes.",
+        options: "rw=randwrite\nbs=4k\nruntime=10\ntime_based=1\nnorandommap=1\n",
+        start_mib: AFTER_FAT,
+        size_mib: 100,
+        how: |_| "The same with writes.".to_string(),
     },
 ];
 
@@ -96,13 +119,21 @@ fn one<T: Target>(runner: &mut StepRunner<'_, T>, part: &Part) -> Result<Flow, S
     if runner.skips(&id) {
         return Ok(Flow::Continue);
     }
-    runner.begin_step(&id, part.title, SECTION, part.how.to_string(), 1);
-    let place = if part.id == "write-start" {
-        ""
-    } else {
-        AFTER_FAT
-    };
-    let text = format!("[{}]\n{}{place}", part.id, part.options);
+    let room_mib = (runner.capacity().0 >> 20).saturating_sub(part.start_mib);
+    let mib = part.size_mib.min(room_mib);
+    if mib == 0 {
+        runner.leave_out(&format!(
+            "{}: left out, since it begins {AFTER_FAT} MiB after the start of the device, which holds {}",
+            part.title,
+            runner.capacity()
+        ));
+        return Ok(Flow::Continue);
+    }
+    runner.begin_step(&id, part.title, SECTION, (part.how)(mib), 1);
+    let text = format!(
+        "[{}]\n{}offset={}m\nsize={mib}m\n",
+        part.id, part.options, part.start_mib
+    );
     let flow = phase(part.title, &text, runner.capacity(), runner.seed)
         .and_then(|phase| runner.run(phase));
     let job = runner.current().and_then(|s| s.jobs.last());

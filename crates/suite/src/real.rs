@@ -52,8 +52,12 @@ impl<T: Target> Existing<T> {
                     Procedure::Iometer => iometer::on_target(runner, quick),
                     Procedure::Plain => plain::all(runner),
                     Procedure::SpeedClass => speed_class::run(runner, quick),
-                    Procedure::Flashbench => flashbench::run(runner, flashbench::Extent::of(quick)),
+                    Procedure::Flashbench => {
+                        flashbench::check_fit(runner.capacity())?;
+                        flashbench::run(runner, flashbench::Extent::of(quick))
+                    }
                     Procedure::FlashbenchWhole => {
+                        flashbench::check_fit(runner.capacity())?;
                         flashbench::run(runner, flashbench::Extent::WHOLE)
                     }
                     Procedure::Ssd => ssd::on_target(runner, quick),

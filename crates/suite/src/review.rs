@@ -13,7 +13,7 @@ use nandscope_device::Device;
 use nandscope_measure::target::Target;
 use nandscope_result::{ResultDocument, procedure};
 use nandscope_units::Nanos;
-use nandscope_workload::files::das_suite;
+use nandscope_workload::files::{ExfatLayout, das_suite};
 use nandscope_workload::trace::library;
 
 /// Notice of a quick review.
@@ -124,6 +124,8 @@ pub(crate) fn all_stages<T: Target>(
     runner: &mut StepRunner<'_, T>,
     quick: bool,
 ) -> Result<Flow, SuiteError> {
+    // The smallest card that can be formatted: on others nothing is begun.
+    ExfatLayout::new(runner.capacity()).map_err(|e| SuiteError::Target(e.to_string()))?;
     let total: u32 = STAGES.iter().map(|(_, weight)| weight).sum();
     let mut done = 0;
     for (stage, weight) in STAGES {

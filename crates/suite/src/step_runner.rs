@@ -421,8 +421,12 @@ impl<'a, T: Target> StepRunner<'a, T> {
         self.document.complete = false;
     }
 
-    /// Ends the step and adds it to the document.
+    /// Ends the step and adds it to the document, unless nothing was run in it: it could not be begun, and an error says
+    /// why.
     pub(crate) fn end_step(&mut self) {
+        if self.done == 0 {
+            self.step.take_if(|step| step.incomplete.is_none());
+        }
         let mut notices = std::mem::take(&mut self.notices);
         notices.retain(|n| {
             self.document

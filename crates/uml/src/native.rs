@@ -41,6 +41,8 @@ use trace::{BlockTrace, Requests};
 const FOLDER: &str = "nandscope-native";
 /// Longest time for the kernel to write what an ended run left, and to unmount.
 const UNMOUNT: Duration = Duration::from_secs(600);
+/// Number of times that the two clocks are read, of which the closest pair counts.
+const CLOCK_READS: usize = 16;
 /// Longest change of the time of day against the monotonic clock in a run.
 const CLOCK_STEP: Nanos = Nanos::from_millis(1);
 /// Lines of output in an error.
@@ -279,10 +281,30 @@ struct Clock {
 
 impl Clock {
     fn now() -> Clock {
-        Clock {
-            monotonic: read(ClockId::Monotonic),
-            real: read(ClockId::Realtime),
+        Clock::closest(|| read(ClockId::Monotonic), || read(ClockId::Realtime))
+    }
+
+    /// Both clocks at the same moment. On a busy machine this program may lose the processor between two reads, which would look
+    /// as if the clock had been set.
+    fn closest(mut monotonic: impl FnMut() -> Nanos, mut real: impl FnMut() -> Nanos) -> Clock {
+        let mut read = || {
+            let before = monotonic();
+            let real = real();
+            let apart = monotonic().saturating_sub(before);
+            let clock = Clock {
+                monotonic: before + Nanos(apart.0 / 2),
+                real,
+            };
+            (apart, clock)
+        };
+        let mut best = read();
+        for _ in 1..CLOCK_READS {
+            let next = read();
+            if next.0 < best.0 {
+                best = next;
+            }
         }
+        best.1
     }
 
     /// Whether the time of day was not set since. Both clocks follow the same corrections of their rate.
@@ -318,4 +340,25 @@ fn read(clock: ClockId) -> Nanos {
     let time = clock_gettime(clock);
     let part = |n: i64| u64::try_from(n).unwrap_or(0);
     Nanos(part(time.tv_sec) * 1_000_000_000 + part(time.tv_nsec))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// The first reads of the clocks are 5 ms apart, as on a machine with other work.
+    #[test]
+    fn a_pause_between_reads_of_the_clocks_is_not_a_set_clock() {
+        let passed = Cell::new(0);
+        let reads = Cell::new(0);
+        let read = |base: u64| {
+            reads.set(reads.get() + 1);
+            passed.set(passed.get() + if reads.get() < 8 { 5_000_000 } else { 100 });
+            Nanos(base + passed.get())
+        };
+        let clock = Clock::closest(|| read(0), || read(1_000_000_000_000));
+        let apart = clock.real.0 - clock.monotonic.0;
+        assert!(apart.abs_diff(1_000_000_000_000) <= 100, "{apart}");
+    }
 }

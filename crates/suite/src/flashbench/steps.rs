@@ -8,7 +8,7 @@ use nandscope_infer::flashbench::{
     SHORTEST, align, boundaries, confirmed, fat_and_data, find_fat, open_units, search, treatments,
 };
 use nandscope_measure::target::Target;
-use nandscope_units::Nanos;
+use nandscope_units::{Bytes, Nanos};
 
 const SECTION: &str = "Allocation units";
 
@@ -71,6 +71,23 @@ const FIRST_UNITS: u32 = 8;
 
 /// Number of first units that may hold the file allocation table: cards are sold with it in the first or the second.
 const FAT_UNITS: u64 = 2;
+
+/// Start of the first unit that `open-au` writes, bytes.
+const FIRST_UNIT: u64 = 16 << 20;
+
+/// Whether a target of this size holds a unit of the default size where the steps write.
+///
+/// # Errors
+/// [`SuiteError::Target`] with the size that is needed.
+pub(crate) fn check_fit(capacity: Bytes) -> Result<(), SuiteError> {
+    let least = Bytes(FIRST_UNIT + UNIT_DEFAULT);
+    if capacity >= least {
+        return Ok(());
+    }
+    Err(SuiteError::Target(format!(
+        "a target of {capacity} is too small for the suite; it needs {least}"
+    )))
+}
 
 /// Runs the steps in flashbench's order, until one is stopped.
 pub(crate) fn run<T: Target>(

@@ -81,7 +81,7 @@ impl Plan {
 /// Plans a procedure on a target that is described by `info` and has this speed. Only the progress of `observer` is called.
 ///
 /// # Errors
-/// As [`Existing::review`]; [`SuiteError::Target`] if it is stopped.
+/// As [`Existing::review`]; [`SuiteError::Target`] if it is stopped, or if the procedure would break off on such a target.
 pub fn plan(
     procedure: Procedure,
     info: TargetInfo,
@@ -108,6 +108,13 @@ pub fn plan(
         return Err(SuiteError::Target("the plan was interrupted".to_string()));
     }
     let notices = document.notices.iter();
+    if !document.complete {
+        let mut errors = notices.filter(|n| n.level == Level::Error);
+        let problem = errors
+            .next_back()
+            .map_or("it cannot be carried out", |n| &n.text);
+        return Err(SuiteError::Target(problem.to_string()));
+    }
     let warnings = notices.filter(|n| n.level == Level::Warning);
     Ok(Plan {
         steps: planner.steps,
@@ -252,6 +259,48 @@ mod tests {
             assert!(!plan.steps.is_empty(), "{}", procedure.name());
             assert!(plan.written().0 > 0, "{}", procedure.name());
             assert!(plan.time() > Nanos::from_secs(1), "{}", procedure.name());
+        }
+    }
+
+    /// On a small target a procedure is carried out whole, or refused before anything is written.
+    #[test]
+    fn small_targets_are_reviewed_whole_or_refused_at_once() {
+        let speed = Speed {
+            read: RATES,
+            write: RATES,
+        };
+        let all = Procedure::ALL
+            .into_iter()
+            .filter(|p| *p != Procedure::SsdPeers);
+        for procedure in all {
+            for mib in [1, 2, 3, 8, 16, 40, 41, 63, 64, 100, 128, 200, 255] {
+                for quick in [true, false] {
+                    let case = format!("{} on {mib} MiB, quick: {quick}", procedure.name());
+                    let options = ReviewOptions {
+                        quick,
+                        ..ReviewOptions::default()
+                    };
+                    let account = Rc::new(Account::default());
+                    let existing = Existing {
+                        target: PlannedTarget::new(Bytes::mib(mib), &speed, Rc::clone(&account)),
+                        info: card(mib << 20),
+                        environment: BTreeMap::new(),
+                    };
+                    match existing.review(procedure, &options, &mut (), &|| false) {
+                        Ok(document) => {
+                            assert!(document.complete, "{case}: {:?}", document.notices);
+                            for step in &document.steps {
+                                assert!(step.end_s > step.start_s, "{case}: {}", step.title);
+                            }
+                        }
+                        Err(error) => {
+                            let text = error.to_string();
+                            assert!(text.contains("too small"), "{case}: {text}");
+                            assert_eq!(account.so_far().2, Bytes(0), "{case}: {text}");
+                        }
+                    }
+                }
+            }
         }
     }
 }
