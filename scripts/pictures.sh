@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the pictures of the README, with the release build: the report of a review, and the recorded terminal. Needs
-# chromium, and pyte for Python (pip install pyte). The text of the report is kept, too: `make test-long` compares it.
+# Makes the pictures of the documentation, with the release build: chart and report of a review, and the recorded terminal. Needs
+# chromium, and pyte for Python (pip install pyte). The text of the report is kept, too: `make test-long` compares it, and the chart.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=${1:-target/release/nandscope}
@@ -13,4 +13,5 @@ shoot() { # PICTURE WIDTH HEIGHT
 }
 shoot report.png 1280 1640
 python3 tests/report/page_text.py "$work/report/report.html" >docs/images/report.txt
+cp "$work/report/plots/fill-data.svg" docs/images/fill.svg
 scripts/record-terminal.py "$program" docs/images/terminal.svg

@@ -90,8 +90,9 @@ scripts/planted-bugs.py --some 24
 
 stage "generated documents are up to date"
 "$target/release/nandscope" validate --check docs/validation.md
-# The report in the README's picture must have the text that a review produces now.
+# The chart of the README and the text of the report in its picture must be those that a review produces now.
 "$target/release/nandscope" review sim:sm2708-250gb -o "$work/pictured" >/dev/null
+cmp "$work/pictured/plots/fill-data.svg" docs/images/fill.svg || { echo "the pictures are out of date: make pictures" >&2; exit 1; }
 if command -v python3 >/dev/null; then
     python3 tests/report/page_text.py "$work/pictured/report.html" >"$work/pictured.txt"
     diff docs/images/report.txt "$work/pictured.txt" || { echo "the pictures are out of date: make pictures" >&2; exit 1; }
