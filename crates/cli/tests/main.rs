@@ -39,6 +39,7 @@ mod mutate_all;
 mod outputs;
 mod pages;
 mod pictures;
+mod preparation;
 mod probe;
 mod qualify;
 mod real;

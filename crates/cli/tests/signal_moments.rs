@@ -50,6 +50,26 @@ fn commands(tiny: &str) -> Vec<(&'static str, Vec<String>)> {
             "run job.fio sim:sm2262en-2tb --precondition sequential",
         ),
         (
+            "run-card-random",
+            "run job.fio sim:sandisk-extreme-uhs2-128gb --precondition random",
+        ),
+        (
+            "run-card-steady",
+            "run job.fio sim:sandisk-extreme-uhs2-128gb --precondition steady",
+        ),
+        (
+            "run-window-steady",
+            "run job.fio sim:sandisk-extreme-a2-64gb --precondition steady",
+        ),
+        (
+            "run-large-steady",
+            "run job.fio sim:sm2262en-2tb --precondition steady",
+        ),
+        (
+            "lifetime-overwritten",
+            "lifetime sim:sm2708-250gb job.fio --precondition overwritten",
+        ),
+        (
             "run-contents",
             "run job.fio TINY --contents --result r.json",
         ),
@@ -226,6 +246,23 @@ fn a_signal_ends_what_takes_longest() {
         "serve-steady",
     ];
     campaign(1, 10, |name| longest.contains(&name));
+}
+
+/// Each state of `--precondition`, on cards and drives whose map is in RAM or in the flash.
+#[test]
+#[ignore = "slow: 64 signals, half a minute"]
+fn slow_a_signal_ends_each_preparation() {
+    let preparations = [
+        "run-large",
+        "run-random",
+        "run-emmc",
+        "run-steady",
+        "run-card-random",
+        "run-card-steady",
+        "run-window-steady",
+        "run-large-steady",
+    ];
+    campaign(2, 64, |name| preparations.contains(&name));
 }
 
 #[test]

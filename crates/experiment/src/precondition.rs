@@ -143,8 +143,10 @@ impl Precondition {
             Precondition::Random(percent) => (percent, Fill::Random { seed }),
             Precondition::Overwritten(_) | Precondition::Steady => (100.0, Fill::Sequential),
         };
-        let mut progress = Progress::filling(device, percent / 100.0, step);
+        let is_first = matches!(self, Precondition::Overwritten(_) | Precondition::Steady);
+        let mut progress = Progress::filling(device, (percent / 100.0, is_first), step);
         device.fill(percent / 100.0, fill, &mut |done| progress.step(done))?;
+        progress.is_full(device.free_room());
         match self {
             Precondition::Overwritten(times) => {
                 let units = times * units(device);

@@ -5,6 +5,9 @@ use nandscope_device::{Device, FillProgress};
 use nandscope_units::Bytes;
 use std::ops::ControlFlow;
 
+/// Rounds after which a device is steady, as a rule: drives of the library need 6 to 10, cards 5.
+const EXPECTED_ROUNDS: usize = 8;
+
 /// A step of a preparation: hears how far it is, and may end it.
 pub type PreparationStep<'a> = dyn FnMut(&Preparation) -> ControlFlow<()> + 'a;
 
@@ -17,6 +20,12 @@ pub struct Preparation {
     pub written: Bytes,
     /// Written at its end; of a steady state, at least.
     pub total: Bytes,
+    /// Written at its end as expected: more than `total` while few rounds of a steady state are over.
+    pub expected: Bytes,
+    /// Written in this part when its speed becomes level. The first random writes go into free space and move nothing.
+    pub level_from: Bytes,
+    /// Whether the device is overwritten after this part, which then is the short one.
+    pub is_first: bool,
     /// Whether the end is not known before: the device is overwritten until it is steady.
     pub until_steady: bool,
     /// Bytes programmed per byte written, over the present round.
@@ -33,6 +42,30 @@ impl Preparation {
             0 => 1.0,
             total => (self.written.0 as f64 / total as f64).min(1.0),
         }
+    }
+
+    /// Seconds that the rest of this part takes, if writing from `from` up to the present took `seconds`.
+    pub fn seconds_left(&self, from: Bytes, seconds: f64) -> f64 {
+        let done = self.written.0.saturating_sub(from.0).max(1) as f64;
+        let left = self.expected.0.saturating_sub(self.written.0) as f64;
+        seconds * left / done
+    }
+
+    /// The amounts of this part and what slows it down, in words. `seconds` is the time since `from` was written.
+    pub fn reason(&self, from: Bytes, seconds: f64) -> String {
+        let done = self.written.0.saturating_sub(from.0) as f64;
+        let rate = done / seconds.max(1e-9) / 1e9;
+        let (written, expected) = (self.written.as_gb(), self.expected.as_gb());
+        if !self.overwrites {
+            return format!(
+                "{expected:.0} GB are written, {written:.1} GB so far, at {rate:.2} GB/s"
+            );
+        }
+        let about = if self.until_steady { "about " } else { "" };
+        let amplification = self.write_amplification;
+        format!(
+            "the device is full, and {about}{expected:.0} GB of it are overwritten at random at {rate:.2} GB/s, with a write amplification of {amplification:.1}"
+        )
     }
 
     /// The present work in words, with its amounts.
@@ -58,32 +91,55 @@ pub(super) struct Progress<'a> {
     /// Written in this part before the present round.
     before: u64,
     unit: u64,
+    /// Units that can be overwritten before others are moved.
+    free: u64,
     step: &'a mut PreparationStep<'a>,
 }
 
 impl<'a> Progress<'a> {
-    /// Of a device whose first `share` is about to be filled.
-    pub(super) fn filling(device: &Device, share: f64, step: &'a mut PreparationStep<'a>) -> Self {
+    /// Of a device whose first `share` is about to be filled. `is_first` if it is overwritten afterwards.
+    pub(super) fn filling(
+        device: &Device,
+        (share, is_first): (f64, bool),
+        step: &'a mut PreparationStep<'a>,
+    ) -> Self {
         let total = Bytes((device.capacity().0 as f64 * share) as u64);
         Progress {
             now: Preparation {
                 total,
+                expected: total,
+                is_first,
                 ..Preparation::default()
             },
             before: 0,
             unit: device.overwrite_unit().0,
+            free: 0,
             step,
         }
     }
 
+    /// The device is full, with `free` bytes of free space.
+    pub(super) fn is_full(&mut self, free: Option<Bytes>) {
+        self.free = free.map_or(0, |free| free.0 / self.unit.max(1));
+    }
+
     /// The device is full; from now on `units` are overwritten.
     pub(super) fn begin_to_overwrite(&mut self, units: f64) {
+        let total = self.bytes(units as u64);
         self.now = Preparation {
             overwrites: true,
-            total: self.bytes(units as u64),
+            total,
+            expected: total,
             ..Preparation::default()
         };
+        self.set_level();
         self.before = 0;
+    }
+
+    /// The speed is level when the free space is used up; a small amount does not wait for that.
+    fn set_level(&mut self) {
+        let most = Bytes(self.now.expected.0 / 4);
+        self.now.level_from = self.bytes(self.free).min(most);
     }
 
     /// A round of random writes to `units` begins; `so_far` has the rounds before it.
@@ -93,6 +149,9 @@ impl<'a> Progress<'a> {
         }
         let rounds = round + so_far.rounds_left();
         self.now.total = self.bytes((units * rounds as f64) as u64);
+        let expected = rounds.max(EXPECTED_ROUNDS) as f64;
+        self.now.expected = self.bytes((units * expected) as u64);
+        self.set_level();
         self.now.until_steady = true;
         self.now.range = (round > 1).then(|| so_far.range());
     }
@@ -158,6 +217,30 @@ mod tests {
             }
             assert_eq!(last.until_steady, state == Precondition::Steady);
         }
+    }
+
+    #[test]
+    fn the_time_left_and_its_reason() {
+        let gb = |n: u64| Bytes(n * 1_000_000_000);
+        let mut now = Preparation {
+            written: gb(30),
+            total: gb(64),
+            expected: gb(64),
+            ..Preparation::default()
+        };
+        assert_eq!(now.seconds_left(Bytes::ZERO, 15.0), 17.0);
+        let text = "64 GB are written, 30.0 GB so far, at 2.00 GB/s";
+        assert_eq!(now.reason(Bytes::ZERO, 15.0), text);
+        now = Preparation {
+            overwrites: true,
+            until_steady: true,
+            expected: gb(230),
+            write_amplification: 6.96,
+            ..now
+        };
+        assert_eq!(now.seconds_left(gb(10), 2.0), 20.0);
+        let text = "the device is full, and about 230 GB of it are overwritten at random at 10.00 GB/s, with a write amplification of 7.0";
+        assert_eq!(now.reason(gb(10), 2.0), text);
     }
 
     #[test]
