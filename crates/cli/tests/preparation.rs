@@ -4,25 +4,12 @@ use crate::support::Folder;
 use serde_json::Value;
 use std::time::Instant;
 
-/// Longest time that need not be announced, seconds, and the largest error of an announced time.
+/// A preparation that takes longer is announced, seconds. As its estimate may be half of that time, this is certain only beyond
+/// twice the time. `scripts/preconditions.py` compares all estimates with the times taken.
 const LONG: f64 = 60.0;
-const FACTOR: f64 = 2.0;
 
-/// The announced time in seconds, of a line such as `prepare: this takes about 3 min, because …`.
-fn announced(line: &str) -> f64 {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    let number: f64 = words[4].parse().unwrap();
-    match words[5] {
-        "s," => number,
-        "min," => number * 60.0,
-        "h," => number * 3600.0,
-        other => panic!("{other} in {line}"),
-    }
-}
-
-/// Prepares a device, and compares the time that was announced with that of the command. Both are times of the wall, which a
-/// busy machine prolongs alike.
-fn prepare(device: &str, state: &str) {
+/// The announcements of a preparation, and the time that the command took, seconds.
+fn prepare(device: &str, state: &str) -> (Vec<String>, f64) {
     let folder = Folder::new(&format!("preparation-{device}-{state}"));
     folder.file("job.fio", "[r]\nrw=read\nbs=4k\ndirect=1\nnumber_ios=1\n");
     let target = format!("sim:{device}");
@@ -31,40 +18,30 @@ fn prepare(device: &str, state: &str) {
     let took = began.elapsed().as_secs_f64();
     ran.succeeds();
     println!("{device} {state}: {took:.1} s\n{}", ran.err);
-    let lines = || {
-        ran.err
-            .lines()
-            .filter(|l| l.starts_with("prepare: this takes about "))
-    };
-    let count = lines().count();
-    assert!(count <= 1, "announced twice: {}", ran.err);
-    assert!(
-        took <= LONG || count == 1,
-        "{took:.0} s were not announced: {}",
-        ran.err
-    );
-    let Some(line) = lines().next() else {
-        return;
-    };
-    assert!(line.contains("because the device is full"), "{line}");
-    assert!(line.contains(" GB/s"), "{line}");
-    let share = announced(line) / took;
-    assert!(
-        (1.0 / FACTOR..FACTOR).contains(&share),
-        "announced: {line}; it took {took:.0} s"
-    );
+    let announced = |line: &&str| line.starts_with("prepare: this takes about ");
+    let lines = ran.err.lines().filter(announced).map(String::from);
+    (lines.collect(), took)
 }
 
 #[test]
 fn a_short_preparation_is_not_announced() {
-    prepare("kingston-8gb", "overwritten");
+    let (lines, took) = prepare("kingston-8gb", "overwritten");
+    assert!(
+        lines.is_empty() || took > LONG / 2.0,
+        "{took:.0} s: {lines:?}"
+    );
 }
 
 #[test]
-#[ignore = "slow: overwrites two devices, minutes"]
-fn slow_a_long_preparation_is_announced() {
-    prepare("sandisk-extreme-a2-64gb", "steady");
-    prepare("sm2708-250gb", "overwritten");
+#[ignore = "slow: overwrites a drive, minutes"]
+fn slow_a_long_preparation_is_announced_once_with_its_reason() {
+    let (lines, took) = prepare("sm2708-250gb", "overwritten");
+    let expected = lines.len() == 1 || lines.is_empty() && took <= 2.0 * LONG;
+    assert!(expected, "{took:.0} s: {lines:?}");
+    for line in lines {
+        assert!(line.contains("because the device is full"), "{line}");
+        assert!(line.contains(" GB/s"), "{line}");
+    }
 }
 
 /// Three groups of random writes, after which 0.3, 1 and 3 million have been made.
@@ -99,8 +76,7 @@ fn measure_steady(device: &str) {
 }
 
 #[test]
-#[ignore = "slow: overwrites two drives until they are steady, a minute or two"]
+#[ignore = "slow: overwrites a drive until it is steady, a minute"]
 fn slow_a_steady_state_is_level() {
-    measure_steady("reference-nvme-64gb");
     measure_steady("sandisk-extreme-a2-64gb");
 }
