@@ -310,6 +310,8 @@ FAULTS = [
      "collection: the check of a profile accepts too little spare area", "exact collection_ends"),
     ("mapping/page/reads.rs", "let ready = self.decode(pages);\n        let end = self.send(u64::from(bytes), ready);", "let ready = self.commands[index].request.submitted;\n        let end = self.send(u64::from(bytes), ready);",
      "timing: a read leaves before its data is there", "exact reads_take"),
+    ("mapping/page/background.rs", "!self.pace.has_credit(self.background.burst_units);", "!self.pace.has_credit(1);",
+     "collection: a burst ends with the first free unit", "gc_pacing collection_in_bursts"),
     ("mapping/page/log/choice.rs", "        free < self.layout.gc.idle_free\n", "        free > self.layout.gc.idle_free\n",
      "collection: idle time makes no room", "gc_pacing collection_in_idle_time"),
     ("mapping/page/log/choice.rs", "valid <= self.geometry.native.superblock_units / 2", "valid <= self.geometry.native.superblock_units",

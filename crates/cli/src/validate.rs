@@ -244,8 +244,9 @@ seen. All of its rows count as calibrated, so no row shows how well a profile fr
 Other choices were made with held-out rows in view, and those rows are not blind to them: the cards, recorded at an unknown queue depth,
 are simulated at depth 1; the hosts hp-microserver-gen8 and hp-p420i have a greatest rate of 4 KiB commands, its value fitted to rows
 not held out; which rows are counted as set by link or host; that the [adapter](hosts.md#adapters-that-share-interrupts) P420i holds
-completions by their rate; that the HBA of the DL380, which the recording does not name, is the P420i of that server; and that firmware
-of two cards handles the first 16 units of a command one by one. A drive takes at most 40 GB of the random writes that the recorded
+completions by their rate; that the HBA of the DL380, which the recording does not name, is the P420i of that server; that firmware of two
+cards handles the first 16 units of a command one by one; and that collection of the Crucial drive comes in
+[bursts](drives.md#collection-in-bursts). A drive takes at most 40 GB of the random writes that the recorded
 one had taken before a run: more would take minutes of simulation.
 
 ";

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 const MAGIC: &[u8; 8] = b"NSDEVICE";
 /// Version of the snapshot format: incremented with every change of the device's state. Other versions are refused.
-const VERSION: u32 = 23;
+const VERSION: u32 = 24;
 const HEADER: usize = 12;
 const CHECKSUM: usize = 8;
 

@@ -232,3 +232,35 @@ fn a_command_waits_for_one_unit_of_relocation_and_not_for_a_program_unit() {
     assert!(longest > Nanos(100_000), "{longest:?}");
     assert!(longest < Nanos(250_000), "{longest:?}");
 }
+
+/// With bursts of n units, n writes go through at a time, and then one waits until collection has made room for the
+/// next n. What is moved for a unit stays the same.
+#[test]
+fn collection_in_bursts_makes_room_for_many_writes_at_once() {
+    let burst_units = 64;
+    let continuous = nearly_full(12);
+    let mut in_bursts = continuous.clone();
+    let ftl = in_bursts.ftl.as_mut().expect("page-mapped");
+    ftl.collection_burst_kib = Some(burst_units * 4);
+    let even = random_writes(&mut aged(&continuous), 1.0);
+    let met = random_writes(&mut aged(&in_bursts), 1.0);
+    let ratio = met.write_amplification / even.write_amplification;
+    assert!((0.97..1.03).contains(&ratio), "write amplification {ratio}");
+    // A buffered write takes microseconds, one that waits for collection at least a read and a program.
+    let waits = |met: &Met| met.latencies.iter().filter(|l| l.0 > 400_000).count();
+    let apart = WRITES as f64 / waits(&met) as f64;
+    // Programs under way at the end of a burst add what they free.
+    let under_way = f64::from(
+        in_bursts
+            .ftl
+            .as_ref()
+            .expect("page-mapped")
+            .relocation_units,
+    );
+    let expected = f64::from(burst_units)..f64::from(burst_units) + 2.0 * under_way;
+    assert!(
+        expected.contains(&apart),
+        "a write waits every {apart} writes, and not every {expected:?}"
+    );
+    assert!(met.latencies[WRITES as usize * 9 / 10] < even.latencies[WRITES as usize * 9 / 10]);
+}

@@ -241,6 +241,10 @@ pub struct FtlSection {
     pub relocation_units: u32,
     /// Whether relocation takes its buffers from the write buffer.
     pub relocation_shares_buffer: bool,
+    /// Free space that garbage collection makes at a time while writes of the host wait, KiB, at most a superblock. Left
+    /// out, a write waits only for its own share of collection.
+    #[serde(default)]
+    pub collection_burst_kib: Option<u32>,
     /// Number of cycles by which the least worn block may lag behind the mean before wear levelling moves it; 0 for no
     /// limit.
     pub wear_spread_cycles: u32,

@@ -104,6 +104,8 @@ pub fn build(k: &Knobs) -> (Profile, &'static str) {
         .as_mut()
         .expect("page-mapped")
         .relocation_shares_buffer = flag(4);
+    let in_bursts = k.relocation_units == 3 && k.collection_start.is_multiple_of(2);
+    p.ftl.as_mut().expect("page-mapped").collection_burst_kib = in_bursts.then_some(16);
     p.ftl.as_mut().expect("page-mapped").wear_spread_cycles = k.wear_spread;
     p.ftl.as_mut().expect("page-mapped").refresh_reads = k.refresh_reads;
     p.ftl.as_mut().expect("page-mapped").journal_entries = if k.journal { 16 } else { 0 };

@@ -33,6 +33,10 @@ pub(super) struct Background {
     shares_buffer: bool,
     /// Whether the host waits while jobs are under way.
     takes_turns: bool,
+    /// Native units of free space that a burst of collection makes; 0 if collection does not come in bursts.
+    burst_units: u64,
+    /// Whether a burst is under way.
+    in_burst: bool,
     idle: IdleTimer,
     /// Reads of a block that trigger its refresh; 0 for never.
     refresh_reads: u32,
@@ -44,11 +48,17 @@ impl Background {
     pub(super) fn new(ftl: &FtlSection) -> Self {
         let slc = ftl.slc_cache.as_ref();
         let delay = Nanos::from_secs_f64(slc.map_or(1.0, |s| s.fold_after_ms / 1e3));
+        let burst_bytes = ftl
+            .collection_burst_kib
+            .map_or(0, |kib| u64::from(kib) * 1024);
         Background {
             jobs: Jobs::new(ftl.relocation_units),
             most: ftl.relocation_units,
             shares_buffer: ftl.relocation_shares_buffer,
-            takes_turns: slc.is_some_and(|s| s.fold_blocks_host),
+            takes_turns: slc.is_some_and(|s| s.fold_blocks_host)
+                || ftl.collection_burst_kib.is_some(),
+            burst_units: burst_bytes.div_ceil(u64::from(ftl.mapping_unit_bytes)),
+            in_burst: false,
             idle: IdleTimer::new(delay),
             refresh_reads: ftl.refresh_reads,
             wear_spread: ftl.wear_spread_cycles,
@@ -81,7 +91,12 @@ impl Background {
 
     /// Whether the host must wait for the jobs under way.
     pub(super) fn keeps_host_waiting(&self) -> bool {
-        self.takes_turns && self.working()
+        self.takes_turns && (self.working() || self.in_burst)
+    }
+
+    /// Ends a burst, whatever space it has made.
+    pub(super) fn end_burst(&mut self) {
+        self.in_burst = false;
     }
 }
 
@@ -163,6 +178,7 @@ impl PageMapDevice {
             return false;
         }
         let turn = b.idle.is_idle()
+            || b.in_burst
             || !(b.takes_turns
                 && self.log.host_is_paced()
                 && self.pace.has_credit(self.log.cost_of_host_unit()));
@@ -182,6 +198,9 @@ impl PageMapDevice {
         let program_units = self.log.geometry.native.program_units;
         let units = self.background.buffer_units_of_job(program_units);
         self.writes.buffer.reserve(units);
+        if self.background.burst_units > 0 && self.pace.is_active() {
+            self.background.in_burst |= !self.pace.has_credit(self.log.cost_of_host_unit());
+        }
         self.note_busy();
         job
     }
@@ -236,6 +255,7 @@ impl PageMapDevice {
         let most = self.log.geometry.native.superblock_units;
         self.pace
             .grant(ended.grants, self.log.room_to_write(), most);
+        self.background.in_burst &= !self.pace.has_credit(self.background.burst_units);
         for superblock in ended.emptied {
             self.log.finish_victim(superblock);
         }

@@ -200,6 +200,7 @@ impl PageMapDevice {
         if !self.is_stalled() {
             return;
         }
+        self.background.end_burst();
         self.pace.lend(self.log.cost_of_host_unit());
         self.admit();
         if self.is_stalled() {

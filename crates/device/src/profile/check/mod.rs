@@ -413,6 +413,17 @@ fn capacity(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
         );
         return;
     }
+    let superblock_bytes =
+        u64::from(geometry.native.superblock_units) * u64::from(ftl.mapping_unit_bytes);
+    if let Some(kib) = ftl.collection_burst_kib
+        && u64::from(kib) * 1024 > superblock_bytes
+    {
+        faults.add(
+            "ftl.collection_burst_kib",
+            format!("{kib} KiB are more than a superblock of {superblock_bytes} bytes"),
+            "give at most a superblock",
+        );
+    }
     let needed = geometry.needed_superblocks(ftl);
     if good < needed {
         let unit = u64::from(ftl.mapping_unit_bytes);

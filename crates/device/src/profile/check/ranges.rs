@@ -60,6 +60,7 @@ const RANGES: &[Range] = &[
     ("ftl.journal_pages", 16.0, 65_536.0, |p| ftl(p, |f| f.journal_pages.map(f64::from).into_iter().collect())),
     ("ftl.idle_collection", 0.0, 65_536.0, |p| ftl(p, |f| of(f.idle_collection))),
     ("ftl.relocation_units", 1.0, 1024.0, |p| ftl(p, |f| of(f.relocation_units))),
+    ("ftl.collection_burst_kib", 4.0, 1_048_576.0, |p| ftl(p, |f| optional(f.collection_burst_kib))),
     ("ftl.parity_dies", 0.0, 4095.0, |p| ftl(p, |f| of(f.parity_dies))),
     ("ftl.map.window_kib", 8.0, 4_194_304.0, |p| ftl(p, |f| optional(f.map.window_kib))),
     ("ftl.map.sram_kib", 4.0, 1_048_576.0, |p| ftl(p, |f| optional(f.map.sram_kib))),

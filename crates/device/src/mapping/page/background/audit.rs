@@ -59,15 +59,18 @@ impl Background {
                     self.most,
                     self.shares_buffer,
                     self.takes_turns,
+                    self.burst_units,
                     self.idle.delay
                 ) == (
                     fresh.most,
                     fresh.shares_buffer,
                     fresh.takes_turns,
+                    fresh.burst_units,
                     fresh.idle.delay
                 )
                 && (self.refresh_reads, self.wear_spread)
                     == (fresh.refresh_reads, fresh.wear_spread)
+                && (self.burst_units > 0 || !self.in_burst)
                 && self.idle.since.is_none_or(|since| since <= now),
             "the background work is not that of the profile"
         );
