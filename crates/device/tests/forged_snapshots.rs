@@ -65,6 +65,7 @@ fn page_mapped() -> Device {
     let ftl = p.ftl.as_mut().unwrap();
     ftl.collection_start = 4;
     ftl.relocation_units = 2;
+    ftl.collection_burst_kib = Some(32);
     ftl.journal_entries = 16;
     ftl.refresh_reads = 50;
     ftl.parity_dies = 1;

@@ -383,6 +383,7 @@ impl PageMapDevice {
                 ..Waits::default()
             };
             *waits == done
+                && p.waits == 0
                 && waits.completion + waits.durable == 1
                 && (waits.durable == 0 || is_write || flushes)
         } else if is_read {
@@ -400,7 +401,11 @@ impl PageMapDevice {
                 admission: 1,
                 ..Waits::default()
             };
-            *waits == of && p.to_admit == p.units && p.to_arrive == p.units && p.units > 0
+            *waits == of
+                && p.waits == 0
+                && p.to_admit == p.units
+                && p.to_arrive == p.units
+                && p.units > 0
         } else {
             let of = Waits {
                 admission: waits.admission,
