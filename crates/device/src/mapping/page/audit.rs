@@ -375,7 +375,7 @@ impl PageMapDevice {
             ..Waits::default()
         };
         let sound = if *waits == one {
-            p.waits == 0
+            true
         } else if waits.completion > 0 || waits.durable > 0 {
             let done = Waits {
                 completion: waits.completion,
@@ -383,7 +383,6 @@ impl PageMapDevice {
                 ..Waits::default()
             };
             *waits == done
-                && p.waits == 0
                 && waits.completion + waits.durable == 1
                 && (waits.durable == 0 || is_write || flushes)
         } else if is_read {
@@ -392,20 +391,13 @@ impl PageMapDevice {
                 data: waits.data,
                 ..Waits::default()
             };
-            *waits == of
-                && (waits.map == 0 || waits.data == 0)
-                && waits.map + waits.data == p.waits
-                && p.waits > 0
+            *waits == of && (waits.map == 0 || waits.data == 0) && p.waits > 0
         } else if is_discard {
             let of = Waits {
                 admission: 1,
                 ..Waits::default()
             };
-            *waits == of
-                && p.waits == 0
-                && p.to_admit == p.units
-                && p.to_arrive == p.units
-                && p.units > 0
+            *waits == of && p.to_admit == p.units && p.to_arrive == p.units && p.units > 0
         } else {
             let of = Waits {
                 admission: waits.admission,
@@ -414,14 +406,14 @@ impl PageMapDevice {
             };
             is_write
                 && *waits == of
-                && p.waits == 0
                 && waits.admission == u32::from(p.to_admit > 0)
                 && p.to_admit <= p.units
                 && waits.arriving.checked_add(p.to_admit) == Some(p.to_arrive)
                 && p.to_arrive > 0
         };
+        // Whatever a command does, its own count is that of the map fetches and reads that refer to it.
         ensure!(
-            sound,
+            sound && p.waits == waits.map + waits.data,
             "command {index} waits for operations that do not exist: {p:?}, {waits:?}"
         );
         Ok(())
