@@ -62,7 +62,8 @@ for machine in $machines; do
     rustup --quiet target add "$target"
     # zig has the C library of the manylinux baseline for each machine. Asked to remove debug information, its linker removes
     # the symbols too by which maturin finds the stubs.
-    CARGO_PROFILE_RELEASE_STRIP=none PATH="$PWD/$venv/bin:$PATH" "$venv/bin/maturin" build --profile "$profile" --quiet --zig --target "$target" \
+    CARGO_PROFILE_RELEASE_STRIP=none PATH="$PWD/$venv/bin:$PATH" \
+        "$venv/bin/maturin" build --profile "$profile" --quiet --zig --target "$target" \
         --compatibility manylinux_2_28 --generate-stubs --manifest-path python/Cargo.toml --out "$dist"
 done
 

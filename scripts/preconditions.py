@@ -86,6 +86,8 @@ def main() -> None:
     parser.add_argument("--states", nargs="*", choices=STATES, default=STATES)
     parser.add_argument("--check", action="store_true", help="measure nothing, check the table")
     arguments = parser.parse_args()
+    if arguments.check and not TABLE.exists():
+        sys.exit(f"{TABLE} does not exist; without --check it is measured")
     rows = read()
     if not arguments.check:
         listed = subprocess.run([arguments.binary, "devices", "--json"], capture_output=True, text=True, check=True)

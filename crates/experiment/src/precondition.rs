@@ -137,13 +137,12 @@ impl Precondition {
         seed: u64,
         step: &mut PreparationStep<'_>,
     ) -> Result<(), PreconditionError> {
-        let (percent, fill) = match self {
+        let (percent, fill, is_first) = match self {
             Precondition::None => return Ok(()),
-            Precondition::Sequential(percent) => (percent, Fill::Sequential),
-            Precondition::Random(percent) => (percent, Fill::Random { seed }),
-            Precondition::Overwritten(_) | Precondition::Steady => (100.0, Fill::Sequential),
+            Precondition::Sequential(percent) => (percent, Fill::Sequential, false),
+            Precondition::Random(percent) => (percent, Fill::Random { seed }, false),
+            Precondition::Overwritten(_) | Precondition::Steady => (100.0, Fill::Sequential, true),
         };
-        let is_first = matches!(self, Precondition::Overwritten(_) | Precondition::Steady);
         let mut progress = Progress::filling(device, (percent / 100.0, is_first), step);
         device.fill(percent / 100.0, fill, &mut |done| progress.step(done))?;
         progress.is_full(device.free_room());

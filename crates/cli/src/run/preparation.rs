@@ -78,8 +78,8 @@ impl PreparationLine {
         self.line.draw(now.fraction(), text, is_due, &self.console);
     }
 
-    /// What had been written when the speed became level, and the seconds since then; `None` while an estimate would be a
-    /// guess.
+    /// Bytes written before the speed became level, and seconds since then. `None` for the first second and the first
+    /// thousandth of the expected bytes, which are too few for an estimate.
     fn settled(&self, now: &Preparation) -> Option<(Bytes, f64)> {
         let (since, from) = self.level?;
         let seconds = since.elapsed().as_secs_f64();
