@@ -67,7 +67,7 @@ fn commands(tiny: &str) -> Vec<(&'static str, Vec<String>)> {
         ),
         (
             "lifetime-overwritten",
-            "lifetime sim:sm2708-250gb job.fio --precondition overwritten",
+            "lifetime job.fio sim:sm2708-250gb --per-day 20GB --precondition overwritten",
         ),
         (
             "run-contents",
@@ -246,6 +246,15 @@ fn a_signal_ends_what_takes_longest() {
         "serve-steady",
     ];
     campaign(1, 10, |name| longest.contains(&name));
+}
+
+/// A command that is refused at once would pass no other test of this module, but only where it is chosen.
+#[test]
+fn each_command_works_for_a_while() {
+    let (result, tiny) = (result(), tiny());
+    for (name, arguments) in &commands(&tiny) {
+        interrupt(name, arguments, &result, (0.1, "TERM"));
+    }
 }
 
 /// Each state of `--precondition`, on cards and drives whose map is in RAM or in the flash.

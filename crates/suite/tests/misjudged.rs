@@ -56,6 +56,75 @@ fn a_reader_that_delays_data_after_any_small_write_hides_no_fat_area() {
     }
 }
 
+/// The finding is `truth` or missing.
+fn holds(report: &Report, question: Question, truth: Value) {
+    let finding = report.finding(question).unwrap();
+    assert!(
+        finding.value.is_none_or(|value| value == truth),
+        "{finding:?}"
+    );
+}
+
+#[test]
+fn a_beat_of_writes_and_pages_is_no_au() {
+    // AUs of 24 MiB and pages of 24 KiB: a write of 32 KiB completes one page or two.
+    let mut profile = profile_of("tlc-card-3mib-au");
+    let card = profile.card.as_mut().unwrap();
+    card.au_kib = 24 << 10;
+    card.page_kib = Some(24);
+    card.log_kib = Some(6 << 10);
+    card.open_aus = 5;
+    card.states_in_ram = 5;
+    card.switch_us = 6070.0;
+    card.controller.au_lookup_us = 31.0;
+    card.controller.buffer_kib = 1024;
+    card.controller.read_us = 769.0;
+    card.controller.write_us = 438.0;
+    for host in ["direct", "recorded-usb-reader", "recorded-laptop-slot"] {
+        for seed in 1..=3 {
+            let report = probed(&profile, host, seed);
+            holds(&report, Question::Unit, Value::Bytes(24 << 20));
+            holds(&report, Question::Offset, Value::Bytes(0));
+            holds(&report, Question::Fat, Value::Flag(false));
+        }
+    }
+}
+
+#[test]
+fn transfers_that_a_reader_cuts_make_no_au() {
+    let mut profile = profile_of("samsung-evo-16gb");
+    let card = profile.card.as_mut().unwrap();
+    card.au_kib = 12 << 10;
+    card.page_kib = Some(128);
+    card.open_aus = 5;
+    card.states_in_ram = 1;
+    card.switch_us = 177.0;
+    card.deferred_merges = 0;
+    card.merge_after_ms = 0.0;
+    card.controller.au_lookup_us = 0.0;
+    card.controller.buffer_kib = 128;
+    card.controller.read_ahead_kib = 64;
+    card.controller.read_us = 139.0;
+    card.controller.write_us = 585.0;
+    card.fat = Some(FatSection {
+        first_au: 0,
+        aus: 1,
+        apart_aus: 1,
+        open_aus: 1,
+        out_of_order: OutOfOrder::Log,
+        log_kib: Some(12 << 10),
+        log_first: false,
+        slc: false,
+    });
+    for host in ["recorded-usb-reader", "direct"] {
+        for seed in 1..=3 {
+            let report = probed(&profile, host, seed);
+            holds(&report, Question::Unit, Value::Bytes(12 << 20));
+            holds(&report, Question::Fat, Value::Flag(true));
+        }
+    }
+}
+
 #[test]
 fn no_rate_is_above_what_the_link_carries() {
     for name in ["reference-nvme-64gb", "samsung-emmc51-64gb"] {

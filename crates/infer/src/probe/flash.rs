@@ -118,7 +118,7 @@ pub(super) fn boundaries<T: Target>(
         };
         let larger = |(page, first): (u64, u64)| (page.max(larger), first);
         let phase_or_none = larger(phase.unwrap_or((SMALLEST_PAGE, 0)));
-        let opened = opened::units(probing, span.0, phase_or_none, &filled.gaps);
+        let opened = opened::units(probing, span.0, phase_or_none, &filled.gaps, layout.unit);
         let opened = so_far(opened, &mut ended);
         // An AU consists of whole pages.
         let whole = |o: &Opened| phase.is_none_or(|(page, _)| o.unit.is_multiple_of(page));

@@ -7,6 +7,7 @@ mod first_page;
 mod found;
 mod halved;
 mod single;
+mod thrice;
 mod written;
 
 pub(super) use first_page::first_page;
@@ -21,6 +22,7 @@ use crate::timed::ProbeError;
 use elsewhere::{JUMPS, again, again_large, again_long};
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
+use thrice::{every_second, with_thrice};
 use written::{LONG, LOOK, Written, write};
 
 /// Length of the writes and total, bytes: short writes for small AUs, and long ones, which no page exceeds, for large AUs.
@@ -40,12 +42,13 @@ pub(super) const TIME: u64 = 6;
 
 /// Writes sequentially from `begin` and finds the distance of the slow writes. `page` is the page size seen by reads, `first` the
 /// start of the first page; every write begins at a page. `earlier` are the times of the writes before `begin` from the start of
-/// the target, s.
+/// the target, s; `read` is the size of an AU that reads show. Writes that show the same need fewer tests.
 pub(super) fn units<T: Target>(
     probing: &mut Probing<'_, T>,
     begin: u64,
     (page, first): (u64, u64),
     earlier: &[f64],
+    read: Option<u64>,
 ) -> Result<Option<Opened>, ProbeError> {
     // Half of the write budget is for interleaved AUs; after a search for an SLC cache, two thirds of the remaining budget.
     let (all, left) = (probing.options.writes.0, probing.writes_left());
@@ -55,6 +58,7 @@ pub(super) fn units<T: Target>(
         now + Nanos(probing.options.time.0 / TIME / 2),
         now + Nanos(probing.options.time.0 / TIME),
     );
+    let is_read = |found: &Opened| read == Some(found.unit);
     let (short, long) = (
         FINE.0.next_multiple_of(page),
         COARSE.0.next_multiple_of(page),
@@ -66,7 +70,9 @@ pub(super) fn units<T: Target>(
     };
     if let Some(found) = far(&all.times, long) {
         let found = found.opened(&all, None);
-        if again_large(probing, &mut begin, &found, &all)? {
+        if (is_read(&found) || !every_second(&all, &found))
+            && again_large(probing, &mut begin, &found, &all)?
+        {
             return Ok(Some(found));
         }
     }
@@ -84,7 +90,9 @@ pub(super) fn units<T: Target>(
         let shown = small(&fine.times, short).filter(|f| f.0.unit >= 2 * page);
         let Some((found, page)) = shown else { break };
         let found = found.opened(&fine, page);
-        if again(probing, &mut begin, &found, short, end)? {
+        if again(probing, &mut begin, &found, short, end)?
+            && (is_read(&found) || with_thrice(probing, &mut begin, &found, short, end)?)
+        {
             return Ok(Some(found));
         }
     }
@@ -102,11 +110,15 @@ pub(super) fn units<T: Target>(
         };
         let found = found.opened(&coarse, None);
         let borne_out = match found.unit {
+            _ if !is_read(&found) && every_second(&coarse, &found) => false,
             unit if unit >= FAR * long => again_large(probing, &mut begin, &found, &coarse)?,
             unit if unit >= FAR_APART * long => {
                 again_long(probing, &mut begin, &found, (&coarse, &JUMPS), end)?
             }
-            _ => again(probing, &mut begin, &found, short, end)?,
+            _ => {
+                again(probing, &mut begin, &found, short, end)?
+                    && (is_read(&found) || with_thrice(probing, &mut begin, &found, short, end)?)
+            }
         };
         if borne_out {
             return Ok(Some(found));
