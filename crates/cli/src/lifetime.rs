@@ -128,6 +128,12 @@ fn capacities(text: &str) -> Result<f64, &'static str> {
 /// missing; as [`open_with`]; `Exit::Partial` if the workload fails; `Exit::File` if the result cannot be written;
 /// `Exit::Interrupted`.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let workload = arguments.workload.display();
+    if workload.to_string().starts_with("sim:") {
+        return Err(Failure::usage(format!(
+            "{workload} is a simulated device, and the workload comes first: check the order of the arguments"
+        )));
+    }
     refuse_real(&arguments.target, "lifetime")?;
     if arguments.iostat {
         return iostat::run(&arguments, console);

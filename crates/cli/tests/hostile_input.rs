@@ -198,4 +198,10 @@ fn fifty_years_between_two_requests_take_no_time() {
         folder.file("never.fio", &format!("[a]\nrw=write\nsize=64k\n{text}\n"));
         folder.run(&["run", "never.fio", &tiny()]).fails(2, &[]);
     }
+    // Each pause fits, but their sum exceeds the clock.
+    let job = "[a]\nrw=randread\nbs=4k\nnumber_ios=20\nthinktime=2000000000s\n";
+    folder.file("beyond.fio", job);
+    folder
+        .run(&["run", "beyond.fio", &tiny()])
+        .fails(1, &["146 years", "`thinktime`"]);
 }

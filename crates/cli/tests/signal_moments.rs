@@ -97,6 +97,14 @@ fn commands(tiny: &str) -> Vec<(&'static str, Vec<String>)> {
         ("trace", "trace list"),
         ("devices", "devices show sm2708-250gb"),
         ("inspect", "inspect sim:kingston-8gb"),
+        (
+            "qualify",
+            "qualify sim:samsung-evo-16gb --for dashcam -o out",
+        ),
+        (
+            "fit",
+            "fit sim:kingston-8gb --base kingston-8gb -o out.toml",
+        ),
         ("fs", "fs sim:kingston-8gb -o out"),
     ];
     let words = |line: &str| {

@@ -205,6 +205,11 @@ fn wrong_targets_and_files() {
             3,
             &["names a simulated device", "order of the arguments"],
         ),
+        (
+            &["lifetime", &tiny, "job.fio"],
+            2,
+            &["is a simulated device", "order of the arguments"],
+        ),
         (&["report", "-"], 3, &["/dev/stdin"]),
         (&["devices", "shwo"], 2, &["shwo"]),
         (&["nothing"], 2, &["nothing"]),
