@@ -49,11 +49,13 @@ const WRITES: &str = "[global]\nrw=randwrite\nbs=4k\niodepth=32\nioengine=libaio
     [a]\nnumber_ios=300000\nrandseed=11\n[b]\nnumber_ios=700000\nrandseed=12\n[c]\nnumber_ios=2000000\nrandseed=13\n";
 
 /// Write amplification after `steady` does not depend on the number of writes, or the result says that it was not level.
-fn measure_steady(device: &str) {
+fn measure_steady(device: &str, params: &[&str]) {
     let folder = Folder::new(&format!("preparation-waf-{device}"));
     folder.file("job.fio", WRITES);
     let target = format!("sim:{device}");
     let run = ["run", "job.fio", &target, "--precondition", "steady"];
+    let params = params.iter().flat_map(|param| ["--param", param]);
+    let run: Vec<&str> = run.into_iter().chain(params).collect();
     folder
         .run(&[&run[..], &["--result", "r.json"]].concat())
         .succeeds();
@@ -78,5 +80,12 @@ fn measure_steady(device: &str) {
 #[test]
 #[ignore = "slow: overwrites a drive until it is steady, a minute"]
 fn slow_a_steady_state_is_level() {
-    measure_steady("sandisk-extreme-a2-64gb");
+    measure_steady("sandisk-extreme-a2-64gb", &[]);
+}
+
+/// The smallest run writes fewer blocks than are collected together.
+#[test]
+#[ignore = "slow: overwrites a drive until it is steady, half a minute"]
+fn slow_a_steady_state_over_few_collections_is_not_called_level() {
+    measure_steady("kingston-a2000-1tb", &["nand.word_lines=48"]);
 }

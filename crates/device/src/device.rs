@@ -236,6 +236,14 @@ impl Device {
         }
     }
 
+    /// Number of erase blocks that are collected and erased together. `None` for cards.
+    pub fn superblock_blocks(&self) -> Option<u32> {
+        match &self.0 {
+            Ftl::PageMap(d) => Some(d.superblock_blocks()),
+            Ftl::AuMap(_) => None,
+        }
+    }
+
     /// Numbers writes from now on, the next one being 0, and tracks which are persistent, for [`Device::durable_writes`] and [`Device::cut_power`]. Not part of a snapshot.
     pub fn track_writes(&mut self) {
         dispatch!(&mut self.0, d => d.track_writes());

@@ -1,5 +1,7 @@
-//! Whether write amplification was measured at level free space, where a steady state was asked for.
+//! Whether write amplification was measured at level free space and over enough collections, where a steady state was
+//! asked for.
 
+use nandscope_device::Device;
 use nandscope_device::telemetry::Counters;
 use nandscope_measure::runner::GroupOutcome;
 use nandscope_result::Notice;
@@ -16,12 +18,29 @@ fn level(host: f64, programmed: f64, room: f64) -> Option<f64> {
     (paid > 0.1 * host).then(|| (paid + programmed - host) / paid)
 }
 
-/// A notice if a group of jobs changed the free space so far that write amplification over a longer time differs. `room` is
-/// what could be written without relocation before and after it.
-pub(super) fn notice(
-    outcome: &GroupOutcome,
-    room: (Option<Bytes>, Option<Bytes>),
-) -> Option<Notice> {
+/// Free space of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// What can be written before more must be relocated.
+    free: Bytes,
+    /// Erase blocks that are collected together.
+    superblock_blocks: u32,
+}
+
+impl Room {
+    /// `None` for cards, which relocate with each write.
+    pub(super) fn of(device: &Device) -> Option<Self> {
+        let (free, superblock_blocks) = device.free_room().zip(device.superblock_blocks())?;
+        Some(Room {
+            free,
+            superblock_blocks,
+        })
+    }
+}
+
+/// A notice if write amplification over a longer time would differ: a group of jobs changed the free space, or collected
+/// few superblocks. `room` is the free space before and after it.
+pub(super) fn notice(outcome: &GroupOutcome, room: (Option<Room>, Option<Room>)) -> Option<Notice> {
     let (Some(before), Some(after)) = room else {
         return None;
     };
@@ -31,7 +50,23 @@ pub(super) fn notice(
     ) else {
         return None;
     };
-    text(&last.since(first), before, after).map(Notice::warning)
+    let run = last.since(first);
+    let text = text(&run, before.free, after.free);
+    text.or_else(|| few(&run, before.superblock_blocks))
+        .map(Notice::warning)
+}
+
+/// A run that ends anywhere between two collections counts up to one too many or too few. `None` if that does not matter.
+fn few(run: &Counters, superblock_blocks: u32) -> Option<String> {
+    let collected = run.erases / u64::from(superblock_blocks.max(1));
+    let measured = run.write_amplification();
+    let share = (measured - 1.0) / measured / collected.max(1) as f64;
+    (share > TOLERANCE).then(|| {
+        format!(
+            "write amplification was not level: it rests on {collected} collected superblocks, of which one more or less is {:.0} %; write more to measure it",
+            share * 100.0
+        )
+    })
 }
 
 fn text(run: &Counters, before: Bytes, after: Bytes) -> Option<String> {
@@ -100,6 +135,27 @@ mod tests {
                 .ends_with("write more to measure it")
         );
         assert_eq!(text_of_nothing(), None);
+    }
+
+    #[test]
+    fn few_collections_are_said_where_they_matter() {
+        let said = |programmed: u64, blocks: u64| {
+            let run = Counters {
+                host_written: Bytes(1_000_000_000),
+                flash_programmed: Bytes(programmed * 1_000_000),
+                erases: blocks,
+                ..Counters::default()
+            };
+            few(&run, 4)
+        };
+        // Three superblocks: one is a third of the three quarters that were relocated.
+        let text = said(4000, 12).unwrap();
+        assert!(
+            text.contains("on 3 collected superblocks, of which one more or less is 25 %"),
+            "{text}"
+        );
+        assert_eq!(said(4000, 64), None);
+        assert_eq!(said(1010, 4), None);
     }
 
     fn text_of_nothing() -> Option<String> {

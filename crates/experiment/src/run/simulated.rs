@@ -1,6 +1,7 @@
 //! A simulated device as the target of a run, with contents if they are wanted.
 
 use super::contents::{ContentTarget, Contents, ContentsError};
+use super::level::Room;
 use super::target::{RunTarget, TargetAbilities};
 use super::{RunError, verify};
 use crate::kept::{Kept, KeptError};
@@ -11,7 +12,6 @@ use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
 use nandscope_measure::verify::Verifier;
 use nandscope_result::{Notice, TargetInfo};
-use nandscope_units::Bytes;
 use nandscope_workload::job::Job;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -152,8 +152,8 @@ impl RunTarget for SimulatedTarget {
         self.verifier.as_ref()
     }
 
-    fn room(&mut self) -> Option<Bytes> {
-        self.device().free_room()
+    fn room(&mut self) -> Option<Room> {
+        Room::of(self.device())
     }
 
     /// Takes no time of the device's clock.

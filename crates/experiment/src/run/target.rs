@@ -1,5 +1,6 @@
 //! What a run needs of a target beside the commands that the runner sends to it.
 
+use super::level::Room;
 use super::{RunError, verify};
 use crate::precondition::{Precondition, PreparationStep};
 use nandscope_measure::build::JobMeta;
@@ -84,8 +85,8 @@ pub trait RunTarget {
         step: &mut PreparationStep<'_>,
     ) -> Result<(), RunError>;
 
-    /// Bytes that a simulated device can be written before more must be relocated.
-    fn room(&mut self) -> Option<Bytes> {
+    /// The free space of a simulated device.
+    fn room(&mut self) -> Option<Room> {
         None
     }
 

@@ -118,6 +118,11 @@ impl PageMapDevice {
         Bytes(self.log.free_room() * self.unit_bytes())
     }
 
+    /// Erase blocks of a superblock.
+    pub(crate) fn superblock_blocks(&self) -> u32 {
+        self.log.geometry.blocks_per_superblock()
+    }
+
     fn progress_since(&self, programmed: u64, written: u64) -> FillProgress {
         FillProgress {
             written,
