@@ -485,9 +485,19 @@ fn a_probe_says_what_a_discarded_block_reads_as() {
         device.name(),
         "--time",
         "60",
+        "-o",
+        "out",
     ];
     let ran = folder.run(&arguments);
     ran.succeeds();
+    // The file behind it is between the program and the flash.
+    let document = nandscope_result::json::read(&folder.0.join("out/result.json")).unwrap();
+    let conclusions = document.steps.iter().flat_map(|step| &step.conclusions);
+    let stated: Vec<_> = conclusions.filter(|c| c.confidence.is_some()).collect();
+    assert!(!stated.is_empty());
+    for conclusion in stated {
+        assert!(conclusion.confidence <= Some(0.5), "{conclusion:?}");
+    }
     // A loop device punches holes into its file.
     for line in ["Discards: taken", "A discarded block reads as: zeroes"] {
         assert!(ran.out.contains(line), "{}", ran.out);

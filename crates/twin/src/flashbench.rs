@@ -35,7 +35,7 @@ pub fn read(file: &str, text: &str, state: State) -> Result<Recording, RecordErr
     cells.writes(&all, &mut recording);
     cells.first_units(&all, &mut recording);
     let answers = from_flashbench(file, text)?;
-    recording.clues.page = answers.bytes(Question::Page).map(Bytes);
+    recording.clues.page = answers.whole_page().map(Bytes);
     recording.clues.au = answers.bytes(Question::Unit).map(Bytes);
     Ok(recording)
 }

@@ -168,7 +168,9 @@ fn clues(document: &ResultDocument) -> Clues {
             .filter(|c| *c > 0)
             .map(Bytes),
         au: answer("unit").map(|f| Bytes(f.value as u64)),
-        page: answer("page").map(|f| Bytes(f.value as u64)),
+        page: answer("large-page")
+            .or_else(|| answer("page"))
+            .map(|f| Bytes(f.value as u64)),
         slc_gb: answer("slc")
             .map(|f| f.value / 1e9)
             .or(filled.reduce(f64::max)),

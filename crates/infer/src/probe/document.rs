@@ -67,9 +67,10 @@ fn figure(finding: &Finding) -> Option<Figure> {
 }
 
 /// Answers that advice uses, and that are read from a stored result.
-const KNOWN: [Question; 9] = [
+const KNOWN: [Question; 10] = [
     Question::Unit,
     Question::Page,
+    Question::LargePage,
     Question::OpenLinear,
     Question::OpenRandom,
     Question::Offset,

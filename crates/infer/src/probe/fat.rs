@@ -8,7 +8,7 @@ pub(super) use rates::{FACTOR, compare};
 
 use super::Probing;
 use super::confidence::Strength;
-use super::finding::{Finding, Value};
+use super::finding::{Finding, Value, counted};
 use super::question::Question;
 use crate::flashbench::{Care, OpenAu, OpenUnits, Order};
 use crate::timed::ProbeError;
@@ -52,7 +52,8 @@ pub(super) fn first_units<T: Target>(
     }
     if units < LEAST {
         let why = format!(
-            "only {units} units could be written: the device is small, or the budget of writes is spent"
+            "{FIRST} units are compared, at least {LEAST}, and {} could be written: the device is small, or the budget of writes is spent",
+            counted(units.into(), "unit", "units")
         );
         probing.add(question.unknown(why));
         return Ok(());

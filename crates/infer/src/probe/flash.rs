@@ -5,7 +5,7 @@ use super::Probing;
 use super::confidence::Strength;
 use super::filled::Filled;
 use super::finding::{Finding, Value, size};
-use super::layout::{Layout, MAPPED, PAGE_MAX, SECTOR};
+use super::layout::{Layout, PAGE_MAX, SECTOR};
 use super::opened::{self, Opened};
 use super::question::Question;
 use super::writes::SPAN;
@@ -51,7 +51,7 @@ pub(super) fn boundaries<T: Target>(
     let known = found.page.filter(|s| s.certainty() != Certainty::None);
     let step = probing.clock.as_micros_f64();
     let mut phase = known.map(|s| (s.at, 0));
-    let mut page = page_answer(&found, overlaps.is_some(), step);
+    let mut pages_found = pages_below(&found, found.unit.map(|u| u.0.at), overlaps.is_some(), step);
     let (mut unit, mut offset, mut layout) = if let Some(why) = &overlaps {
         (
             Question::Unit.unknown(why.clone()),
@@ -59,13 +59,11 @@ pub(super) fn boundaries<T: Target>(
             Layout::default(),
         )
     } else if let Some((step, finding)) = borne_out(probing, &found, known)? {
-        let first_step = known.map(|s| Value::Bytes(s.at));
         let layout = Layout {
             unit: Some(step.at),
             first: 0,
             placed: true,
             written: false,
-            stacked: page.value.is_some() && page.value != first_step,
         };
         (finding, offset_of(0, step.at), layout)
     } else {
@@ -76,7 +74,7 @@ pub(super) fn boundaries<T: Target>(
         phase = pages.map_or(phase, |p| Some((p.period, p.first)));
         let costs = |p: &BoundaryPeriod| p.across_us - p.between_us >= PAGE_US.max(step);
         if let Some(pages) = pages.filter(costs) {
-            page = match pages.period >= PAGE_LARGEST_STEP && units.is_none() {
+            let page = match pages.period >= PAGE_LARGEST_STEP && units.is_none() {
                 true => {
                     let why = "it may be an allocation unit: none was found above it";
                     let found = of_period(Question::Page, &pages);
@@ -84,18 +82,18 @@ pub(super) fn boundaries<T: Target>(
                 }
                 false => of_period(Question::Page, &pages),
             };
+            pages_found = Pages::without_larger(page);
         }
         match units {
             Some(units) => {
-                if page.value.is_none() {
-                    page = page_below(&found, Some(units.period), false, step);
+                if pages_found.page.value.is_none() {
+                    pages_found = pages_below(&found, Some(units.period), false, step);
                 }
                 let layout = Layout {
                     unit: Some(units.period),
                     first: units.first,
                     placed: true,
                     written: false,
-                    stacked: false,
                 };
                 let offset = offset_of(units.first, units.period);
                 (of_period(Question::Unit, &units), offset, layout)
@@ -112,10 +110,7 @@ pub(super) fn boundaries<T: Target>(
     let mut ended = Ok(());
     if overlaps.is_none() && card && !probing.options.read_only {
         probing.target.show(probing.target.whole());
-        let larger = match page.value {
-            Some(Value::Bytes(page)) => page,
-            _ => SMALLEST_PAGE,
-        };
+        let larger = pages_found.largest().unwrap_or(SMALLEST_PAGE);
         let larger = |(page, first): (u64, u64)| (page.max(larger), first);
         let phase_or_none = larger(phase.unwrap_or((SMALLEST_PAGE, 0)));
         let opened = opened::units(probing, span.0, phase_or_none, &filled.gaps, layout.unit);
@@ -129,11 +124,12 @@ pub(super) fn boundaries<T: Target>(
                 false => so_far(first_of(probing, &opened, phase), &mut ended),
             };
             (unit, offset, layout) = with_writes((unit, offset, layout), &opened, first);
-            page = page_beside(page, &found, &opened, step);
+            pages_found = pages_beside(pages_found, &found, &opened, step);
         }
     }
     probing.target.show(probing.target.whole());
-    for finding in [page, unit, offset] {
+    let Pages { page, large } = pages_found;
+    for finding in [page, large, unit, offset] {
         probing.add(finding);
     }
     ended.map(|()| layout)
@@ -249,7 +245,6 @@ fn with_writes(
         unit: Some(opened.unit),
         first: first.unwrap_or(0),
         placed: first.is_some(),
-        stacked: false,
         written: true,
     };
     (unit, offset, layout)
@@ -260,40 +255,70 @@ pub(super) const LARGER: f64 = 0.3;
 /// Least extra time of a read across pages, µs, as a host's clock has steps of about this size.
 const PAGE_US: f64 = 3.0;
 
-/// The page: the largest step, or that of a larger page of several program units, if there is one below the AU.
-fn page_answer(found: &AtMultiples, drive: bool, clock_us: f64) -> Finding {
-    page_below(found, found.unit.map(|u| u.0.at), drive, clock_us)
+/// The page, and a larger one below the AU.
+struct Pages {
+    page: Finding,
+    large: Finding,
 }
 
-/// The page after writes have shown the AU: a page not smaller than that AU is searched again below it.
-fn page_beside(page: Finding, found: &AtMultiples, opened: &Opened, clock_us: f64) -> Finding {
-    match page.value {
-        Some(Value::Bytes(at)) if at < opened.unit => page,
-        _ => page_below(found, Some(opened.unit), false, clock_us),
+impl Pages {
+    fn without_larger(page: Finding) -> Self {
+        let large = Question::LargePage.unknown("no larger step below an allocation unit was seen");
+        Pages { page, large }
+    }
+
+    /// Size of the larger page if there is one, or of the page, bytes.
+    fn largest(&self) -> Option<u64> {
+        let bytes = |finding: &Finding| match finding.value {
+            Some(Value::Bytes(bytes)) => Some(bytes),
+            _ => None,
+        };
+        bytes(&self.large).or(bytes(&self.page))
     }
 }
 
-fn page_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64) -> Finding {
+/// The pages after writes have shown the AU: pages not smaller than that AU are searched again below it, and so is a larger page
+/// if none was seen.
+fn pages_beside(pages: Pages, found: &AtMultiples, opened: &Opened, clock_us: f64) -> Pages {
+    let again = pages_below(found, Some(opened.unit), false, clock_us);
+    match pages.largest() {
+        Some(at) if at < opened.unit && pages.large.value.is_some() => pages,
+        Some(at) if at < opened.unit && again.page.value != pages.page.value => pages,
+        _ => again,
+    }
+}
+
+/// The page: the largest step. The larger page: the largest one above it and below the AU, of several program units.
+fn pages_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64) -> Pages {
     let finding = answer(Question::Page, found.page);
     let Some(step) = found.page.filter(|_| finding.value.is_some()) else {
-        return finding;
+        return Pages::without_larger(finding);
+    };
+    let least = PAGE_US.max(clock_us);
+    let (step, finding) = match smaller_page(found, step, least) {
+        Some(smaller) => (smaller, answer(Question::Page, Some(smaller))),
+        None => (step, finding),
     };
     let cannot = |why: &str| {
         let why = format!("{}: {why}", finding.evidence);
-        Question::Page.unknown(why)
+        Pages::without_larger(Question::Page.unknown(why))
     };
     if !found.page_twice {
         return cannot("the first pass shows another page size");
     }
     let rise = step.to_us - step.from_us;
-    if rise < PAGE_US.max(clock_us) {
+    if rise < least {
         return cannot("too small a difference for a page");
     }
-    if drive && step.at <= MAPPED {
-        return cannot("the mapping unit is visible, but no page");
+    if step.from_us >= least + NOISY * rise {
+        return cannot(
+            "reads across smaller boundaries take longer as well, and it is not clear from which size on",
+        );
     }
     if drive {
-        return finding.resting_on(Strength::Weak);
+        return cannot(
+            "on a drive, neighbouring pages may lie on different dies, and boundaries show how the data were written",
+        );
     }
     // Without a known AU, a larger step may be that of the AU.
     let unit = unit.unwrap_or(0);
@@ -318,19 +343,26 @@ fn page_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64
         None if step.at >= PAGE_LARGEST_STEP && unit == 0 => {
             cannot("the largest page size that is tested; it may be an allocation unit")
         }
-        None => finding,
-        Some(larger) => Question::Page.answer(
-            Value::Bytes(larger.at),
-            format!("{}, in program units of {}", size(larger.at), size(step.at)),
-            Strength::Fair,
-            format!(
-                "{}; it rises once more, to {:.1} µs, at {}",
-                finding.evidence,
-                larger.to_us,
-                size(larger.at)
-            ),
-        ),
+        None => Pages::without_larger(finding),
+        Some(larger) => Pages {
+            large: answer(Question::LargePage, Some(*larger)).resting_on(Strength::Fair),
+            page: finding,
+        },
     }
+}
+
+/// Share of a step below it that counts as noise.
+const NOISY: f64 = 0.02;
+
+/// A clear step below the largest one, from which on reads take longer by most of what they take below the latter.
+fn smaller_page(found: &AtMultiples, page: CardStep, least_us: f64) -> Option<CardStep> {
+    let below = found.steps.iter().filter(|s| s.at < page.at);
+    let clear = below.filter(|s| s.certainty() == Certainty::Clear);
+    let mut rises = clear.filter(|s| {
+        let rise = s.to_us - s.from_us;
+        rise >= least_us && rise >= page.from_us / 2.0
+    });
+    rises.next().copied()
 }
 
 /// Largest boundary at which the first step of a page is searched, bytes.
@@ -589,7 +621,9 @@ pub(super) fn answer(question: Question, step: Option<CardStep>) -> Finding {
         Certainty::Clear => Strength::Strong,
         Certainty::Weak => Strength::Fair,
         Certainty::None => {
-            return question.unknown(format!("largest step: {rise}"));
+            return question.unknown(
+                "the extra time of a read across rises by less than a fifth from any boundary to the next",
+            );
         }
     };
     question.answer(Value::Bytes(step.at), size(step.at), strength, rise)

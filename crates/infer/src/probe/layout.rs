@@ -11,8 +11,6 @@ pub(super) struct Layout {
     pub(super) placed: bool,
     /// Whether sequential writes show the AU, at the same addresses each time.
     pub(super) written: bool,
-    /// Whether the page is the larger of two steps below the AU.
-    pub(super) stacked: bool,
 }
 
 /// Largest page that is searched, bytes: 16 program units of 64 KiB, 1 MiB, would already be an AU.

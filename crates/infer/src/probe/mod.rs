@@ -144,6 +144,12 @@ impl Report {
         }
     }
 
+    /// Size of the largest page that reads show, bytes.
+    pub fn whole_page(&self) -> Option<u64> {
+        let large = self.bytes(Question::LargePage);
+        large.or_else(|| self.bytes(Question::Page))
+    }
+
     /// The answer to a question whose answer is a count; the lower end of a range.
     pub fn count(&self, question: Question) -> Option<u32> {
         match self.finding(question)?.value? {

@@ -33,8 +33,10 @@ pub enum Question {
     Dies,
     /// Range covered by the map cache.
     MapSpan,
-    /// Page size, as seen by reads.
+    /// The page as reads show it: the smallest size at whose boundaries they take longer.
     Page,
+    /// A larger page of several program units, which the boundaries of the AU exceed: reads take longer once more there.
+    LargePage,
     /// Size of the allocation unit.
     Unit,
     /// Start of the first allocation unit.
@@ -59,7 +61,7 @@ pub enum Question {
 
 impl Question {
     /// Every question, in the order of reports.
-    pub const ALL: [Question; 24] = [
+    pub const ALL: [Question; 25] = [
         Question::Slc,
         Question::Stalls,
         Question::Plateaus,
@@ -74,6 +76,7 @@ impl Question {
         Question::Dies,
         Question::MapSpan,
         Question::Page,
+        Question::LargePage,
         Question::Unit,
         Question::Offset,
         Question::Throttling,
@@ -102,7 +105,8 @@ impl Question {
             Question::Buffer => ("buffer", "Write buffer in RAM", true),
             Question::Dies => ("dies", "Dies or planes that read independently", false),
             Question::MapSpan => ("map-span", "Range covered by the map cache", false),
-            Question::Page => ("page", "Page, as reads see it", false),
+            Question::Page => ("page", "Page, the smallest that reads show", false),
+            Question::LargePage => ("large-page", "Larger page, of several of these", false),
             Question::Unit => ("unit", "Allocation unit", false),
             Question::Offset => ("offset", "Where the first boundary lies", false),
             Question::Throttling => (

@@ -46,7 +46,7 @@ pub(super) fn open<T: Target>(
     probing.target.begin_at(Bytes(layout.first));
     let mut counting = Counting {
         layout,
-        page: probing.report.bytes(Question::Page),
+        page: probing.report.whole_page(),
         in_order: None,
         random: None,
         linear: None,
@@ -60,7 +60,7 @@ pub(super) fn open<T: Target>(
         counting.count(probing, order)?;
     }
     if !layout.written && counting.collapses == [false; 2] {
-        withdrawn::not_borne_out(&mut probing.report, layout);
+        withdrawn::not_borne_out(&mut probing.report);
     }
     withdrawn::may_be_mapped(&mut probing.report);
     counting.first_units(probing)
@@ -69,7 +69,7 @@ pub(super) fn open<T: Target>(
 /// State of counting the open AUs.
 struct Counting {
     layout: Layout,
-    /// Page size as seen by reads, bytes.
+    /// Size of the largest page that reads show, bytes.
     page: Option<u64>,
     /// Rate of one AU in sequential order, bytes per second.
     in_order: Option<f64>,

@@ -1,19 +1,15 @@
 //! Withdraws answers from reads that later writes do not confirm. It measures nothing.
 
 use super::Report;
-use super::layout::{Layout, MAPPED};
+use super::layout::MAPPED;
 use super::question::Question;
 
 /// Withdraws answers about the AU if writes show no AU: in both orders, writing more interleaved AUs never became slow.
 /// Boundaries seen by reads only may be those of map pages or stripes.
-pub(super) fn not_borne_out(report: &mut Report, layout: Layout) {
-    let questions: &[Question] = match layout.stacked {
-        true => &[Question::Unit, Question::Offset, Question::Page],
-        false => &[Question::Unit, Question::Offset],
-    };
+pub(super) fn not_borne_out(report: &mut Report) {
     withdraw(
         report,
-        questions,
+        &[Question::Unit, Question::Offset, Question::LargePage],
         "writes show no allocation unit: they are equally fast with any number of open units; the boundaries that reads show may be those of map pages or stripes",
     );
 }
@@ -51,7 +47,7 @@ mod tests {
     use super::*;
     use crate::flashbench::Order;
     use crate::probe::confidence::Strength;
-    use crate::probe::finding::{Value, size};
+    use crate::probe::finding::{Finding, Value, size};
     use crate::probe::open_answers;
 
     fn report(page: u64) -> Report {
@@ -84,20 +80,18 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let mut plain = report(16 << 10);
-        not_borne_out(&mut plain, Layout::default());
-        assert_eq!(told(&plain), [true, false, false]);
+        let large = Finding {
+            question: Question::LargePage,
+            ..plain.findings[0].clone()
+        };
+        plain.findings.push(large);
+        not_borne_out(&mut plain);
+        assert_eq!(told(&plain), [true, false, false, false]);
         assert!(
             plain.findings[1]
                 .evidence
                 .starts_with("seen: writes show no allocation unit")
         );
-        let mut stacked = report(512 << 10);
-        let layout = Layout {
-            stacked: true,
-            ..Layout::default()
-        };
-        not_borne_out(&mut stacked, layout);
-        assert_eq!(told(&stacked), [false, false, false]);
     }
 
     #[test]

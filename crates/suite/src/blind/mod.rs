@@ -19,6 +19,7 @@ pub use disturbed::{Disturbance, Disturbed};
 pub use error::BlindError;
 pub use score::{Judged, Outcome, judge};
 pub use truth::Truth;
+pub use visible::Visible;
 
 use dice::Dice;
 use nandscope_device::Device;
@@ -231,7 +232,7 @@ pub fn try_drawn(
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<Tried>, BlindError> {
     let report = report_of(&drawn, drawn.disturbance, seed, stop)?;
-    let visible = visible::questions(&drawn)?;
+    let visible = visible::visible(&drawn)?;
     Ok(report.map(|report| Tried {
         judged: judge(&drawn.truth, &report, &visible),
         drawn,

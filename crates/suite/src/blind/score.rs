@@ -1,6 +1,7 @@
 //! Compares every stated conclusion with the truth.
 
 use super::truth::Truth;
+use super::visible::Visible;
 use nandscope_infer::probe::{Question, Report, Strength, Value};
 use serde::Serialize;
 
@@ -48,8 +49,9 @@ fn near(truth: u64, found: f64, share: f64) -> bool {
 type Rule = Box<dyn Fn(Value) -> bool>;
 
 /// The rule of a question, and whether it has a true answer; `None` for questions whose answers are plain measurements.
-fn rule(truth: &Truth, question: Question) -> Option<(bool, Rule)> {
+fn rule(truth: &Truth, visible: &Visible, question: Question) -> Option<(bool, Rule)> {
     let truth = truth.clone();
+    let seen = visible.pages;
     let bytes = |v: Value| match v {
         Value::Bytes(b) => b,
         _ => u64::MAX,
@@ -71,7 +73,11 @@ fn rule(truth: &Truth, question: Question) -> Option<(bool, Rule)> {
         ),
         Question::Page => (
             !truth.pages.is_empty(),
-            Box::new(move |v| truth.pages.contains(&bytes(v))),
+            Box::new(move |v| seen.page == Some(bytes(v))),
+        ),
+        Question::LargePage => (
+            !truth.pages.is_empty(),
+            Box::new(move |v| seen.large == Some(bytes(v))),
         ),
         Question::OpenLinear => (
             !truth.open_linear.is_empty(),
@@ -127,9 +133,9 @@ fn rule(truth: &Truth, question: Question) -> Option<(bool, Rule)> {
 }
 
 /// Judges every conclusion of a report; `visible` are the questions whose answers can be seen in noise-free data.
-pub fn judge(truth: &Truth, report: &Report, visible: &[Question]) -> Vec<Judged> {
+pub fn judge(truth: &Truth, report: &Report, visible: &Visible) -> Vec<Judged> {
     let judged = report.findings.iter().filter_map(|finding| {
-        let (something, right) = rule(truth, finding.question)?;
+        let (something, right) = rule(truth, visible, finding.question)?;
         let outcome = match finding.value {
             Some(value) if right(value) => Outcome::Right,
             Some(_) => Outcome::Wrong,
@@ -141,7 +147,7 @@ pub fn judge(truth: &Truth, report: &Report, visible: &[Question]) -> Vec<Judged
             outcome,
             confidence: finding.confidence,
             strength: finding.strength,
-            visible: visible.contains(&finding.question),
+            visible: visible.questions.contains(&finding.question),
         })
     });
     judged.collect()

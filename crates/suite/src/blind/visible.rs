@@ -6,7 +6,10 @@ mod buffer;
 mod cache;
 mod drive;
 mod map;
+mod page;
 mod pairs;
+
+pub use page::SeenPages;
 
 use super::Drawn;
 use super::error::BlindError;
@@ -49,16 +52,33 @@ const FIRST_MERGES: f64 = 4.0;
 /// Idle time after writes.
 const SETTLED: Nanos = Nanos::from_secs(1);
 
-/// Names of the questions whose answers can be seen on the device in noise-free data.
+/// What can be seen on a device in noise-free data.
+#[derive(Clone, Debug, Default)]
+pub struct Visible {
+    /// The questions whose answers can be seen.
+    pub questions: Vec<Question>,
+    /// The pages that reads show.
+    pub pages: SeenPages,
+}
+
+/// What can be seen on the device in noise-free data.
 ///
 /// # Errors
 /// [`BlindError`] if the device cannot be made or measured.
-pub(super) fn questions(drawn: &Drawn) -> Result<Vec<Question>, BlindError> {
+pub(super) fn visible(drawn: &Drawn) -> Result<Visible, BlindError> {
     let mut copy = Copy::of(drawn)?;
     let options = Options::for_capacity(copy.target.capacity());
     let truth = &drawn.truth;
+    let pages = Copy::of(drawn)?.pages(truth)?;
     if let Some(card) = &drawn.profile.card {
-        return Ok(copy.card(card, truth, &options)?);
+        let mut questions = copy.card(card, truth, &options)?;
+        // Without other evidence, a boundary of the smallest unit size or more may be that of a unit.
+        let is_unit_seen = questions.contains(&Question::Unit);
+        let page = pages.page.filter(|page| *page < UNIT_MIN || is_unit_seen);
+        let large = pages.large.filter(|_| is_unit_seen);
+        questions.extend(page.map(|_| Question::Page));
+        questions.extend(large.map(|_| Question::LargePage));
+        return Ok(Visible { questions, pages });
     }
     let mut seen = copy.drive(truth, &options)?;
     let fits = cache::kind_fits(truth, &drawn.profile, &options);
@@ -70,7 +90,10 @@ pub(super) fn questions(drawn: &Drawn) -> Result<Vec<Question>, BlindError> {
     seen.extend(dies.then_some(Question::Dies));
     let map = Copy::of(drawn)?.map_range(truth, &options)?;
     seen.extend(map.then_some(Question::MapSpan));
-    Ok(seen)
+    Ok(Visible {
+        questions: seen,
+        pages,
+    })
 }
 
 /// An undisturbed copy of a device.
@@ -169,15 +192,8 @@ impl Copy {
             && unit * BOUNDARIES <= share.min(capacity);
         let across_unit = self.across(boundary)?;
         let across_page = self.across(boundary + page.min(unit / 2))?;
-        let within = self.across(boundary + 1024)?;
         let read = across_unit - across_page >= READ_US && 14 * unit <= 512 << 20;
         let units = unit > PAGE_MAX && (read || written);
-        let pages =
-            across_page - within >= READ_US || (unit == page && across_unit - within >= READ_US);
-        // Without other evidence, a boundary of the smallest unit size or more may be that of a unit.
-        if pages && (page < UNIT_MIN || units) {
-            seen.push(Question::Page);
-        }
         if units {
             seen.push(Question::Unit);
             seen.push(Question::Offset);

@@ -75,7 +75,7 @@ pub fn advice(report: &Report, request: &Request<'_>) -> Vec<Advice> {
     // A stored result may contain any numbers.
     let sane = |bytes: &u64| (4096..=1 << 30).contains(bytes);
     let unit = report.bytes(Question::Unit).filter(sane);
-    let page = report.bytes(Question::Page).filter(sane);
+    let page = report.whole_page().filter(sane);
     let offset = report
         .bytes(Question::Offset)
         .filter(|o| unit.is_some_and(|u| *o < u));

@@ -20,6 +20,8 @@ const BOUNDARIES: (u64, usize) = (8, 3);
 const ALL: usize = 4;
 /// Least extra time of a boundary, as a share of its extra time in shorter writes.
 const AS_MUCH: f64 = 0.25;
+/// Spread of the middle half of other places, as a share of the extra time of a boundary, beyond which nothing shows.
+const BLIND: f64 = 0.3;
 /// Number of writes in which a boundary shows: one that may lie across it, the first behind it, and one that waits in a buffer.
 const WIDTH: usize = 3;
 
@@ -42,17 +44,21 @@ pub(super) fn with_thrice<T: Target>(
 }
 
 /// Whether the writes at the boundaries take longer than those at other places: by more than these scatter, or by a quarter of
-/// the extra time seen before, as fewer of the long writes fit an AU and scatter more. `None` without other places.
+/// the extra time seen before, as fewer of the long writes fit an AU and scatter more. It is enough if most do, and the rest still
+/// exceed three quarters of the other places: a write that begins before a boundary may hide most of the time. `None` for fewer
+/// boundaries, as on a slow card, without other places, and if the middle half of these spreads too far: longer writes then show
+/// nothing.
 fn same_places(written: &Written, found: &Opened) -> Option<bool> {
     let (boundaries, others) = at(written, found, 0);
-    if boundaries.len() < BOUNDARIES.1 {
-        return Some(false);
-    }
-    if others.len() < 2 {
+    let spread = || quantile(&others, 0.75) - quantile(&others, 0.25);
+    if boundaries.len() < BOUNDARIES.1 || others.len() < 2 || spread() > BLIND * found.extra_s {
         return None;
     }
+    let as_much = |time: f64| time - median(&others) >= AS_MUCH * found.extra_s;
     let at = quick(&boundaries);
-    Some(at - median(&others) >= AS_MUCH * found.extra_s || stands_out(at, &others))
+    let least = boundaries.iter().copied().fold(f64::INFINITY, f64::min);
+    let most_do = as_much(median(&boundaries)) && least > quantile(&others, 0.75);
+    Some(as_much(at) || stands_out(at, &others) || most_do)
 }
 
 /// Whether writes in the middle between two boundaries exceed the scatter as well: only every second boundary was seen, or

@@ -58,7 +58,7 @@ fn boundaries(all: &Transcript) -> [Finding; 2] {
     }
     let pages = splits(&all.align, PAGES);
     let most = pages.iter().map(Split::rise_us).fold(0.0, f64::max);
-    // The largest visible page, if it consists of several program units.
+    // The largest visible page, if it consists of several program units: runs of one card disagree on smaller ones.
     let page = pages.into_iter().rfind(|s| s.rise_us() >= LARGER * most);
     let from = page.as_ref().map_or(PAGES.1, |p| PAGES.1.max(p.at)) + 1;
     let units = splits(&all.align, (from, UNIT_MAX));
@@ -284,6 +284,22 @@ $ sudo ./flashbench -O --erasesize=$[4 * 1024 * 1024] \\
 512KiB  1.76M/s
 256KiB  912K/s
 ";
+
+    #[test]
+    fn rates_may_have_any_order_and_gaps() {
+        // More AUs first, small blocks first, one size missing, another odd.
+        let other = "\
+$ ./flashbench -O --erasesize=$[4 * 1024 * 1024] --blocksize=$[256 * 1024] /dev/sdb --open-au-nr=3
+256KiB  912K/s
+4MiB    7.75M/s
+$ ./flashbench -O --erasesize=$[4 * 1024 * 1024] --blocksize=$[256 * 1024] /dev/sdb --open-au-nr=2
+256KiB  6.27M/s
+768KiB  6.4M/s
+4MiB    8.79M/s
+";
+        let report = from_flashbench("a", other).unwrap();
+        assert_eq!(report.count(Question::OpenLinear), Some(2));
+    }
 
     #[test]
     fn rates_count_with_the_command_above_them() {
