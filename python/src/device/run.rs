@@ -8,7 +8,7 @@ use crate::job::Job;
 use crate::operations::Gatherer;
 use crate::result::RunResult;
 use nandscope_experiment::run::{
-    Contents, Observer, Progress, Run, RunError, RunObserver, RunOptions, RunTarget,
+    Contents, Observer, Progress, Room, Run, RunError, RunObserver, RunOptions, RunTarget,
     SimulatedTarget, TargetAbilities, run_jobs,
 };
 use nandscope_experiment::{Precondition, PreparationStep, Simulated};
@@ -17,7 +17,6 @@ use nandscope_measure::sim::SimTarget;
 use nandscope_measure::steps::Attachment;
 use nandscope_measure::verify::Verifier;
 use nandscope_result::{Notice, ResultDocument, TargetInfo};
-use nandscope_units::Bytes;
 use nandscope_workload::trace::Fit;
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -238,8 +237,8 @@ impl<L: Listener> RunTarget for Simulation<L> {
         Ok(state.apply_in_steps(self.target.target.device_mut(), seed, step)?)
     }
 
-    fn room(&mut self) -> Option<Bytes> {
-        self.target.target.device().free_room()
+    fn room(&mut self) -> Option<Room> {
+        Room::of(self.target.target.device())
     }
 }
 

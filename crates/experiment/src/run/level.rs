@@ -28,8 +28,8 @@ pub struct Room {
 }
 
 impl Room {
-    /// `None` for cards, which relocate with each write.
-    pub(super) fn of(device: &Device) -> Option<Self> {
+    /// The free space of a device; `None` for cards, which relocate with each write.
+    pub fn of(device: &Device) -> Option<Self> {
         let (free, superblock_blocks) = device.free_room().zip(device.superblock_blocks())?;
         Some(Room {
             free,

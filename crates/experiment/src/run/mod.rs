@@ -20,6 +20,7 @@ mod unwritten;
 mod verify;
 
 pub use contents::{ContentTarget, Contents, ContentsError};
+pub use level::Room;
 pub use log_names::{LogError, check as check_logs, names as log_names};
 pub use nandscope_measure::runner::{Ending, Observer, Progress};
 pub use plan::wants_files;
