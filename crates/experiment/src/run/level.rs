@@ -62,8 +62,12 @@ fn few(run: &Counters, superblock_blocks: u32) -> Option<String> {
     let measured = run.write_amplification();
     let share = (measured - 1.0) / measured / collected.max(1) as f64;
     (share > TOLERANCE).then(|| {
+        let superblocks = match collected {
+            1 => "superblock",
+            _ => "superblocks",
+        };
         format!(
-            "write amplification was not level: it rests on {collected} collected superblocks, of which one more or less is {:.0} %; write more to measure it",
+            "write amplification rests on {collected} collected {superblocks}, and one more or less is {:.0} % of it; write more to measure it",
             share * 100.0
         )
     })
@@ -151,7 +155,7 @@ mod tests {
         // Three superblocks: one is a third of the three quarters that were relocated.
         let text = said(4000, 12).unwrap();
         assert!(
-            text.contains("on 3 collected superblocks, of which one more or less is 25 %"),
+            text.contains("on 3 collected superblocks, and one more or less is 25 % of it"),
             "{text}"
         );
         assert_eq!(said(4000, 64), None);
