@@ -62,7 +62,7 @@ fn measure_steady(device: &str, params: &[&str], is_few: bool) {
         .succeeds();
     let document: Value = serde_json::from_str(&folder.read("r.json")).unwrap();
     let (mut host, mut programmed, mut measured) = (0.0, 0.0, Vec::new());
-    // Notices of a run stand in the document.
+    // The result has one list of notices for all of its steps.
     let notices = document["notices"].to_string();
     let is_said = notices.contains("was not level");
     let few = notices.contains("write amplification rests on");

@@ -237,9 +237,9 @@ impl Device {
     }
 
     /// Number of erase blocks that are collected and erased together. `None` for cards.
-    pub fn superblock_blocks(&self) -> Option<u32> {
+    pub fn blocks_per_superblock(&self) -> Option<u32> {
         match &self.0 {
-            Ftl::PageMap(d) => Some(d.superblock_blocks()),
+            Ftl::PageMap(d) => Some(d.blocks_per_superblock()),
             Ftl::AuMap(_) => None,
         }
     }

@@ -40,7 +40,7 @@ fn tell(number: u64, tried: &Tried) {
     println!("{text}");
 }
 
-/// What no sentence of a probe may say: that something rises to what it was, a plural of one, a median of nothing.
+/// Checks the sentences of a probe: a time that rises is larger afterwards, no plural follows 1, and no median is of 0 values.
 fn sentences_hold(report: &Report) {
     for finding in &report.findings {
         let text = format!("{}; {}", finding.answer, finding.evidence);

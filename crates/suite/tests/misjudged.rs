@@ -7,6 +7,9 @@ use nandscope_infer::probe::{Options, Question, Report, Value, probe};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target as _;
 
+/// Hosts of most of these devices.
+const READERS: [&str; 3] = ["direct", "recorded-usb-reader", "recorded-laptop-slot"];
+
 fn profile_of(name: &str) -> Profile {
     library::device(name).unwrap().profile().unwrap()
 }
@@ -45,15 +48,23 @@ fn a_reader_that_delays_data_after_any_small_write_hides_no_fat_area() {
         log_first: false,
         slc: false,
     });
-    for host in ["direct", "recorded-usb-reader", "recorded-laptop-slot"] {
-        for seed in 1..=3 {
-            let report = probed(&profile, host, seed);
-            let finding = report.finding(Question::Fat).unwrap();
-            let right = finding.value == Some(Value::Flag(true));
-            let untold = finding.value.is_none() && host != "direct";
-            assert!(right || untold, "{host}, seed {seed}: {finding:?}");
-        }
+    for (host, seed, report) in probes(&profile, &READERS) {
+        let finding = report.finding(Question::Fat).unwrap();
+        let right = finding.value == Some(Value::Flag(true));
+        let untold = finding.value.is_none() && host != "direct";
+        assert!(right || untold, "{host}, seed {seed}: {finding:?}");
     }
+}
+
+/// Probes of a device on several hosts, with three seeds each, and what tells them apart.
+fn probes<'a>(
+    profile: &'a Profile,
+    hosts: &'a [&'a str],
+) -> impl Iterator<Item = (&'a str, u64, Report)> {
+    let pairs = hosts
+        .iter()
+        .flat_map(|host| (1..=3).map(move |seed| (*host, seed)));
+    pairs.map(|(host, seed)| (host, seed, probed(profile, host, seed)))
 }
 
 /// The finding is `truth` or missing.
@@ -80,13 +91,10 @@ fn a_beat_of_writes_and_pages_is_no_au() {
     card.controller.buffer_kib = 1024;
     card.controller.read_us = 769.0;
     card.controller.write_us = 438.0;
-    for host in ["direct", "recorded-usb-reader", "recorded-laptop-slot"] {
-        for seed in 1..=3 {
-            let report = probed(&profile, host, seed);
-            holds(&report, Question::Unit, Value::Bytes(24 << 20));
-            holds(&report, Question::Offset, Value::Bytes(0));
-            holds(&report, Question::Fat, Value::Flag(false));
-        }
+    for (_, _, report) in probes(&profile, &READERS) {
+        holds(&report, Question::Unit, Value::Bytes(24 << 20));
+        holds(&report, Question::Offset, Value::Bytes(0));
+        holds(&report, Question::Fat, Value::Flag(false));
     }
 }
 
@@ -116,12 +124,9 @@ fn transfers_that_a_reader_cuts_make_no_au() {
         log_first: false,
         slc: false,
     });
-    for host in ["recorded-usb-reader", "direct"] {
-        for seed in 1..=3 {
-            let report = probed(&profile, host, seed);
-            holds(&report, Question::Unit, Value::Bytes(12 << 20));
-            holds(&report, Question::Fat, Value::Flag(true));
-        }
+    for (_, _, report) in probes(&profile, &READERS[..2]) {
+        holds(&report, Question::Unit, Value::Bytes(12 << 20));
+        holds(&report, Question::Fat, Value::Flag(true));
     }
 }
 

@@ -21,19 +21,20 @@ fn level(host: f64, programmed: f64, room: f64) -> Option<f64> {
 /// Free space of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// What can be written before more must be relocated.
+    /// Bytes that the host can write before collection must relocate more.
     free: Bytes,
     /// Erase blocks that are collected together.
-    superblock_blocks: u32,
+    blocks_per_superblock: u32,
 }
 
 impl Room {
     /// The free space of a device; `None` for cards, which relocate with each write.
     pub fn of(device: &Device) -> Option<Self> {
-        let (free, superblock_blocks) = device.free_room().zip(device.superblock_blocks())?;
+        let (free, blocks_per_superblock) =
+            device.free_room().zip(device.blocks_per_superblock())?;
         Some(Room {
             free,
-            superblock_blocks,
+            blocks_per_superblock,
         })
     }
 }
@@ -52,13 +53,13 @@ pub(super) fn notice(outcome: &GroupOutcome, room: (Option<Room>, Option<Room>))
     };
     let run = last.since(first);
     let text = text(&run, before.free, after.free);
-    text.or_else(|| few(&run, before.superblock_blocks))
+    text.or_else(|| few(&run, before.blocks_per_superblock))
         .map(Notice::warning)
 }
 
 /// A run that ends anywhere between two collections counts up to one too many or too few. `None` if that does not matter.
-fn few(run: &Counters, superblock_blocks: u32) -> Option<String> {
-    let collected = run.erases / u64::from(superblock_blocks.max(1));
+fn few(run: &Counters, blocks_per_superblock: u32) -> Option<String> {
+    let collected = run.erases / u64::from(blocks_per_superblock.max(1));
     let measured = run.write_amplification();
     let share = (measured - 1.0) / measured / collected.max(1) as f64;
     (share > TOLERANCE).then(|| {

@@ -55,6 +55,14 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// The answer if it is a size, bytes.
+    pub fn bytes(&self) -> Option<u64> {
+        match self.value? {
+            Value::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// The same answer with evidence of another strength; "cannot tell" stays unchanged.
     pub(super) fn resting_on(mut self, strength: Strength) -> Self {
         if self.value.is_some() {

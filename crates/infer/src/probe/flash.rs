@@ -269,11 +269,7 @@ impl Pages {
 
     /// Size of the larger page if there is one, or of the page, bytes.
     fn largest(&self) -> Option<u64> {
-        let bytes = |finding: &Finding| match finding.value {
-            Some(Value::Bytes(bytes)) => Some(bytes),
-            _ => None,
-        };
-        bytes(&self.large).or(bytes(&self.page))
+        self.large.bytes().or(self.page.bytes())
     }
 }
 

@@ -138,10 +138,7 @@ impl Report {
 
     /// The answer to a question whose answer is a size, bytes.
     pub fn bytes(&self, question: Question) -> Option<u64> {
-        match self.finding(question)?.value? {
-            Value::Bytes(bytes) => Some(bytes),
-            _ => None,
-        }
+        self.finding(question)?.bytes()
     }
 
     /// Size of the largest page that reads show, bytes.

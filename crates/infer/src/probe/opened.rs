@@ -90,9 +90,7 @@ pub(super) fn units<T: Target>(
         let shown = small(&fine.times, short).filter(|f| f.0.unit >= 2 * page);
         let Some((found, page)) = shown else { break };
         let found = found.opened(&fine, page);
-        if again(probing, &mut begin, &found, short, end)?
-            && (is_read(&found) || with_thrice(probing, &mut begin, &found, short, end)?)
-        {
+        if again_short(probing, &mut begin, &found, (short, end), read)? {
             return Ok(Some(found));
         }
     }
@@ -115,10 +113,7 @@ pub(super) fn units<T: Target>(
             unit if unit >= FAR_APART * long => {
                 again_long(probing, &mut begin, &found, (&coarse, &JUMPS), end)?
             }
-            _ => {
-                again(probing, &mut begin, &found, short, end)?
-                    && (is_read(&found) || with_thrice(probing, &mut begin, &found, short, end)?)
-            }
+            _ => again_short(probing, &mut begin, &found, (short, end), read)?,
         };
         if borne_out {
             return Ok(Some(found));
@@ -127,6 +122,19 @@ pub(super) fn units<T: Target>(
         all = Written::none(begin, long);
     }
     Ok(None)
+}
+
+/// Whether short writes bear an AU out: at other places, and with three times the length unless reads show the same size, `read`.
+fn again_short<T: Target>(
+    probing: &mut Probing<'_, T>,
+    begin: &mut u64,
+    found: &Opened,
+    (length, end): (u64, Nanos),
+    read: Option<u64>,
+) -> Result<bool, ProbeError> {
+    let is_same = again(probing, begin, found, length, end)?;
+    let is_read = read == Some(found.unit);
+    Ok(is_same && (is_read || with_thrice(probing, begin, found, length, end)?))
 }
 
 /// The AU that short writes show, and the page size, bytes, if they show one. Distances up to the largest page may be

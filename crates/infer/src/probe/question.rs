@@ -35,7 +35,8 @@ pub enum Question {
     MapSpan,
     /// The page as reads show it: the smallest size at whose boundaries they take longer.
     Page,
-    /// A larger page of several program units, which the boundaries of the AU exceed: reads take longer once more there.
+    /// A page of several program units, smaller than the AU: reads across its boundaries take longer than across those of the
+    /// smallest page.
     LargePage,
     /// Size of the allocation unit.
     Unit,

@@ -52,7 +52,7 @@ const FIRST_MERGES: f64 = 4.0;
 /// Idle time after writes.
 const SETTLED: Nanos = Nanos::from_secs(1);
 
-/// What can be seen on a device in noise-free data.
+/// Questions and pages whose answers an undisturbed copy of a device shows.
 #[derive(Clone, Debug, Default)]
 pub struct Visible {
     /// The questions whose answers can be seen.
@@ -61,7 +61,7 @@ pub struct Visible {
     pub pages: SeenPages,
 }
 
-/// What can be seen on the device in noise-free data.
+/// Measures an undisturbed copy of the device.
 ///
 /// # Errors
 /// [`BlindError`] if the device cannot be made or measured.

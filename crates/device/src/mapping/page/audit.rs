@@ -411,7 +411,7 @@ impl PageMapDevice {
                 && waits.arriving.checked_add(p.to_admit) == Some(p.to_arrive)
                 && p.to_arrive > 0
         };
-        // Whatever a command does, its own count is that of the map fetches and reads that refer to it.
+        // The count that a command keeps must be the number of map fetches and reads that refer to it, for every kind of command.
         ensure!(
             sound && p.waits == waits.map + waits.data,
             "command {index} waits for operations that do not exist: {p:?}, {waits:?}"

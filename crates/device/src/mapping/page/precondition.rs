@@ -118,8 +118,8 @@ impl PageMapDevice {
         Bytes(self.log.free_room() * self.unit_bytes())
     }
 
-    /// Erase blocks of a superblock.
-    pub(crate) fn superblock_blocks(&self) -> u32 {
+    /// Number of erase blocks in a superblock.
+    pub(crate) fn blocks_per_superblock(&self) -> u32 {
         self.log.geometry.blocks_per_superblock()
     }
 

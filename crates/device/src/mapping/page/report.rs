@@ -87,8 +87,7 @@ impl PageMapDevice {
             metadata: of(p.metadata),
             padding: of(p.padding),
             parity: of(p.parity),
-            erases: self.log.blocks.total_erases()
-                * u64::from(self.log.geometry.dies * self.log.geometry.planes),
+            erases: self.log.blocks.total_erases() * u64::from(self.blocks_per_superblock()),
             page_reads: self.array.page_reads() + self.uncounted().page_reads,
             read_retries: self.counters.read_retries,
             uncorrectable_reads: self.counters.uncorrectable_reads,

@@ -193,11 +193,7 @@ fn split(written: &Written, found: &Opened, beside: u64) -> Option<(f64, Vec<f64
     let (mut highest, mut others) = (0.0_f64, Vec::new());
     let bins = bins(times, |i| (start + i as u64 * length) % found.unit / length);
     for (bin, times) in bins.iter().filter(|b| b.1.len() >= AGAIN[0] as usize) {
-        let share = match times.len() {
-            n if n <= ALL => 0.0,
-            _ => 0.25,
-        };
-        let time = quantile(times, share);
+        let time = quick(times);
         let count = found.unit.div_ceil(length);
         let near =
             (count - beside.min(count)..=count + beside).any(|by| expected((bin + by) % count));
@@ -208,6 +204,12 @@ fn split(written: &Written, found: &Opened, beside: u64) -> Option<(f64, Vec<f64
         }
     }
     (others.len() > 1).then_some((highest, others))
+}
+
+/// The lower quartile of the times of a place, s; of up to [`ALL`], the shortest.
+pub(super) fn quick(times: &[f64]) -> f64 {
+    let share = if times.len() <= ALL { 0.0 } else { 0.25 };
+    quantile(times, share)
 }
 
 #[cfg(test)]

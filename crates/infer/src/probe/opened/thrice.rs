@@ -2,6 +2,7 @@
 //! multiples of both lengths, a write may take longer or shorter than others. Writes three times as long coincide with pages of
 //! three times a power of two elsewhere, but AU boundaries stay where they are.
 
+use super::elsewhere::quick;
 use super::found::Opened;
 use super::written::{JUMP, Written, write};
 use crate::probe::Probing;
@@ -16,8 +17,6 @@ use std::collections::BTreeMap;
 const TIMES: u64 = 3;
 /// Number of boundaries measured, and the least number that decides.
 const BOUNDARIES: (u64, usize) = (8, 3);
-/// Of up to this number of boundaries, all must be slow; of more, three in four.
-const ALL: usize = 4;
 /// Least extra time of a boundary, as a share of its extra time in shorter writes.
 const AS_MUCH: f64 = 0.25;
 /// Spread of the middle half of other places, as a share of the extra time of a boundary, beyond which nothing shows.
@@ -25,8 +24,8 @@ const BLIND: f64 = 0.3;
 /// Number of writes in which a boundary shows: one that may lie across it, the first behind it, and one that waits in a buffer.
 const WIDTH: usize = 3;
 
-/// Whether the boundaries of the AU found take longer in writes three times as long, too. An AU of so few such writes that all
-/// lie near a boundary passes without a test.
+/// Whether the boundaries of the AU found take longer in writes three times as long, too. An AU passes without a test if so few
+/// of these writes fit it that all lie near a boundary, and wherever they cannot decide (see [`same_places`]).
 pub(super) fn with_thrice<T: Target>(
     probing: &mut Probing<'_, T>,
     begin: &mut u64,
@@ -97,12 +96,6 @@ fn at(written: &Written, found: &Opened, shift: u64) -> (Vec<f64>, Vec<f64>) {
     (places, others.map(|times| quick(times)).collect())
 }
 
-/// The lower quartile of some times, s; of few, the shortest.
-fn quick(times: &[f64]) -> f64 {
-    let share = if times.len() <= ALL { 0.0 } else { 0.25 };
-    quantile(times, share)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,7 +132,7 @@ mod tests {
         };
         let all = written(unit, |i| if opens(i) { 0.020 } else { 0.012 });
         assert_eq!(same_places(&all, &found(unit)), Some(true));
-        // The AU is six times as large: five of six boundaries are none.
+        // Of an AU of six times the size, only every sixth supposed boundary is slow.
         let few = written(unit, |i| {
             if opens(i) && i % 256 < 40 {
                 0.020
