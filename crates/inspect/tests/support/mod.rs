@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 /// Folders of the system's tools, some of which a user's path may lack.
 const PATH: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
@@ -129,6 +130,17 @@ impl Drop for Undo {
     fn drop(&mut self) {
         run(&self.0);
     }
+}
+
+/// Whether a race goes on: for some seconds, and until both of its outcomes were seen, since a loaded
+/// machine gives a thread its turns late. After a minute it ends without them.
+pub fn race_goes_on(began: Instant, seconds: u64, opened: u32, refused: u32) -> bool {
+    let seconds = if opened > 0 && refused > 0 {
+        seconds
+    } else {
+        60
+    };
+    began.elapsed() < Duration::from_secs(seconds)
 }
 
 /// Ends a thread beside the test, whatever becomes of the test.
