@@ -57,6 +57,8 @@ TITLES = {
     "fork, reference-nvme-64gb": "fork of a full drive",
     "memory reference-nvme-64gb": "memory of a full drive, reference-nvme-64gb",
     "memory sm2708-250gb": "memory of a full drive, sm2708-250gb",
+    "random read, random map, QD32": "the runner alone: random reads that visit each block once, QD32",
+    "random read, no map, QD32": "the same without a map of visited blocks",
     "run of 10 million random reads": "`run` of 10 million 4 KiB random reads, processor time",
     "review of sm2708-250gb": "`review` of sm2708-250gb in two modes, processor time",
     "review of sm2708-250gb, memory": "the same: memory",
@@ -127,9 +129,9 @@ def measured():
     """The text of the file."""
     about = {"machine": machine(), "date": datetime.date.today().isoformat()}
     rows = [{column: row.get(column, "") for column in COLUMNS} | about for row in [*benches(), *commands()]]
-    missing = set(TITLES) - {row["figure"] for row in rows}
-    if missing:
-        sys.exit(f"the benchmarks did not print: {', '.join(sorted(missing))}")
+    figures = {row["figure"] for row in rows}
+    if figures != set(TITLES):
+        sys.exit(f"only in the benchmarks or only in `TITLES`: {', '.join(sorted(figures ^ set(TITLES)))}")
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()

@@ -12,11 +12,12 @@ time, are errors (`--check` reads the table only).
 import argparse
 import csv
 import json
+import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,15 +41,37 @@ def measure(binary: Path, device: str, state: str, folder: Path) -> tuple[float,
     """Processor time of the preparation, the announced time, and a note on a device that did not reach the state."""
     job = folder / "job.fio"
     job.write_text(JOB)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [binary, "run", job, f"sim:{device}", "--precondition", state]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    worn = done.returncode == 1 and "reached its end of life" in done.stderr
-    if done.returncode != 0 and not worn:
-        sys.exit(f"{device}, {state}: exit code {done.returncode}\n{done.stderr}")
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return spent, announced(done.stderr), "end of life" if worn else ""
+    said_to = folder / "said"
+    with said_to.open("w") as file:
+        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=file)
+        _, status, used = os.wait4(process.pid, 0)
+    # The process is waited for already.
+    process.returncode = os.waitstatus_to_exitcode(status)
+    said = said_to.read_text()
+    worn = process.returncode == 1 and "reached its end of life" in said
+    if process.returncode != 0 and not worn:
+        raise RuntimeError(f"{device}, {state}: exit code {process.returncode}\n{said}")
+    return used.ru_utime + used.ru_stime, announced(said), "end of life" if worn else ""
+
+
+def in_a_folder(binary: Path, device: str, state: str) -> tuple[float, float | None, str]:
+    """As `measure`, in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        return measure(binary, device, state, Path(folder))
+
+
+def row(device: dict, state: str, spent: float, said: float | None, note: str) -> dict[str, str]:
+    """The row of a device and a state."""
+    print(f"{device['name']} {state} {spent:.2f} s, announced: {said}", flush=True)
+    return {
+        "device": device["name"],
+        "GB": f"{device['capacity_bytes'] / 1e9:.0f}",
+        "state": state,
+        "processor s": f"{spent:.1f}",
+        "announced s": "" if said is None else f"{said:.0f}",
+        "note": note,
+    }
 
 
 def faults(rows: list[dict[str, str]]) -> list[str]:
@@ -84,6 +107,7 @@ def main() -> None:
     parser.add_argument("--binary", type=Path, default=ROOT / "target/release/nandscope")
     parser.add_argument("--devices", nargs="*", help="devices to measure [default: all]")
     parser.add_argument("--states", nargs="*", choices=STATES, default=STATES)
+    parser.add_argument("--jobs", type=int, default=2, help="devices that are measured at once [default: 2]")
     parser.add_argument("--check", action="store_true", help="measure nothing, check the table")
     arguments = parser.parse_args()
     if arguments.check and not TABLE.exists():
@@ -92,25 +116,19 @@ def main() -> None:
     if not arguments.check:
         listed = subprocess.run([arguments.binary, "devices", "--json"], capture_output=True, text=True, check=True)
         library = json.loads(listed.stdout)["simulated"]
-        with tempfile.TemporaryDirectory() as folder:
-            for device in library:
-                name = device["name"]
-                if arguments.devices and name not in arguments.devices:
-                    continue
-                for state in arguments.states:
-                    spent, said, note = measure(arguments.binary.resolve(), name, state, Path(folder))
-                    print(f"{name} {state} {spent:.2f} s, announced: {said}", flush=True)
-                    rows[name, state] = {
-                        "device": name,
-                        "GB": f"{device['capacity_bytes'] / 1e9:.0f}",
-                        "state": state,
-                        "processor s": f"{spent:.1f}",
-                        "announced s": "" if said is None else f"{said:.0f}",
-                        "note": note,
-                    }
-                    order = {entry["name"]: i for i, entry in enumerate(library)}
-                    known = [row for row in rows.values() if row["device"] in order]
-                    write(sorted(known, key=lambda row: (order[row["device"]], STATES.index(row["state"]))))
+        chosen = [d for d in library if not arguments.devices or d["name"] in arguments.devices]
+        order = {entry["name"]: i for i, entry in enumerate(library)}
+        with ThreadPoolExecutor(arguments.jobs) as pool:
+            pairs = {
+                pool.submit(in_a_folder, arguments.binary.resolve(), device["name"], state): (device, state)
+                for device in chosen
+                for state in arguments.states
+            }
+            for done in as_completed(pairs):
+                device, state = pairs[done]
+                rows[device["name"], state] = row(device, state, *done.result())
+                known = [row for row in rows.values() if row["device"] in order]
+                write(sorted(known, key=lambda row: (order[row["device"]], STATES.index(row["state"]))))
     wrong = faults(list(read().values()))
     if wrong:
         sys.exit("\n".join(wrong))

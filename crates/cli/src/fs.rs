@@ -31,7 +31,6 @@ use nandscope_result::{Figure, Notice, ResultDocument, StepResult, procedure};
 use nandscope_uml::build::Kernel;
 use nandscope_uml::cell::Cell;
 use nandscope_uml::{document, recording, variant_comparison};
-use nandscope_units::Nanos;
 use nandscope_workload::trace::write_nstrace;
 use options::Chosen;
 use plan::Plan;
@@ -339,15 +338,22 @@ fn cut(
     }
 }
 
-/// The table of a target: a row for each cell. If there are recordings, a column has their delay, and a line below says
-/// which keep up.
+/// `yes` or `no`, and how late the latest piece of video was. Short, as the row has to fit into 80 columns.
+fn keeps_up(late_s: f64) -> String {
+    let word = if late_s <= LATE_MAX_S { "yes" } else { "no" };
+    let decimals = usize::from(late_s < 100.0);
+    format!("{word} {late_s:.decimals$}s")
+}
+
+/// The table of a target: a row for each cell. If there are recordings, a column says whether they keep up, and how late they
+/// were.
 fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String {
     let cells = || measured.iter().filter_map(|m| m.cell.as_ref().ok());
     let mut heads = vec![
         "WORKLOAD", "FS", "TIME", "WRITES", "MB", "FLUSH", "WA", "CARD", "AUs", "STALL",
     ];
     let records = cells().any(|cell| cell.late_s().is_some());
-    heads.extend(records.then_some("LATE"));
+    heads.extend(records.then_some("KEEPS UP"));
     let mut table = console.table(&heads);
     let known = |known: bool, text: String| if known { text } else { "-".to_string() };
     for cell in cells() {
@@ -373,32 +379,13 @@ fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String
             c.longest
                 .map_or("-".to_string(), |(_, time)| time.to_string()),
         ];
-        row.extend(records.then(|| match cell.late_s() {
-            Some(late) => Nanos::from_secs_f64(late).to_string(),
-            None => "-".to_string(),
-        }));
+        row.extend(records.then(|| cell.late_s().map_or("-".to_string(), keeps_up)));
         table.add_row(row);
     }
     let mut legend = "WA: bytes to the card per byte of the programs; CARD: bytes in flash per byte to\nthe card; AUs: open allocation units needed; STALL: longest call of a program.\n".to_string();
     if records {
-        let keeping = |keeps_up: bool| {
-            let mut names: Vec<&str> = cells()
-                .filter(|cell| {
-                    cell.late_s()
-                        .is_some_and(|late| (late <= LATE_MAX_S) == keeps_up)
-                })
-                .map(|cell| cell.fs.name())
-                .collect();
-            names.dedup();
-            match names.is_empty() {
-                true => "none".to_string(),
-                false => names.join(", "),
-            }
-        };
         legend.push_str(&format!(
-            "LATE: longest delay of a piece of video; up to {LATE_MAX_S:.0} s, the recording keeps up.\nKeeps up: {}. Does not: {}.\n",
-            keeping(true),
-            keeping(false)
+            "KEEPS UP: whether each piece of video is written at most {LATE_MAX_S:.0} s late, and the\nlongest delay.\n"
         ));
     }
     if subject.as_real().is_some() {

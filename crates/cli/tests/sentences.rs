@@ -333,7 +333,15 @@ fn a_sentence_that_is_false_is_found() {
     let folder = Folder::new("sentences-false");
     let name = "report".to_string();
     folder
-        .run(&["review", &tiny(), "--suite", "fill", "-o", &name])
+        .run(&[
+            "review",
+            "sim:kingston-8gb",
+            "--suite",
+            "fill",
+            "--quick",
+            "-o",
+            &name,
+        ])
         .succeeds();
     check(&folder, std::slice::from_ref(&name));
     let page = folder.read("report/report.html");
@@ -395,14 +403,18 @@ const PANEL: [&str; 6] = [
     "sim:samsung-860-pro-512gb",
 ];
 
-/// Reviews of other devices, whole fills, a whole test of speed classes, and a file of this machine.
-const WHOLE: [Review; 5] = [
+/// Size of files and loop devices for a suite, MiB. The traces of `ssd` need more than the others.
+fn room_mib(suite: &str) -> u64 {
+    if suite == "ssd" { 512 } else { 256 }
+}
+
+/// Reviews of other devices, whole fills, and a whole test of speed classes.
+const WHOLE: [Review; 4] = [
     // Compared with the same drives, whichever drive is measured.
     &["sim:sm2262en-2tb", "--suite", "ssd", "--peers", "--quick"],
     &["sim:sm2708-250gb", "--suite", "fill"],
     &["sim:samsung-evo-16gb", "--suite", "fill"],
     &["sim:kingston-class10-32gb", "--suite", "speed-class"],
-    &["./test.img", "--size", "512M", "--quick"],
 ];
 
 #[test]
@@ -432,33 +444,58 @@ fn slow_every_sentence_of_a_panel_of_reviews_is_true() {
     check(&folder, &names);
 }
 
+#[test]
+#[ignore = "slow: reviews files in real time"]
+fn slow_every_sentence_about_a_file_is_true() {
+    if !have(&["python3"]) {
+        return;
+    }
+    let folder = Folder::new("sentences-file");
+    // Most of the time of `card` is pauses, in which the other suites run.
+    let review = |suite: &str| {
+        let (file, size) = (format!("./{suite}.img"), format!("{}M", room_mib(suite)));
+        let words = [
+            "review", &file, "--size", &size, "--suite", suite, "--quick",
+        ];
+        folder
+            .run(&[&words[..], &["-o", suite]].concat())
+            .succeeds();
+    };
+    std::thread::scope(|scope| {
+        let card = scope.spawn(|| review("card"));
+        SUITES[1..].iter().for_each(|suite| review(suite));
+        card.join().unwrap();
+    });
+    check(&folder, &SUITES.map(str::to_string));
+}
+
 #[cfg(target_os = "linux")]
 #[test]
-#[ignore = "slow: reviews a loop device in real time"]
-fn slow_every_sentence_about_a_loop_device_is_true() {
+#[ignore = "slow: reviews loop devices in real time"]
+fn slow_every_sentence_about_loop_devices_is_true() {
     if !have(&["python3", "losetup"]) {
         return;
     }
     let folder = Folder::new("sentences-loop");
-    let Some(device) = Loop::new(&folder, 256) else {
+    // Most of the time of `card` is pauses, in which the other suites run.
+    let review = |suite: &str, device: &Loop| {
+        let name = device.name();
+        let own = format!("--destroy-data={name}");
+        let words = ["review", &device.device, "--suite", suite, "--quick", &own];
+        let ran = folder.run(&[&words[..], &["--yes", name, "-o", suite]].concat());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    };
+    let other = Folder::new("sentences-loop-card");
+    let loops = (Loop::new(&folder, 512), Loop::new(&other, 256));
+    let (Some(device), Some(of_card)) = loops else {
         return;
     };
-    let name = device.name();
-    // The pauses of the suite `card` would take five minutes of real time.
-    let ran = folder.run(&[
-        "review",
-        &device.device,
-        "--suite",
-        "fill",
-        "--quick",
-        &format!("--destroy-data={name}"),
-        "--yes",
-        name,
-        "-o",
-        "fill",
-    ]);
-    assert!(matches!(ran.code, Some(0 | 1)), "{ran:?}");
-    check(&folder, &["fill".to_string()]);
+    std::thread::scope(|scope| {
+        let card = scope.spawn(|| review("card", &of_card));
+        SUITES[1..].iter().for_each(|suite| review(suite, &device));
+        card.join().unwrap();
+    });
+    check(&folder, &SUITES.map(str::to_string));
 }
 
 #[cfg(target_os = "linux")]

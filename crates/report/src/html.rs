@@ -45,6 +45,7 @@ struct Page<'a> {
     capacity: String,
     elapsed: Option<String>,
     notices: Vec<Notice>,
+    notes: Vec<Notice>,
     overview: Overview,
     key_figures: Option<Matrix>,
     fill: Option<LongWritesView>,
@@ -108,6 +109,7 @@ pub(crate) fn render_among(document: &ResultDocument, context: &PageContext) -> 
     let published = published::rows(document);
     let sources = published::sources(&published);
     let sources = sources.into_iter().map(str::to_string).collect();
+    let (notices, notes) = notice::apart(document);
     let page = Page {
         document,
         context,
@@ -116,7 +118,8 @@ pub(crate) fn render_among(document: &ResultDocument, context: &PageContext) -> 
         theme_script: THEME_SCRIPT,
         capacity: number::bytes(document.target.capacity_bytes),
         elapsed: document.wall.elapsed_s.map(number::duration),
-        notices: notice::all(document),
+        notices,
+        notes,
         overview: overview::of(document, &context.ranks),
         key_figures: key_figures(document),
         fill: long_writes::of(document)

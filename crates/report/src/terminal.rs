@@ -6,7 +6,7 @@ use crate::names::capital;
 use crate::number::{bytes, duration, with_unit};
 use crate::sparkline;
 use crate::view::answer::Answer;
-use crate::view::notice;
+use crate::view::notice::{self, Notice};
 use crate::view::overview;
 use crate::view::page_context::Rank;
 use crate::view::published::{self, Placed};
@@ -70,7 +70,8 @@ pub fn summary(document: &ResultDocument, ranks: &[Rank], options: &Options) -> 
     );
     paragraph(&mut out, &device, "", width);
     conditions(&mut out, document, width);
-    notices(&mut out, document, width);
+    let (serious, notes) = notice::apart(document);
+    notices(&mut out, &serious, width);
     out.push('\n');
     for p in overview::of(document, ranks).paragraphs {
         // Each verdict begins a line, where the command colours it.
@@ -83,6 +84,7 @@ pub fn summary(document: &ResultDocument, ranks: &[Rank], options: &Options) -> 
         paragraph(&mut out, &format!("{}: {}", p.lead, p.text), "  ", width);
     }
     answers(&mut out, document, width);
+    notices(&mut out, &notes, width);
     let mut end = String::from("\n");
     curves(&mut end, document, options, width);
     time_lines(&mut end, document, options, width);
@@ -152,8 +154,8 @@ fn answers(out: &mut String, document: &ResultDocument, width: usize) {
     }
 }
 
-fn notices(out: &mut String, document: &ResultDocument, width: usize) {
-    for n in notice::all(document) {
+fn notices(out: &mut String, notices: &[Notice], width: usize) {
+    for n in notices {
         let mut text = format!("{}: {}", n.word.to_uppercase(), n.text);
         if n.steps.len() > 1 {
             text.push_str(&format!(" ({} steps)", n.steps.len()));

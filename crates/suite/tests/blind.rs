@@ -1,7 +1,7 @@
 //! The blind test on some drawn devices and on the library. `BLIND_VERBOSE` prints every wrong conclusion. The series of
 //! docs/inference.md are in `blind_series`.
 
-use nandscope_infer::probe::{Question, Report};
+use nandscope_infer::probe::{Question, Report, Value};
 use nandscope_suite::blind::{
     Drawn, Half, Outcome, Table, Tried, draw, library_pairs, try_drawn, try_out,
 };
@@ -59,6 +59,31 @@ fn sentences_hold(report: &Report) {
         assert!(!plural_of_one, "{finding:?}");
         assert!(!text.contains("medians of 0"), "{finding:?}");
     }
+    answers_agree(report);
+}
+
+/// Checks that no two answers contradict each other.
+fn answers_agree(report: &Report) {
+    let bytes = |question| report.bytes(question);
+    let sizes = [Question::Page, Question::LargePage, Question::Unit].map(bytes);
+    let sizes: Vec<u64> = sizes.into_iter().flatten().collect();
+    assert!(sizes.is_sorted(), "{:?}", report.findings);
+    if let (Some(page), Some(large)) = (bytes(Question::Page), bytes(Question::LargePage)) {
+        assert_eq!(large % page, 0, "{:?}", report.findings);
+    }
+    if let (Some(unit), Some(offset)) = (bytes(Question::Unit), bytes(Question::Offset)) {
+        assert!(offset < unit, "{:?}", report.findings);
+    }
+    let value = |question| report.finding(question).and_then(|f| f.value);
+    if value(Question::Discard) == Some(Value::Flag(false)) {
+        for question in [Question::DiscardReads, Question::DiscardSpeed] {
+            assert_eq!(value(question), None, "{:?}", report.findings);
+        }
+    }
+    if let Some(Value::Factor(factor)) = value(Question::Worst) {
+        let count = report.count(Question::OpenLinear).unwrap_or(0);
+        assert!(factor >= 1.5 || count == 0, "{:?}", report.findings);
+    }
 }
 
 #[test]
@@ -82,7 +107,7 @@ pub fn table(range: std::ops::Range<u64>, one: impl Fn(u64) -> Option<Tried> + S
             tell(number, &tried);
             sentences_hold(&tried.report);
             let mut all = all.lock().unwrap();
-            all.add(Half::of(number), &tried.judged, &tried.report);
+            all.add(Half::of(number), &tried);
         }
     };
     std::thread::scope(|scope| {

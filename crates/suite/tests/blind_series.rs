@@ -66,6 +66,7 @@ fn slow_a_series_of_drawn_devices_is_answered_as_on_record() {
         let last = first + number("BLIND_DEVICES").unwrap_or(DEVICES);
         let table = draw_and_count(first..last, seed);
         println!("{}\n{}", table.markdown(), table.counted());
+        println!("{:#?}", table.groups.overstated());
         return;
     }
     if std::env::var_os("BLIND_WRITE").is_some() {
@@ -145,6 +146,8 @@ fn wrong_answers_are_rare_and_confidences_hold_on_the_other_half() {
             "{id}: {row:?}"
         );
     }
+    let overstated = table.groups.overstated();
+    assert!(overstated.is_empty(), "{overstated:#?}");
     let lines = COUNTED.map(|(question, strength, right, stated)| {
         format!("    ({question:?}, {strength:?}, {right}, {stated}),\n")
     });

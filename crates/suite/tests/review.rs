@@ -3,7 +3,7 @@
 
 use nandscope_device::profile::{library, parse_profile};
 use nandscope_result::json::to_json;
-use nandscope_result::{Operation, ResultDocument, StopReason};
+use nandscope_result::{Operation, ResultDocument, StepResult, StopReason};
 use nandscope_suite::{ReviewObserver, ReviewOptions, SimSpec, SuiteError, review};
 use nandscope_units::Nanos;
 use std::cell::Cell;
@@ -75,6 +75,42 @@ fn every_step_is_there_in_the_published_order_and_in_both_modes() {
             pair[1].id
         );
     }
+}
+
+/// Rate, bytes per second, and mean latency, µs, of the counted runs of a row of CrystalDiskMark.
+fn runs(step: &StepResult, row: &str) -> Vec<(f64, f64)> {
+    let jobs = step.jobs.iter();
+    let jobs = jobs.filter(|j| j.name.starts_with(&format!("{row}, run ")));
+    jobs.filter_map(|j| j.directions.first())
+        .map(|d| (d.bandwidth_bytes_per_s, d.latency.mean_ns / 1e3))
+        .collect()
+}
+
+#[test]
+fn the_latency_of_a_test_is_that_of_its_fastest_run() {
+    let spec = SimSpec::library("kingston-8gb").unwrap();
+    let document = quick(&spec, &[], 1);
+    let (mut seen, mut differ) = (0, 0);
+    for step in &document.steps {
+        for figure in step
+            .figures
+            .iter()
+            .filter(|f| f.id.contains("cdm.") && f.id.ends_with(".latency"))
+        {
+            // "RND4K Q1T1 read, fresh, mean latency"
+            let row = figure.title.split(", ").next().unwrap();
+            let runs = runs(step, row);
+            let fastest = runs.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0));
+            assert_eq!(Some(figure.value), fastest.map(|run| run.1), "{row}");
+            seen += 1;
+            let slowest = runs.iter().map(|run| run.1).fold(0.0, f64::max);
+            differ += u32::from(slowest > 1.01 * figure.value);
+        }
+    }
+    assert!(
+        seen > 0 && differ > 0,
+        "{seen} rows, {differ} with runs that differ"
+    );
 }
 
 #[test]

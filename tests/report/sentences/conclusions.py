@@ -2,7 +2,17 @@
 
 import re
 
+from .figures import figures_hold
 from .text import NUMBER, UNITS, near, number, split_clauses
+
+
+def is_met(figure):
+    """Whether the value of a figure has the published relation to the published value."""
+    value, p = figure["value"], figure["published"]
+    bounds = {"<": value < p["value"], "<=": value <= p["value"], ">": value > p["value"], ">=": value >= p["value"]}
+    if p["op"] in bounds:
+        return bounds[p["op"]]
+    return abs(value - p["value"]) <= p["tolerance"] * (abs(p["value"]) if p["tolerance_kind"] == "relative" else 1)
 
 
 def publication(document, text):
@@ -10,7 +20,7 @@ def publication(document, text):
     for figure in document.data["figures"] + [f for s in document.steps for f in s["figures"]]:
         key = (figure["id"], figure.get("mode"))
         if figure.get("published") and key not in seen:
-            published.append(figure["published"])
+            published.append({**figure["published"], "met": is_met(figure)})
         seen.add(key)
     met = sum(p["met"] for p in published)
     if match := re.match(r"(\d+) of (\d+) published", text):
@@ -19,7 +29,7 @@ def publication(document, text):
         right = int(match[1]) == met == len(published)
     else:
         right = text.startswith("The published figure") and met == len(published) == 1
-    faults = [] if right else [f"{met} of {len(published)} are met: {text}"]
+    faults = figures_hold(document) + ([] if right else [f"{met} of {len(published)} are met: {text}"])
     predicted = [p["met"] for p in published if p["predicted"]]
     if re.search(r"None is a prediction", text):
         told = (0, 0)

@@ -18,6 +18,21 @@ def direction(job, kind):
     return next((d for d in job["directions"] if d["kind"] == kind and d["operations"]), None)
 
 
+# Seconds and bytes below both of which a job says nothing about the rate of the device.
+SHORT_S, SHORT_BYTES = 0.5, 50e6
+
+
+def is_short(job):
+    return job["runtime_s"] < SHORT_S and sum(d["bytes"] for d in job["directions"]) < SHORT_BYTES
+
+
+def is_too_short(step):
+    """Whether all jobs of a step are short; a step without jobs is judged by its own time."""
+    if not step["jobs"]:
+        return step["end_s"] - step["start_s"] < SHORT_S
+    return all(is_short(job) for job in step["jobs"])
+
+
 def busy(job):
     """Seconds in which a job did not pause."""
     return job["runtime_s"] - job["idle_s"]

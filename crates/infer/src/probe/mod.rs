@@ -9,6 +9,7 @@ mod bench;
 mod buffer;
 mod clock;
 mod confidence;
+mod contradictions;
 mod dies;
 mod discard;
 mod discarded;
@@ -275,6 +276,7 @@ pub fn probe<T: Target>(
         Err(ProbeError::Stopped) => Some(StopReason::TimeSpent),
         Err(ProbeError::Failed(why)) => Some(StopReason::Failed(why)),
     };
+    contradictions::withdraw(&mut report);
     let Some(why) = report.cut_short.clone() else {
         return Ok(report);
     };

@@ -107,7 +107,7 @@ impl Question {
             Question::Dies => ("dies", "Dies or planes that read independently", false),
             Question::MapSpan => ("map-span", "Range covered by the map cache", false),
             Question::Page => ("page", "Page, the smallest that reads show", false),
-            Question::LargePage => ("large-page", "Larger page, of several of these", false),
+            Question::LargePage => ("large-page", "Larger page, of several program units", false),
             Question::Unit => ("unit", "Allocation unit", false),
             Question::Offset => ("offset", "Where the first boundary lies", false),
             Question::Throttling => (

@@ -73,7 +73,7 @@ fn slow_without_a_pause(report: &mut Report, factor: f64) {
 }
 
 /// Least factor of a pattern that should be avoided.
-const AVOIDED: f64 = 1.5;
+pub(super) const AVOIDED: f64 = 1.5;
 
 fn answer(what: &str, factor: f64) -> String {
     if factor < AVOIDED {

@@ -1,4 +1,4 @@
-//! Notices on a run that readers must know before its numbers: errors, warnings, remarks. Equal texts about several
+//! Notices on a run: errors and warnings, which readers must know before its numbers, and notes. Equal texts about several
 //! steps become one notice that lists the steps; differing numbers become ranges.
 
 use super::step;
@@ -26,7 +26,7 @@ pub fn all(document: &ResultDocument) -> Vec<Notice> {
         let (level, word) = match n.level {
             Level::Error => ("error", "Error"),
             Level::Warning => ("warning", "Warning"),
-            Level::Info | Level::Other(_) => ("info", "Note"),
+            Level::Info | Level::Other(_) => (INFO, "Note"),
         };
         let step = n.step.as_deref().and_then(|id| step(document, id));
         add(&mut out, level, word, &n.text, step);
@@ -47,12 +47,20 @@ pub fn all(document: &ResultDocument) -> Vec<Notice> {
         add(&mut out, "error", "Unfinished", text, None);
     }
     out.sort_by_key(|n| {
-        ["error", "warning", "info"]
+        ["error", "warning", INFO]
             .iter()
             .position(|l| *l == n.level)
     });
     out
 }
+
+/// Errors and warnings, which stand before the answers, and the other notices, which do not.
+pub fn apart(document: &ResultDocument) -> (Vec<Notice>, Vec<Notice>) {
+    all(document).into_iter().partition(|n| n.level != INFO)
+}
+
+/// Level of notices that are no warnings.
+const INFO: &str = "info";
 
 fn add(
     out: &mut Vec<Notice>,

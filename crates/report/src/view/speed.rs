@@ -14,6 +14,8 @@ pub struct Speeds {
     pub mode: Option<String>,
     /// Its tests in the order of the verdict.
     pub tests: Vec<Rates>,
+    /// Whether data was moved, but nowhere long enough for a rate.
+    pub too_short: bool,
 }
 
 /// Rates of one test.
@@ -39,8 +41,14 @@ pub fn of(document: &ResultDocument, mode: Option<&str>) -> Speeds {
         Some(purpose) => of_suite(document, mode, &purpose),
         None => of_run(document, mode),
     };
+    let mut jobs = document
+        .steps
+        .iter()
+        .filter(|s| s.mode.as_deref() == mode)
+        .flat_map(|s| &s.jobs);
     Speeds {
         mode: mode.map(str::to_string),
+        too_short: tests.is_empty() && jobs.any(|job| moved(job) > 0 && is_short(job)),
         tests,
     }
 }
@@ -55,7 +63,11 @@ fn of_suite(document: &ResultDocument, mode: Option<&str>, purpose: &Purpose) ->
         let is_it = |f: &&Figure| {
             f.mode.as_deref() == mode && f.id == id && f.unit == test.unit && f.value.is_finite()
         };
-        document.all_figures().find(is_it).map(|f| f.value)
+        let measured = document.steps.iter().filter(|step| !is_too_short(step));
+        let mut figures = measured
+            .flat_map(|step| &step.figures)
+            .chain(&document.figures);
+        figures.find(is_it).map(|f| f.value)
     };
     let tests = purpose.tests.iter().map(|test| Rates {
         read: value(test, test.read),
@@ -68,6 +80,26 @@ fn of_suite(document: &ResultDocument, mode: Option<&str>, purpose: &Purpose) ->
     tests
         .filter(|t| t.read.is_some() || t.write.is_some())
         .collect()
+}
+
+/// Shortest time, s, and least amount, bytes, from which a rate is stated: below both, the buffers of host and device count.
+const SHORTEST: (f64, u64) = (0.5, 50_000_000);
+
+/// Whether no job of a step took long enough, or moved enough, for a rate. A step without jobs is judged by its own time.
+fn is_too_short(step: &StepResult) -> bool {
+    if step.jobs.is_empty() {
+        return step.end_s - step.start_s < SHORTEST.0;
+    }
+    step.jobs.iter().all(is_short)
+}
+
+fn is_short(job: &JobResult) -> bool {
+    job.runtime_s < SHORTEST.0 && moved(job) < SHORTEST.1
+}
+
+/// Bytes that a job read, wrote and discarded.
+fn moved(job: &JobResult) -> u64 {
+    job.directions.iter().map(|d| d.bytes).sum()
 }
 
 /// The fastest read and the fastest write of the jobs of a run.
@@ -99,7 +131,7 @@ fn fastest(steps: &[&StepResult], kind: &Operation) -> Option<(f64, String, bool
         .iter()
         .flat_map(|s| s.jobs.iter().map(move |j| (*s, j)));
     let all: Vec<(f64, String)> = jobs
-        .filter(|(s, j)| headline::is_test(s, j))
+        .filter(|(s, j)| headline::is_test(s, j) && !is_short(j))
         .flat_map(|(s, j)| j.directions.iter().map(move |d| (s, j, d)))
         .filter(|(_, _, d)| d.kind == *kind && d.bandwidth_bytes_per_s.is_finite() && d.bytes > 0)
         .map(|(s, j, d)| (d.bandwidth_bytes_per_s / 1e6, job_name(s, j)))
@@ -152,7 +184,16 @@ fn job_name(step: &StepResult, job: &JobResult) -> String {
 pub fn in_words(all: &[Speeds]) -> Option<String> {
     let several = all.len() > 1;
     let clauses: Vec<String> = all.iter().filter_map(|s| clause(s, several)).collect();
-    (!clauses.is_empty()).then(|| format!("{}.", capital(&clauses.join("; "))))
+    let too_short = || {
+        let (least_s, least) = (SHORTEST.0, SHORTEST.1 / 1_000_000);
+        format!(
+            "Not stated, as each job took less than {least_s}\u{202f}s and moved less than {least}\u{202f}MB."
+        )
+    };
+    match clauses.is_empty() {
+        true => all.iter().any(|s| s.too_short).then(too_short),
+        false => Some(format!("{}.", capital(&clauses.join("; ")))),
+    }
 }
 
 fn clause(speeds: &Speeds, several: bool) -> Option<String> {
@@ -223,7 +264,7 @@ mod tests {
             options: [("rw".to_string(), rw.to_string())].into(),
             directions: vec![DirectionResult {
                 kind: kind.into(),
-                bytes: 1,
+                bytes: SHORTEST.1,
                 bandwidth_bytes_per_s: mb_s * 1e6,
                 ..DirectionResult::default()
             }],
@@ -281,6 +322,31 @@ mod tests {
         assert_eq!(
             text(&document("run", step)),
             "Reads at up to 61.3 MB/s (load, randread), writes at 402 MB/s (fill, write)."
+        );
+    }
+
+    #[test]
+    fn a_moment_gives_no_rate() {
+        // 28.9 MB in 17 ms: the buffers of the host, not the device.
+        let mut fill = job("fill", "write", "write", 1674.0);
+        fill.directions[0].bytes = 28_900_000;
+        fill.runtime_s = 0.017;
+        let mut step = StepResult {
+            figures: vec![figure("fill.pass-1", "MB/s", 1674.0)],
+            jobs: vec![fill],
+            ..StepResult::default()
+        };
+        let untold = "Not stated, as each job took less than 0.5 s and moved less than 50 MB.";
+        assert_eq!(text(&document("fill", step.clone())), untold);
+        assert_eq!(text(&document("run", step.clone())), untold);
+        step.jobs[0].runtime_s = SHORTEST.0;
+        assert_eq!(
+            text(&document("fill", step.clone())),
+            "Writes at 1674 MB/s (first fill, mean)."
+        );
+        assert_eq!(
+            text(&document("run", step)),
+            "Writes at 1674 MB/s (fill, write)."
         );
     }
 

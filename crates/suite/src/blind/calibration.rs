@@ -1,8 +1,10 @@
 //! Counts right and wrong conclusions by question, stated confidence and strength of the evidence. Confidences are
 //! counted on one half of the devices and checked on the other half.
 
+use super::Tried;
+use super::groups::Groups;
 use super::score::{Judged, Outcome};
-use nandscope_infer::probe::{Question, Report, Strength, level};
+use nandscope_infer::probe::{Question, Strength, level};
 use nandscope_result::StopReason;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,7 +20,7 @@ pub struct Class {
 }
 
 impl Class {
-    fn add(&mut self, other: Class) {
+    pub(super) fn add(&mut self, other: Class) {
         self.stated += other.stated;
         self.right += other.right;
     }
@@ -101,11 +103,14 @@ pub struct Table {
     pub longest_s: f64,
     /// Number of devices whose first write, which cannot be interrupted, took all of the time.
     pub unanswered: u32,
+    /// Answers about the cards of some groups.
+    pub groups: Groups,
 }
 
 impl Table {
     /// Adds the results of a device.
-    pub fn add(&mut self, half: Half, judged: &[Judged], report: &Report) {
+    pub fn add(&mut self, half: Half, tried: &Tried) {
+        let report = &tried.report;
         self.devices += 1;
         self.cut_short += u32::from(report.cut_short.is_some());
         self.most_written = self.most_written.max(report.written);
@@ -114,7 +119,8 @@ impl Table {
         } else {
             self.longest_s = self.longest_s.max(report.elapsed_s);
         }
-        for j in judged {
+        self.groups.add(&tried.drawn, &tried.judged);
+        for j in &tried.judged {
             if j.outcome != Outcome::Nothing {
                 let id = j.question.id().to_string();
                 self.rows.entry(id).or_default().add(half, j);
@@ -129,6 +135,7 @@ impl Table {
         self.most_written = self.most_written.max(other.most_written);
         self.longest_s = self.longest_s.max(other.longest_s);
         self.unanswered += other.unanswered;
+        self.groups.join(&other.groups);
         for (id, more) in &other.rows {
             self.rows.entry(id.clone()).or_default().join(more);
         }
@@ -173,6 +180,11 @@ impl Table {
                 class.chance()
             );
         }
+        let _ = write!(
+            text,
+            "\nRight of the stated answers about the cards of some groups:\n\n{}",
+            self.groups.markdown()
+        );
         text
     }
 

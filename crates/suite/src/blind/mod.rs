@@ -8,6 +8,7 @@ mod dice;
 mod disturbed;
 mod drive;
 mod error;
+mod groups;
 mod part;
 mod score;
 mod truth;
@@ -17,6 +18,7 @@ mod visible;
 pub use calibration::{Class, Half, Row, Table};
 pub use disturbed::{Disturbance, Disturbed};
 pub use error::BlindError;
+pub use groups::Groups;
 pub use score::{Judged, Outcome, judge};
 pub use truth::Truth;
 pub use visible::Visible;
@@ -304,7 +306,7 @@ pub fn run(
             return Ok(None);
         };
         tell(number, &tried);
-        table.add(Half::of(number), &tried.judged, &tried.report);
+        table.add(Half::of(number), &tried);
     }
     Ok(Some(table))
 }

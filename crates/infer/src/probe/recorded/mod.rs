@@ -10,7 +10,7 @@ use super::confidence::Strength;
 use super::fat::{FACTOR, compare};
 use super::finding::{Finding, Value, counted, size};
 use super::flash::LARGER;
-use super::{Basis, Report, open_answers};
+use super::{Basis, Report, contradictions, open_answers};
 use crate::flashbench::{
     Certainty, Order, RecordError, SHORTEST, Split, median, open_units, splits, trials,
 };
@@ -46,6 +46,7 @@ pub fn from_flashbench(name: &str, text: &str) -> Result<Report, RecordError> {
     for finding in &mut report.findings {
         finding.count_on(Basis::Recorded);
     }
+    contradictions::withdraw(&mut report);
     Ok(report)
 }
 
