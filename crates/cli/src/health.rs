@@ -2,7 +2,7 @@
 //! monitoring.
 
 mod metrics;
-mod source;
+pub mod source;
 mod text;
 
 use crate::claims::FileClaims;

@@ -2,6 +2,8 @@
 //! to the report. The procedure itself is the suite crate's.
 
 #[cfg(target_os = "linux")]
+mod endurance;
+#[cfg(target_os = "linux")]
 mod plan;
 mod suite;
 

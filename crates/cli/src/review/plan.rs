@@ -1,8 +1,9 @@
 //! `nandscope review --plan`: the steps of a suite on a file or block device, with their time and bytes, before it is begun.
 
-use super::{Arguments, suite_failure};
+use super::{Arguments, endurance, suite_failure};
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
+use crate::health::source;
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use crate::target;
@@ -20,6 +21,8 @@ struct Planned {
     capacity: u64,
     /// Whether writes were measured.
     overwrote: bool,
+    /// The share of the rated endurance that the writes are, if the device reports its wear.
+    endurance: Option<String>,
 }
 
 /// Measures the speed of the target, plans the procedure, and prints the plan.
@@ -94,7 +97,9 @@ fn prepare(
         return Err(Failure::new(Exit::Interrupted, "interrupted"));
     }
     let (speed, plan) = planned.map_err(|e| suite_failure(&e))?;
+    let wear = source::real(name).ok().map(|(reading, _)| reading);
     Ok(Planned {
+        endurance: wear.and_then(|wear| endurance::share(&wear, plan.written().0)),
         plan,
         speed,
         capacity,
@@ -106,12 +111,17 @@ fn total(planned: &Planned) -> String {
     let plan = &planned.plan;
     let times = plan.written().0 as f64 / planned.capacity.max(1) as f64;
     format!(
-        "All steps: {}{}, {} read, {} written ({} times the capacity). All data on the target is lost.",
+        "All steps: {}{}, {} read, {} written ({} times the capacity). {}All data on the target is lost.",
         if planned.overwrote { "" } else { "at least " },
         duration(plan.time().as_secs_f64()),
         bytes(plan.read().0),
         bytes(plan.written().0),
         short(times),
+        planned
+            .endurance
+            .iter()
+            .map(|text| format!("{text} "))
+            .collect::<String>(),
     )
 }
 
