@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
 pub mod block;
+pub mod fio;
 #[cfg(target_os = "linux")]
 pub mod guest;
 pub mod loops;
