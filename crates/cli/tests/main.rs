@@ -17,6 +17,7 @@ mod file_claims;
 mod fio_differences;
 mod fio_files;
 mod fio_formats;
+mod fio_normal;
 mod fio_numbers;
 mod fio_outputs;
 mod fio_rates;

@@ -4,6 +4,7 @@
 
 pub mod block;
 pub mod fio;
+pub mod fio_json;
 #[cfg(target_os = "linux")]
 pub mod guest;
 pub mod loops;
