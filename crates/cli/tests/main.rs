@@ -15,6 +15,7 @@ mod documents;
 mod emit;
 mod file_claims;
 mod fio_differences;
+mod fio_disks;
 mod fio_files;
 mod fio_formats;
 mod fio_normal;
