@@ -1,6 +1,7 @@
 //! Job files and command lines of fio that nandscope once silently interpreted differently: files of jobs, options with
 //! one hyphen, forced writes, traces of other programs. Compared with fio 3.33 if it is installed.
 
+use crate::support::fio::{DISCARD, READ, WRITE, blktrace, traced};
 use crate::support::loops::{skipped, tool};
 use crate::support::{Folder, Ran, tiny};
 use serde_json::Value;
@@ -18,18 +19,6 @@ fn fio_succeeds(folder: &Folder, arguments: &[&str]) -> Option<bool> {
         .arg("--output=fio.txt")
         .current_dir(&folder.0);
     Some(fio.output().unwrap().status.success())
-}
-
-/// Kind, offset and length of each operation of an iolog.
-fn operations(iolog: &str) -> Vec<(&str, u64, u64)> {
-    let mut all = Vec::new();
-    for line in iolog.lines() {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        if let [_, _, kind @ ("read" | "write" | "trim"), offset, length] = fields[..] {
-            all.push((kind, offset.parse().unwrap(), length.parse().unwrap()));
-        }
-    }
-    all
 }
 
 /// All output of a command, in one line.
@@ -74,15 +63,15 @@ fn clones_read_files_of_their_own() {
     );
     folder.run(&["run", "clones.fio", &tiny()]).succeeds();
     let log = folder.read("clones.log");
-    let places: BTreeSet<u64> = operations(&log).iter().map(|op| op.1).collect();
+    let places: BTreeSet<u64> = traced(&log).iter().map(|op| op.1).collect();
     assert_eq!(places, (0..16).map(|n| n * 65_536).collect(), "{log}");
     // Clones that name a file share it.
     folder
         .run(&["run", "clones.fio", &tiny(), "--job", "filename=x"])
         .succeeds();
     let log = folder.read("clones.log");
-    assert_eq!(operations(&log).len(), 16);
-    assert!(operations(&log).iter().all(|op| op.1 < 256 << 10), "{log}");
+    assert_eq!(traced(&log).len(), 16);
+    assert!(traced(&log).iter().all(|op| op.1 < 256 << 10), "{log}");
     // Nine files of 256 KiB do not fit into 2 MiB.
     folder
         .run(&["run", "clones.fio", &tiny(), "--job", "numjobs=9"])
@@ -216,25 +205,13 @@ fn forced_writes_reach_the_flash() {
 #[test]
 fn traces_of_blktrace_are_replayed() {
     let folder = Folder::new("fio-files-blktrace");
-    let mut bytes = Vec::new();
-    let requests = [
-        (1, 8_u64, 4096_u32),
-        (2, 16, 8192),
-        (1, 24, 4096),
-        (2 | 1 << 13, 1024, 65_536),
-        (1, 2048, 4096),
-    ];
-    for (number, (category, sector, length)) in (1_u64..).zip(requests) {
-        for event in [1, 7, 8] {
-            bytes.extend(0x6561_7407_u32.to_le_bytes());
-            bytes.extend((number as u32).to_le_bytes());
-            bytes.extend((number * 1_000_000 + event).to_le_bytes());
-            bytes.extend(sector.to_le_bytes());
-            for field in [length, category << 16 | event as u32, 100, 8 << 20, 0, 0] {
-                bytes.extend(field.to_le_bytes());
-            }
-        }
-    }
+    let bytes = blktrace(&[
+        (READ, 8, 4096),
+        (WRITE, 16, 8192),
+        (READ, 24, 4096),
+        (DISCARD, 1024, 65_536),
+        (READ, 2048, 4096),
+    ]);
     std::fs::write(folder.0.join("t.blktrace.0"), &bytes).unwrap();
     let traces = match tool("gzip", &["--version"]) {
         Some(_) => {

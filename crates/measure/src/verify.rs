@@ -9,6 +9,7 @@
 
 mod checksum;
 mod dump;
+mod generated;
 mod header;
 mod ledger;
 mod mismatch_text;
@@ -181,7 +182,7 @@ impl Verifier {
         let generation = lock(&self.ledger).begin(offset, bytes.len(), thread, is_known);
         match check {
             Check::Nothing => return false,
-            Check::Pattern(pattern) => pattern.fill(bytes, offset),
+            Check::Pattern(pattern) => parts::fill_pattern(pattern, bytes, offset, 0),
             Check::Parts(parts) => parts.write(bytes, offset, self.write_of(generation, thread)),
         }
         true
@@ -349,7 +350,7 @@ fn examine_unknown(reader: &Check, bytes: &[u8], offset: u64, is_end: bool, foun
         Check::Nothing => {}
         Check::Pattern(pattern) => {
             let mut right = vec![0; bytes.len()];
-            pattern.fill(&mut right, offset);
+            parts::fill_pattern(pattern, &mut right, offset, 0);
             let wrong = mismatch_text::not_the_pattern(bytes, &right, offset);
             found.add(wrong, offset, bytes, || Some(right));
         }
@@ -381,3 +382,5 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod work;

@@ -43,6 +43,9 @@ pub struct ResultDocument {
     /// The main numbers, derived from the steps.
     #[serde(default)]
     pub figures: Vec<Figure>,
+    /// Disks of the system that were used, as the kernel counts their requests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskUse>,
     /// Warnings and remarks on the validity of the numbers.
     #[serde(default)]
     pub notices: Vec<Notice>,
@@ -71,6 +74,7 @@ impl ResultDocument {
             quick: false,
             steps: Vec::new(),
             figures: Vec::new(),
+            disks: Vec::new(),
             notices: Vec::new(),
         }
     }
@@ -153,6 +157,30 @@ pub struct WallClock {
     /// Seconds of wall time the run took.
     #[serde(default)]
     pub elapsed_s: Option<f64>,
+}
+
+/// Requests of a disk of the system during a run, also those of other programs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DiskUse {
+    /// Kernel name, such as `nvme0n1`.
+    pub name: String,
+    /// Reads completed.
+    pub reads: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Reads merged with others before they were issued.
+    pub read_merges: u64,
+    /// Writes merged with others before they were issued.
+    pub write_merges: u64,
+    /// Sum of the times of reads, milliseconds.
+    pub read_ms: u64,
+    /// Sum of the times of writes, milliseconds.
+    pub write_ms: u64,
+    /// Sum of the times of all requests, milliseconds.
+    pub in_queue_ms: u64,
+    /// Share of the time with at least one request, percent.
+    pub busy_percent: f64,
 }
 
 /// A remark on the validity of the numbers.

@@ -32,7 +32,8 @@ pub mod step_id;
 pub mod throughput_profile;
 
 pub use document::{
-    FORMAT, FORMAT_VERSION, ModeInfo, Notice, Parameter, ResultDocument, TargetInfo, WallClock,
+    DiskUse, FORMAT, FORMAT_VERSION, ModeInfo, Notice, Parameter, ResultDocument, TargetInfo,
+    WallClock,
 };
 pub use figure::{BYTES, Figure, Published, YES_OR_NO};
 pub use fio_report::{DEPTH_CLASSES, DepthCounts, FioReport, RateSamples, Spread};

@@ -161,9 +161,9 @@ pub use real::RealRunTarget;
 #[cfg(target_os = "linux")]
 mod real {
     use super::*;
-    use crate::target::real::{Real, generator_cost};
+    use crate::target::real::{DiskWatch, Real, generator_cost};
     use nandscope_experiment::PreparationStep;
-    use nandscope_experiment::run::{TargetAbilities, group_data};
+    use nandscope_experiment::run::{DiskReader, TargetAbilities, group_data};
     use nandscope_measure::real::RealTarget;
     use nandscope_measure::target::Target;
     use nandscope_measure::unwritten::Unwritten;
@@ -178,6 +178,8 @@ mod real {
         real: Real,
         cost: Option<String>,
         verifier: Option<Arc<Verifier>>,
+        /// Watched from the first group on.
+        disk: Option<DiskWatch>,
     }
 
     impl RealRunTarget {
@@ -211,6 +213,7 @@ mod real {
                 real,
                 cost: generator_cost(depth),
                 verifier: None,
+                disk: None,
             }
         }
     }
@@ -249,6 +252,9 @@ mod real {
         fn begin_group(&mut self, group: &[Job], seed: u64) {
             let data = group_data(group, seed, self.real.target.capacity());
             self.verifier = data.verifier().cloned();
+            if self.disk.is_none() {
+                self.disk = self.real.watch_disk();
+            }
             self.real.target.write_from(data);
         }
 
@@ -266,6 +272,11 @@ mod real {
 
         fn closing(&self) -> Vec<(String, String)> {
             self.real.panel.since_then()
+        }
+
+        fn disks(&self) -> DiskReader {
+            let watch = self.disk.clone();
+            Box::new(move || watch.iter().filter_map(DiskWatch::so_far).collect())
         }
 
         fn notices(&self) -> Vec<Notice> {

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
 pub mod block;
+pub mod fio;
+pub mod fio_json;
 #[cfg(target_os = "linux")]
 pub mod guest;
 pub mod loops;

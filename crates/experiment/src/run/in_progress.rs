@@ -155,6 +155,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
     pub(super) fn finish(mut self) -> Run {
         self.document.complete &= self.ending == Ending::Complete;
         self.document.environment.extend(self.target.closing());
+        self.document.disks = (self.target.disks())();
         self.document.wall.elapsed_s = Some(self.began.elapsed().as_secs_f64());
         Run {
             document: self.document,
@@ -200,6 +201,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
         let empty = self.empty_for(group);
         self.target.begin_group(group, self.prepared.options.seed);
         let room = self.target.room();
+        let disks = self.target.disks();
         self.observer.begin(phase);
         let meta = meta_of(index, group);
         let observer = &mut InterimResults {
@@ -207,6 +209,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
             document: &self.document,
             meta: &meta,
             jobs: &plan.jobs,
+            disks: &disks,
             began: self.began,
         };
         let outcome = match &mut watch {

@@ -1,6 +1,6 @@
 //! The result document in the middle of a group of jobs.
 
-use super::RunObserver;
+use super::{DiskReader, RunObserver};
 use nandscope_measure::build::{JobMeta, StepMeta, step_result};
 use nandscope_measure::runner::{GroupOutcome, Observer, Progress};
 use nandscope_result::ResultDocument;
@@ -17,6 +17,8 @@ pub struct InterimResults<'a> {
     pub meta: &'a StepMeta,
     /// Jobs of the present group.
     pub jobs: &'a [JobMeta],
+    /// Reader of the disks of the system.
+    pub disks: &'a DiskReader,
     /// Start of the run.
     pub began: Instant,
 }
@@ -34,6 +36,7 @@ impl Observer for InterimResults<'_> {
         let mut document = self.document.clone();
         let step = step_result(outcome, self.meta.clone(), self.jobs);
         document.steps.push(step);
+        document.disks = (self.disks)();
         document.wall.elapsed_s = Some(self.began.elapsed().as_secs_f64());
         self.observer.interim_result(&document);
     }

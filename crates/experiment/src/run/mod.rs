@@ -26,7 +26,7 @@ pub use nandscope_measure::runner::{Ending, Observer, Progress};
 pub use plan::wants_files;
 pub use replay::{ReplayError, library_trace, trace_file};
 pub use simulated::SimulatedTarget;
-pub use target::{RunTarget, TargetAbilities, group_data};
+pub use target::{DiskReader, RunTarget, TargetAbilities, group_data};
 
 use crate::error::ErrorClass;
 use crate::jobs::Jobs;

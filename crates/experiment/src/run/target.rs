@@ -9,7 +9,7 @@ use nandscope_measure::runner::Thread;
 use nandscope_measure::target::Target;
 use nandscope_measure::unwritten::Unwritten;
 use nandscope_measure::verify::{Dump, Verifier};
-use nandscope_result::{Notice, TargetInfo};
+use nandscope_result::{DiskUse, Notice, TargetInfo};
 use nandscope_units::Bytes;
 use nandscope_workload::job::Job;
 use std::collections::BTreeMap;
@@ -25,6 +25,9 @@ pub struct TargetAbilities {
     /// The host could have a page cache before it, which `direct=0` asks for.
     pub has_page_cache: bool,
 }
+
+/// Reads the use of the disks of the system since the run began.
+pub type DiskReader = Box<dyn Fn() -> Vec<DiskUse>>;
 
 /// A simulated or a real target with what belongs to it.
 pub trait RunTarget {
@@ -56,6 +59,11 @@ pub trait RunTarget {
     /// Circumstances that are known at the end of the measurement only, for the result.
     fn closing(&self) -> Vec<(String, String)> {
         Vec::new()
+    }
+
+    /// Reader of the disks of the system that the target uses, after the first [`RunTarget::begin_group`].
+    fn disks(&self) -> DiskReader {
+        Box::new(Vec::new)
     }
 
     /// Conditions that affect the interpretation of the results.

@@ -6,6 +6,7 @@
 //! clock. Failures carry the reason ([`Reading`]). Reading a sysfs file may cause a command to the
 //! device (an NVMe temperature is a log page), so poll once a second.
 
+pub mod disk_stat;
 pub mod energy;
 pub mod hwmon;
 pub mod ina;

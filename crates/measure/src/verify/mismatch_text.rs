@@ -92,9 +92,10 @@ pub(super) fn is_plausible(parts: &Parts, bytes: &[u8], offset: u64) -> bool {
     let mut sectors = bytes.chunks(SECTOR).enumerate();
     let is_data = |at: usize, sector: &[u8]| match &parts.pattern {
         Some(pattern) => {
-            let mut right = vec![0; length];
-            pattern.fill(&mut right, offset);
-            right[at..at + sector.len()] == *sector
+            let mut right = vec![0; sector.len()];
+            let place = offset.wrapping_add(at as u64);
+            super::parts::fill_pattern(pattern, &mut right, place, at as u64);
+            right == *sector
         }
         None => !parts.is_determined() || random::start_of(sector).is_some(),
     };
@@ -112,12 +113,15 @@ pub(super) fn is_plausible(parts: &Parts, bytes: &[u8], offset: u64) -> bool {
 /// Whether these bytes may come from a pattern, at any position in it.
 pub(super) fn is_pattern(pattern: &DataPattern, bytes: &[u8]) -> bool {
     // A pattern with offsets contains that of its block, which is unknown here: any bytes may match.
-    pattern.has_offsets()
-        || (0..pattern.length() as u64).any(|position| {
-            let mut right = vec![0; bytes.len()];
-            super::parts::fill_pattern(pattern, &mut right, position, position);
-            right == bytes
-        })
+    if pattern.has_offsets() {
+        return true;
+    }
+    // The data from every position is in one piece.
+    let mut right = vec![0; pattern.length() + bytes.len()];
+    super::parts::fill_pattern(pattern, &mut right, 0, 0);
+    right
+        .windows(bytes.len().max(1))
+        .any(|place| place == bytes)
 }
 
 /// Position of bytes expected from a certain write.

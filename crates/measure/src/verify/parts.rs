@@ -1,6 +1,7 @@
 //! Blocks in parts with a header and a checksum each: how they are made, and what can be wrong with a part.
 
 use super::checksum;
+use super::generated;
 use super::header::Header;
 use super::random;
 use nandscope_workload::job::{DataPattern, Job, VerifyMethod};
@@ -89,7 +90,7 @@ impl Parts {
             let (begin, rest) = bytes.split_at_mut(random);
             random::fill_to_end(begin, write.seed);
             match &self.filler {
-                Some(pattern) => pattern.fill(rest, offset),
+                Some(pattern) => fill_pattern(pattern, rest, offset, 0),
                 None => rest.fill(0),
             }
         }
@@ -175,14 +176,8 @@ impl Parts {
 
 /// Fills with a pattern from `position` bytes after the start of a write at `offset - position` on.
 pub(super) fn fill_pattern(pattern: &DataPattern, bytes: &mut [u8], offset: u64, position: u64) {
-    if position == 0 {
-        return pattern.fill(bytes, offset);
-    }
-    // The pattern repeats: only the position within it matters, however far the bytes are from the start of the write.
-    let within = (position % pattern.length().max(1) as u64) as usize;
-    let mut long = vec![0; within + bytes.len()];
-    pattern.fill(&mut long, offset.wrapping_sub(position));
-    bytes.copy_from_slice(&long[within..]);
+    generated::count(bytes.len());
+    pattern.fill_from(bytes, offset.wrapping_sub(position), position);
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! fio's random data: four interleaved sequences of words, each word a multiple of the previous one, from a seed. The
 //! seed can therefore be computed from any word whose position is known.
 
+use super::generated;
+
 /// Bytes of four words.
 const GROUP: usize = 32;
 /// Factors of the seed at the start of each sequence.
@@ -37,6 +39,7 @@ pub(super) fn fill_to_end(bytes: &mut [u8], seed: u64) {
 
 /// Fills whole groups; returns the first word of the next one.
 fn fill_groups(bytes: &mut [u8], start: u64) -> u64 {
+    generated::count(bytes.len());
     let mut words = STARTS.map(|factor| start.wrapping_mul(factor));
     for group in bytes.chunks_exact_mut(GROUP) {
         for (word, place) in words.iter_mut().zip(group.chunks_exact_mut(8)) {

@@ -16,8 +16,37 @@ pub struct Sum {
     pub together: u64,
 }
 
-/// Sum of an operation over the entries of a group; `None` if there were no such operations.
+/// Sum of an operation over the entries of a group; all zero if there were no such operations. As in fio, directions that
+/// are shown together and apart have the smallest and the largest bandwidth of a direction.
 pub fn sum(entries: &[Reported], group: u32, kind: &Operation) -> Sum {
+    let apart = [Operation::Read, Operation::Write, Operation::Trim];
+    let mut apart = apart
+        .iter()
+        .map(|kind| of_kind(entries, group, kind))
+        .filter(|sum| *sum != Sum::default());
+    let whole = of_kind(entries, group, kind);
+    match apart.next() {
+        Some(first) if *kind == Operation::Mixed && whole != Sum::default() => {
+            apart.fold(first, Sum::with)
+        }
+        _ => whole,
+    }
+}
+
+impl Sum {
+    /// Sum of two directions.
+    fn with(self, other: Sum) -> Sum {
+        let range = |a: (u64, u64), b: (u64, u64)| (a.0.min(b.0), a.1.max(b.1));
+        Sum {
+            bytes: self.bytes + other.bytes,
+            runtime_ms: range(self.runtime_ms, other.runtime_ms),
+            bytes_per_s: range(self.bytes_per_s, other.bytes_per_s),
+            together: self.together + other.together,
+        }
+    }
+}
+
+fn of_kind(entries: &[Reported], group: u32, kind: &Operation) -> Sum {
     let members = entries.iter().filter(|entry| entry.group == group);
     let parts: Vec<_> = members.filter_map(|entry| entry.part(kind)).collect();
     let Some(first) = parts.first() else {

@@ -7,7 +7,7 @@ use super::reported::{Part, Reported};
 use super::stats::{self, CLASSES};
 use super::steady::{self, Steady};
 use super::{VERSION, bins};
-use nandscope_result::{DEPTH_CLASSES, Latency, Operation, ResultDocument};
+use nandscope_result::{DEPTH_CLASSES, DiskUse, Latency, Operation, ResultDocument};
 use serde::Serialize;
 use serde::ser::Serializer;
 use std::collections::BTreeMap;
@@ -32,8 +32,37 @@ struct Output<'a> {
     #[serde(rename = "global options", skip_serializing_if = "BTreeMap::is_empty")]
     global: BTreeMap<&'a str, &'a str>,
     jobs: Vec<Job<'a>>,
-    /// No disk of the system is watched.
-    disk_util: [u8; 0],
+    disk_util: Vec<Disk<'a>>,
+}
+
+/// A disk of the system.
+#[derive(Serialize)]
+struct Disk<'a> {
+    name: &'a str,
+    read_ios: u64,
+    write_ios: u64,
+    read_merges: u64,
+    write_merges: u64,
+    read_ticks: u64,
+    write_ticks: u64,
+    in_queue: u64,
+    util: f64,
+}
+
+impl<'a> Disk<'a> {
+    fn of(disk: &'a DiskUse) -> Self {
+        Disk {
+            name: &disk.name,
+            read_ios: disk.reads,
+            write_ios: disk.writes,
+            read_merges: disk.read_merges,
+            write_merges: disk.write_merges,
+            read_ticks: disk.read_ms,
+            write_ticks: disk.write_ms,
+            in_queue: disk.in_queue_ms,
+            util: disk.busy_percent,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -142,7 +171,7 @@ pub fn text(document: &ResultDocument, entries: &[Reported], with_bins: bool) ->
         time: date.text(),
         global: global(entries),
         jobs: jobs.collect(),
-        disk_util: [],
+        disk_util: document.disks.iter().map(Disk::of).collect(),
     };
     json_text::of(&output)
 }

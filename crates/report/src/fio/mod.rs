@@ -64,14 +64,18 @@ pub fn results(document: &ResultDocument, formats: &[Format], version: TerseVers
     let entries = reported::all(document);
     let mut text = String::new();
     if formats.contains(&Format::Terse) {
-        text.push_str(&terse::text(&entries, version));
+        text.push_str(&terse::text(&entries, &document.disks, version));
     }
     let with_bins = formats.contains(&Format::JsonPlus);
     if with_bins || formats.contains(&Format::Json) {
         text.push_str(&json::text(document, &entries, with_bins));
     }
     if formats.contains(&Format::Normal) {
-        text.push_str(&normal::text(&entries, Date::of(&document.wall)));
+        text.push_str(&normal::text(
+            &entries,
+            &document.disks,
+            Date::of(&document.wall),
+        ));
     }
     text
 }

@@ -5,7 +5,7 @@ use super::number::{self, Base, bytes, short};
 use super::reported::{Part, Reported};
 use super::stats::{self, CLASSES, Classes};
 use super::{errno, group};
-use nandscope_result::{Latency, Operation};
+use nandscope_result::{DiskUse, Latency, Operation};
 use nandscope_units::printable;
 use std::fmt::Write as _;
 
@@ -14,8 +14,8 @@ const COLUMNS: usize = 80 - 7;
 /// Digits of the times in a line of latencies.
 const TIME_DIGITS: usize = 6;
 
-/// The results of the jobs and of their groups.
-pub fn text(entries: &[Reported], date: Date) -> String {
+/// The results of the jobs, of their groups and of the disks.
+pub fn text(entries: &[Reported], disks: &[DiskUse], date: Date) -> String {
     let mut text = "\n".to_string();
     for entry in entries {
         if entry.parts.iter().any(|part| part.result.operations > 0) {
@@ -25,6 +25,7 @@ pub fn text(entries: &[Reported], date: Date) -> String {
     for number in group::numbers(entries) {
         group_lines(&mut text, entries, number);
     }
+    disk_lines(&mut text, disks);
     text
 }
 
@@ -282,6 +283,28 @@ fn group_lines(text: &mut String, entries: &[Reported], number: u32) {
             text,
             "{name}: bw={rate}/s ({decimal}/s), {least}/s-{most}/s ({least_decimal}/s-{most_decimal}/s), io={all} ({all_decimal}), run={}-{}msec",
             sum.runtime_ms.0, sum.runtime_ms.1
+        );
+    }
+}
+
+fn disk_lines(text: &mut String, disks: &[DiskUse]) {
+    if disks.is_empty() {
+        return;
+    }
+    text.push_str("\nDisk stats (read/write):\n");
+    for disk in disks {
+        let _ = writeln!(
+            text,
+            "  {}: ios={}/{}, merge={}/{}, ticks={}/{}, in_queue={}, util={:.2}%",
+            printable(&disk.name),
+            disk.reads,
+            disk.writes,
+            disk.read_merges,
+            disk.write_merges,
+            disk.read_ms,
+            disk.write_ms,
+            disk.in_queue_ms,
+            disk.busy_percent
         );
     }
 }

@@ -73,7 +73,9 @@ pub fn line(job: &JobResult, digits: usize) -> Option<String> {
         None => (steady.criterion.as_str(), ""),
     };
     let number: f64 = number.parse().unwrap_or(0.0);
-    let (binary, decimal) = bytes(steady.data.bw_mean, digits);
+    // As in fio, which takes whole KiB.
+    let (binary, _) = bytes(steady.data.bw_mean / 1024 * 1024, digits);
+    let (_, decimal) = bytes(steady.data.bw_mean, digits);
     Some(format!(
         "  steadystate  : attained={}, bw={binary}/s ({decimal}/s), iops={}, {what} {how}={number:.3}{unit}\n",
         if steady.attained == 1 { "yes" } else { "no" },

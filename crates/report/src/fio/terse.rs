@@ -4,7 +4,7 @@ use super::VERSION;
 use super::group;
 use super::reported::{Part, Reported};
 use super::stats::{self, Classes};
-use nandscope_result::{Latency, Operation};
+use nandscope_result::{DiskUse, Latency, Operation};
 use nandscope_units::printable;
 
 /// Percentiles of a line; fio fills it up with zeroes.
@@ -35,14 +35,19 @@ impl TerseVersion {
 }
 
 /// All jobs.
-pub fn text(entries: &[Reported], version: TerseVersion) -> String {
+pub fn text(entries: &[Reported], disks: &[DiskUse], version: TerseVersion) -> String {
     let lines = entries.iter();
     lines
-        .map(|entry| line(entries, entry, version) + "\n")
+        .map(|entry| line(entries, entry, disks, version) + "\n")
         .collect()
 }
 
-fn line(entries: &[Reported], entry: &Reported, version: TerseVersion) -> String {
+fn line(
+    entries: &[Reported],
+    entry: &Reported,
+    disks: &[DiskUse],
+    version: TerseVersion,
+) -> String {
     let number = match version {
         TerseVersion::Three => "3",
         TerseVersion::Four => "4",
@@ -78,6 +83,7 @@ fn line(entries: &[Reported], entry: &Reported, version: TerseVersion) -> String
     let Classes { ns, mut us, ms } = stats::classes(entry);
     us[0] += ns.iter().sum::<f64>();
     fields.extend(us.iter().chain(&ms).map(|share| format!("{share:.2}%")));
+    disks.iter().for_each(|disk| disk_fields(&mut fields, disk));
     if let Some(errors) = entry.errors_passed() {
         fields.extend([errors.to_string(), entry.error.to_string()]);
     }
@@ -86,6 +92,21 @@ fn line(entries: &[Reported], entry: &Reported, version: TerseVersion) -> String
         fields.push(field(description));
     }
     fields.join(";")
+}
+
+fn disk_fields(fields: &mut Vec<String>, disk: &DiskUse) {
+    let counts = [
+        disk.reads,
+        disk.writes,
+        disk.read_merges,
+        disk.write_merges,
+        disk.read_ms,
+        disk.write_ms,
+        disk.in_queue_ms,
+    ];
+    fields.push(field(&disk.name));
+    fields.extend(counts.map(|count| count.to_string()));
+    fields.push(format!("{:.2}%", disk.busy_percent));
 }
 
 /// Text of a field; a semicolon in it would begin another field.

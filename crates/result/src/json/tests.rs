@@ -30,6 +30,7 @@ fn document() -> ResultDocument {
             ..StepResult::default()
         }],
         figures: vec![],
+        disks: vec![],
         notices: vec![],
     }
 }

@@ -20,11 +20,17 @@ pub struct DataPattern {
 impl DataPattern {
     /// Fills `block`, at `offset` of the target, with the pattern from its beginning on.
     pub fn fill(&self, block: &mut [u8], offset: u64) {
+        self.fill_from(block, offset, 0);
+    }
+
+    /// Fills `bytes`, which begin `position` bytes after the beginning of a block at `offset` of the target.
+    pub fn fill_from(&self, bytes: &mut [u8], offset: u64, position: u64) {
         let mut once = self.bytes.clone();
         for at in &self.offsets {
             once[*at..at + OFFSET].copy_from_slice(&offset.to_le_bytes());
         }
-        for (byte, value) in block.iter_mut().zip(once.iter().cycle()) {
+        let begin = (position % once.len().max(1) as u64) as usize;
+        for (byte, value) in bytes.iter_mut().zip(once.iter().cycle().skip(begin)) {
             *byte = *value;
         }
     }

@@ -4,12 +4,14 @@
 //! written to is one that nandscope made: a new one in free space, or one of an earlier run.
 
 mod conditions;
+mod disk;
 pub mod folder;
 mod instruments;
 mod open;
 mod sampler;
 
 pub use conditions::{Circumstances, gather as circumstances};
+pub use disk::DiskWatch;
 pub use open::{confirm, open, refused};
 
 use crate::claims::FileClaims;
@@ -168,6 +170,8 @@ pub struct Real {
     pub target: RealTarget,
     /// Identity of a block device.
     identity: Option<Identity>,
+    /// Disk to which operations go, if it is only one.
+    disk: Option<Identity>,
     /// Throughput of the link to the device.
     link_bytes_per_s: Option<f64>,
     /// The instruments that observe it.
@@ -217,6 +221,7 @@ pub fn open_real(
         target,
         panel,
         link_bytes_per_s: device.and_then(Identity::link_bytes_per_s),
+        disk: device.cloned(),
         identity: opened.identity,
         remarks: opened.notes,
     })
@@ -232,6 +237,11 @@ impl Real {
     /// Reasons why times may be those of a layer between the program and the flash; empty if no such layer is known.
     pub fn layers(&self) -> &[String] {
         &self.layers
+    }
+
+    /// Begins to watch the disk to which operations go.
+    pub fn watch_disk(&self) -> Option<DiskWatch> {
+        self.disk.as_ref().and_then(DiskWatch::begin)
     }
 
     /// Target information of a result document.
