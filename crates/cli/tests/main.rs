@@ -53,6 +53,7 @@ mod run_notices;
 mod run_options;
 mod run_ties;
 mod same_as_library;
+mod same_file;
 mod sentences;
 mod serve;
 mod serve_faults;
