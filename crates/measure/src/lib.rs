@@ -34,6 +34,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod bucket_counts;
 pub mod build;
 pub mod cached;
 pub mod data_source;
