@@ -38,6 +38,7 @@ mod bucket_counts;
 pub mod build;
 pub mod cached;
 pub mod data_source;
+pub mod depth_order;
 pub mod distribution;
 pub mod events;
 pub mod fio_output;

@@ -10,6 +10,7 @@ use super::{EarlierRun, Phase, Prepared, Run, RunError, RunObserver, dumps, figu
 use crate::precondition::Precondition;
 use nandscope_device::break_if;
 use nandscope_measure::build::{JobMeta, StepMeta, add_step, findings, step_result_freeing};
+use nandscope_measure::depth_order;
 use nandscope_measure::listened::Listened;
 use nandscope_measure::runner::{Ending, GroupOutcome, Thread, run_group};
 use nandscope_measure::steps::Attachment;
@@ -358,6 +359,10 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
                 .all(|known| known.text != n.text)
         });
         add_step(&mut self.document, step, &notices);
+        // In a steady state the writes before change nothing.
+        if self.prepared.options.precondition != Precondition::Steady {
+            depth_order::check_last(&mut self.document);
+        }
     }
 }
 
