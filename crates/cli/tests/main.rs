@@ -62,6 +62,7 @@ mod serve_fio;
 mod serve_guest;
 mod serve_hostile;
 mod serve_killed;
+mod serve_zeroes;
 mod shelf;
 mod signal_moments;
 mod signals;
