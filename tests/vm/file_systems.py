@@ -1,4 +1,4 @@
-"""`nandscope fs` on SD cards: all file systems of the kernel, two workloads each."""
+"""`nandscope fs` on SD cards: all file systems of the kernel, two workloads each; two names of one file on FAT."""
 
 from commands import complete, destroy
 from devices import path
@@ -29,3 +29,19 @@ def run(vm, name, systems):
     if vm.run("cat /proc/mounts").out != before:
         raise Failed("something is mounted that was not")
     vm.run("rm -rf systems")
+
+
+def one_file_of_fat_has_one_role(vm):
+    """A difference in case is refused before the run; other names of one file before the second output replaces the first."""
+    vm.run("truncate -s 8M fat.img && mkfs.vfat fat.img && mkdir fat && mount -o loop fat.img fat").demand(0)
+    job = "--name=a --rw=randread --bs=4k --size=1m"
+    for result, save, left in [("Q.json", "q.json", 0), ("q.json", "q.json.", 1), ("longresult.json", "LONGRE~1.JSO", 1)]:
+        line = f"nandscope run sim:kingston-8gb --result fat/{result} --save fat/{save} -- {job}"
+        vm.run(line).demand(2, says=[f"fat/{result}", f"fat/{save}", "the same file"])
+        count = int(vm.run("ls fat | wc -l").demand(0).out)
+        if count != left:
+            raise Failed(f"{count} files instead of {left} after {line}")
+        if left:
+            complete(vm, f"fat/{result}")
+        vm.run("rm -f fat/*")
+    vm.run("umount fat && rm -rf fat fat.img").demand(0)

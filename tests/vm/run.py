@@ -49,6 +49,7 @@ TESTS = {
     "commands: a slow disk": commands.a_slow_disk_is_as_slow_as_it_is,
     "commands: discards reach the disk": commands.discards_reach_the_disk,
     "file systems: all on the SD card": file_systems.run_on_the_card,
+    "file systems: one file of FAT has one role": file_systems.one_file_of_fat_has_one_role,
     "file systems: interrupted": unplug.file_systems_are_unmounted_when_interrupted,
     "unplug: run": unplug.during("run", ["hot", "usb", "sd"], [0.2, 0.6]),
     "unplug: review": unplug.during("review", ["usb", "hot"], [0.3]),

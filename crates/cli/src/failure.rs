@@ -127,7 +127,8 @@ impl From<WriteError> for Failure {
             WriteError::Refused {
                 refusal: Refusal::Locked,
                 ..
-            } => Failure::usage(error),
+            }
+            | WriteError::Twice { .. } => Failure::usage(error),
             _ => Failure::file(error),
         }
     }

@@ -47,12 +47,11 @@ impl Interrupt {
                 let mut requests = Requests::default();
                 for signal in signals.forever() {
                     let answer = requests.hear(signal, Instant::now());
-                    let ends_at_once = state.ends_at_once.load(Ordering::Relaxed);
+                    state.asked.store(true, Ordering::SeqCst);
+                    let ends_at_once = state.ends_at_once.load(Ordering::SeqCst);
                     if ends_at_once || answer == Answer::EndAtOnce {
-                        nandscope_files::abandon_all();
-                        low_level::exit(INTERRUPTED);
+                        exit();
                     }
-                    state.asked.store(true, Ordering::Relaxed);
                 }
             })
             .map_err(refused)?;
@@ -66,8 +65,18 @@ impl Interrupt {
 
     /// From now on a signal ends the program at once, without partial files: all measured data is on the disk.
     pub fn end_at_once(&self) {
-        self.0.ends_at_once.store(true, Ordering::Relaxed);
+        self.0.ends_at_once.store(true, Ordering::SeqCst);
+        // A signal that came before was only noted. Each side writes its flag before it reads the other's, so one of them exits.
+        if self.0.asked.load(Ordering::SeqCst) {
+            exit();
+        }
     }
+}
+
+/// Ends the program at once, without partial files.
+fn exit() {
+    nandscope_files::abandon_all();
+    low_level::exit(INTERRUPTED);
 }
 
 /// Reaction to a signal.

@@ -215,6 +215,7 @@ fn main() -> ExitCode {
         .try_get_matches()
         .and_then(|matches| CommandLine::from_arg_matches(&matches))
         .unwrap_or_else(|error| refuse(&console, &error));
+    nandscope_files::refuse_other_names();
     match line.command.run(&console) {
         Ok(exit) => exit.into(),
         Err(failure) => {

@@ -144,10 +144,11 @@ pub fn report_failure(error: &ReportError) -> Failure {
 /// Writes a file that the user named and that cannot be reproduced; on failure, saves it in the state folder.
 ///
 /// # Errors
-/// `Exit::File` if the file cannot be written; the message names the place in the state folder.
+/// `Exit::File` if the file cannot be written, `Exit::Usage` if it is another output or locked; the message names the place in
+/// the state folder.
 pub fn write_or_keep(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let written = nandscope_files::write(path, bytes, Access::Usual);
-    written.map_err(|e| rescue::keep(path, bytes, &e))
+    written.map_err(|e| rescue::keep(path, bytes, e.into()))
 }
 
 /// As [`write_or_keep`], for a file in a folder that the user named.
@@ -156,7 +157,7 @@ pub fn write_or_keep(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 /// As [`write_or_keep`].
 pub fn write_or_keep_in(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Failure> {
     let written = nandscope_files::write_in(folder, Path::new(name), bytes, Access::Usual);
-    written.map_err(|e| rescue::keep(&folder.join(name), bytes, &e))
+    written.map_err(|e| rescue::keep(&folder.join(name), bytes, e.into()))
 }
 
 /// As [`write_or_keep`], for a file next to one that the user named, under a name that the user did not give: no link
@@ -254,7 +255,7 @@ pub fn write_result_in(document: &ResultDocument, folder: &Path) -> Result<(), F
     if place != folder
         && let Err(e) = nandscope_files::create_folder_in(folder, Path::new(INCOMPLETE))
     {
-        return Err(rescue::keep(&place.join(RESULT), text.as_bytes(), &e));
+        return Err(rescue::keep(&place.join(RESULT), text.as_bytes(), e.into()));
     }
     write_or_keep_in(&place, RESULT, text.as_bytes())
 }

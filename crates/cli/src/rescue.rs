@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use crate::state_folder;
 use nandscope_files::{Access, WriteError, create_folder, create_new};
 use std::ffi::OsString;
-use std::fmt::Display;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,9 +13,9 @@ use std::time::SystemTime;
 /// Maximum number of results with the same second and name.
 const MOST_NUMBERS: u32 = 1000;
 
-/// Saves the bytes meant for `path` in the state folder, or else in the folder for temporary files. Returns the failure,
-/// whose message names the place.
-pub fn keep(path: &Path, bytes: &[u8], why: &dyn Display) -> Failure {
+/// Saves the bytes meant for `path` in the state folder, or else in the folder for temporary files. Returns the failure
+/// with the place added to its message.
+pub fn keep(path: &Path, bytes: &[u8], why: Failure) -> Failure {
     let folders = [
         state_folder::path().join("results"),
         std::env::temp_dir().join("nandscope"),
@@ -25,15 +24,17 @@ pub fn keep(path: &Path, bytes: &[u8], why: &dyn Display) -> Failure {
     for folder in folders {
         match keep_in(&folder, path, bytes) {
             Ok(kept) => {
-                let text = format!("{why}\nit is kept in {} instead", kept.display());
-                return Failure::file(text).but_saved();
+                let text = format!("{}\nit is kept in {} instead", why.text, kept.display());
+                return Failure::new(why.exit, text).but_saved();
             }
             Err(error) => failures.push_str(&format!("\n{error}")),
         }
     }
-    Failure::file(format!(
-        "{why}\nit could not be kept elsewhere either:{failures}"
-    ))
+    let text = format!(
+        "{}\nit could not be kept elsewhere either:{failures}",
+        why.text
+    );
+    Failure::new(why.exit, text)
 }
 
 fn keep_in(folder: &Path, path: &Path, bytes: &[u8]) -> Result<PathBuf, WriteError> {

@@ -486,7 +486,7 @@ fn review_real(
         &interrupt,
     )?;
     let mut environment = real.environment();
-    let cost = target::real::generator_cost(32);
+    let cost = target::real::generator_cost(32, &interrupt);
     environment.extend(cost.map(|cost| ("generator cost".to_string(), cost)));
     let info = real.info();
     let asked = real.asked(arguments.asked(procedure));

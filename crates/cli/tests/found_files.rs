@@ -2,6 +2,9 @@
 //! the command.
 #![cfg(target_os = "linux")]
 
+use crate::support::guest::{kernel, processes, wait_until};
+use crate::support::serving::have;
+use crate::support::signals::start;
 use crate::support::{Folder, Ran, tiny};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -131,6 +134,54 @@ fn rows_beside_a_page_and_states_beside_contents_follow_no_link() {
     run(&folder, &["report", "r.json", "-o", "report"]).fails(3, &["leads out of its folder"]);
     assert_eq!(folder.read("foreign"), "foreign");
     assert_eq!(fs::read_dir(folder.0.join("elsewhere")).unwrap().count(), 0);
+}
+
+/// The rows beside the page of `fs`, for its tables and those of power cuts. Refused before a kernel is started, so that any file
+/// will do for one.
+#[test]
+fn rows_beside_the_page_of_file_systems_follow_no_link() {
+    let folder = Folder::new("found-beside-fs");
+    if !have(&["mkfs.vfat", "sqlite3"]) {
+        return;
+    }
+    let foreign = folder.file("foreign", "foreign");
+    folder.file("kernel", "");
+    symlink(&foreign, folder.0.join("p.csv")).unwrap();
+    let card = "sim:samsung-evo-16gb";
+    for more in [&["--workload", "log"][..], &["--cuts", "2"]] {
+        let page = [
+            "fs", card, "--fs", "vfat", "--kernel", "kernel", "--page", "p.md",
+        ];
+        run(&folder, &[&page[..], more].concat()).fails(3, &["p.csv", "not a regular file"]);
+    }
+    assert_eq!(folder.read("foreign"), "foreign");
+    assert_eq!(folder.names(), ["foreign", "kernel", "p.csv"]);
+}
+
+/// A link that is made while `fs` measures: the rows are kept elsewhere. The link that the user named is followed.
+#[test]
+#[ignore = "slow: boots kernels"]
+fn slow_a_link_made_during_a_measurement_of_file_systems_is_not_followed() {
+    let folder = Folder::new("found-during-fs");
+    let Some(kernel) = kernel(&folder, "a link beside a page") else {
+        return;
+    };
+    let foreign = folder.file("foreign", "foreign");
+    let named = folder.file("named", "old");
+    symlink(&named, folder.0.join("p.md")).unwrap();
+    let cuts = ["--cuts", "2", "--page", "p.md"];
+    let arguments = [&["fs", "sim:samsung-evo-16gb", "--fs", "vfat"], &cuts[..]].concat();
+    let child = start(&folder, &arguments);
+    wait_until("a kernel", || !processes(&kernel).is_empty());
+    symlink(&foreign, folder.0.join("p.csv")).unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    ran.fails(3, &["p.csv", "not a regular file", "is kept in"]);
+    assert_eq!(folder.read("foreign"), "foreign");
+    assert!(folder.read("named").contains("lying"));
+    let kept = folder.kept();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let rows = fs::read_to_string(&kept[0]).unwrap();
+    assert!(rows.contains("FAT32,honest,2,"), "{rows}");
 }
 
 #[test]

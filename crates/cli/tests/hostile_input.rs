@@ -126,16 +126,32 @@ fn a_device_that_does_not_fit_into_memory_is_refused_first() {
 #[test]
 fn jobs_that_do_not_fit_into_memory_are_refused_first() {
     let folder = Folder::new("no-memory-for-jobs");
-    let each = "filename=one\nsize=1m\nbs=512\nrw=read\n[a]\nnumjobs=30000\n[b]\nnumjobs=60000\n";
+    let each =
+        "filename=one\nsize=1m\nloops=5\nbs=512\nrw=read\n[a]\nnumjobs=30000\n[b]\nnumjobs=60000\n";
     folder.file("many.fio", &format!("[global]\n{each}"));
     let run = ["run", "many.fio", &tiny(), "--result", "r.json"];
     let ran = within(2_000_000, &folder, &run);
     ran.fails(3, &["90000 jobs need ", "`ulimit -v`", "`group_reporting`"]);
-    // Each job does too few operations to allocate a histogram.
+    // Each job does too few operations to need much.
     let each = "filename=one\nsize=4k\nbs=4k\nrw=read\n[a]\nnumjobs=3000\n";
     folder.file("short.fio", &format!("[global]\n{each}"));
     within(1_000_000, &folder, &["run", "short.fio", &tiny()]).succeeds();
     assert_eq!(folder.names(), ["many.fio", "short.fio"]);
+}
+
+/// The estimate holds for jobs of thousands of operations: they fit into little more than it, and are refused below it.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "slow: 15 million operations, half a minute"]
+fn slow_many_long_jobs_fit_into_the_estimated_memory() {
+    let folder = Folder::new("memory-for-long-jobs");
+    let each = "rw=randread\nbs=4k\nnorandommap\nio_size=40960000\n[a]\nnumjobs=1500\n";
+    folder.file("many.fio", &format!("[global]\n{each}"));
+    let device = tiny();
+    let run = ["run", "many.fio", &device, "--precondition", "sequential"];
+    within(100_000, &folder, &run).fails(3, &["1500 jobs need 82.9 MB of memory"]);
+    let ran = within(250_000, &folder, &run);
+    assert_eq!(ran.succeeds().out.matches("IOPS=").count(), 1500);
 }
 
 #[cfg(target_os = "linux")]

@@ -232,3 +232,24 @@ exec "$@"
         assert!(String::from_utf8_lossy(&done.stdout).contains("are more than the"));
     }
 }
+
+/// Writes at rising depths use up the free blocks of the device. No notice is about falling depths, nor about a steady state.
+#[test]
+fn writes_that_fall_over_rising_depths_are_named() {
+    let series = |name: &str, depths: [u32; 4], more: &[&str]| {
+        let sections = depths.map(|depth| format!("[qd{depth}]\nstonewall\niodepth={depth}\n"));
+        let head = "ioengine=libaio\nrw=randwrite\nnorandommap\nnumber_ios=400\n";
+        let all = notices(name, &format!("{head}{}", sections.concat()), more).into_iter();
+        all.filter(|text| text.contains("in rising order"))
+            .collect::<Vec<_>>()
+    };
+    let rising = [4, 8, 16, 32];
+    let [text] = &series("rising", rising, &[])[..] else {
+        panic!("one notice");
+    };
+    assert!(text.starts_with("the writes fall from "), "{text}");
+    assert!(text.contains(" at 16. The depths"), "{text}");
+    let steady = ["--precondition", "steady"];
+    assert_eq!(series("steady", rising, &steady), [""; 0]);
+    assert_eq!(series("falling", [32, 16, 8, 4], &[]), [""; 0]);
+}

@@ -70,11 +70,7 @@ impl Attacked {
 
     /// Memory of the server, bytes, without mapped pages of the contents file.
     fn memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.serving.pid()));
-        let status = status.unwrap();
-        let line = status.lines().find(|l| l.starts_with("RssAnon:")).unwrap();
-        let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-        kib << 10
+        self.serving.memory("RssAnon:")
     }
 
     /// Checks that a well-behaved client is served, the server ends in time, and the next server has the written data.

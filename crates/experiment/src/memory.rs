@@ -3,9 +3,11 @@
 
 use nandscope_device::memory_estimate;
 use nandscope_device::profile::Profile;
-use nandscope_measure::distribution::{FEW, HISTOGRAM_BYTES};
+use nandscope_measure::distribution::Distribution;
+use nandscope_result::histogram;
 use nandscope_units::Bytes;
-use nandscope_workload::job::{Distribution, Job, JobFile, RandomGenerator};
+use nandscope_workload::RateLimit;
+use nandscope_workload::job::{self, Job, JobFile, RandomGenerator};
 use nandscope_workload::pattern::{RandomMap, Region};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -55,12 +57,13 @@ pub fn check(name: &str, profile: &Profile) -> Result<(), MemoryError> {
     }
 }
 
-/// Refuses jobs whose threads and records do not fit into memory.
+/// Refuses jobs whose threads, records and results do not fit into memory. On a real target submission takes time, which is
+/// recorded too.
 ///
 /// # Errors
 /// [`MemoryError`] with the required memory and the limit.
-pub fn check_jobs(jobs: &JobFile, capacity: Bytes) -> Result<(), MemoryError> {
-    let needed = of_jobs(jobs, capacity);
+pub fn check_jobs(jobs: &JobFile, capacity: Bytes, is_real: bool) -> Result<(), MemoryError> {
+    let needed = of_jobs(jobs, capacity, is_real);
     // A run of few jobs does not read the limits of the system.
     if needed < 64 << 20 {
         return Ok(());
@@ -80,39 +83,83 @@ pub fn check_jobs(jobs: &JobFile, capacity: Bytes) -> Result<(), MemoryError> {
 /// Bytes of a thread of a run without its records and its random map: its generator, its slots, its place in the result.
 const THREAD: u64 = 12 << 10;
 
-/// Upper estimate of the memory for the jobs of a run, in bytes: the largest group, and the steps of the result.
-fn of_jobs(jobs: &JobFile, capacity: Bytes) -> u64 {
-    let groups = jobs.groups().into_iter().map(|group| {
-        let mut shared = 0;
-        let each = group.iter().map(|job| {
-            let clones = u64::from(job.numjobs);
-            let records = records(job, capacity);
-            // Jobs that report as a group share records.
-            let records = match job.group_reporting {
-                true => {
-                    shared = records.max(shared);
-                    0
-                }
-                false => clones.saturating_mul(records),
-            };
-            records.saturating_add(clones.saturating_mul(THREAD + random_map(job, capacity)))
-        });
-        each.fold(0u64, u64::saturating_add).saturating_add(shared)
-    });
-    groups.max().unwrap_or(0)
+/// Copies of a result in memory at the end of a run: the document, and its text or a step of its journal.
+const COPIES: u64 = 2;
+
+/// Bytes that jobs need.
+#[derive(Clone, Copy, Debug, Default)]
+struct Needs {
+    /// While they run.
+    running: u64,
+    /// Their results.
+    results: u64,
 }
 
-/// Bytes of the records of latencies of one clone.
-fn records(job: &Job, capacity: Bytes) -> u64 {
-    let flushes = job.fsync > 0 || job.fdatasync > 0 || job.end_fsync || job.fsync_on_close;
-    let directions = job.rw.kinds().len() as u64 + u64::from(flushes);
+/// Upper estimate of the memory for the jobs of a run, in bytes: the largest group, or all results at the end. A record is freed
+/// when its result is made.
+fn of_jobs(jobs: &JobFile, capacity: Bytes, is_real: bool) -> u64 {
+    let groups = jobs.groups();
+    let needs: Vec<Needs> = groups
+        .into_iter()
+        .map(|group| of_group(group, capacity, is_real))
+        .collect();
+    let running = needs.iter().map(|needs| needs.running).max().unwrap_or(0);
+    let results = needs.iter().map(|needs| needs.results);
+    let results = results.fold(0u64, u64::saturating_add);
+    running.max(results.saturating_mul(COPIES))
+}
+
+fn of_group(group: &[Job], capacity: Bytes, is_real: bool) -> Needs {
+    let mut shared = Needs::default();
+    let mut all = Needs::default();
+    for job in group {
+        let clones = u64::from(job.numjobs);
+        let thread = THREAD + random_map(job, capacity);
+        let mut running = clones.saturating_mul(thread);
+        let mut results = 0;
+        // Jobs that report as a group share records.
+        if job.group_reporting {
+            let group = records(job, capacity, is_real, clones);
+            shared.running = shared.running.max(group.running);
+            shared.results = shared.results.max(group.results);
+        } else {
+            let one = records(job, capacity, is_real, 1);
+            // Records give way to results one by one.
+            running = running.saturating_add(clones.saturating_mul(one.running.max(one.results)));
+            results = clones.saturating_mul(one.results);
+        }
+        all.running = all.running.saturating_add(running);
+        all.results = all.results.saturating_add(results);
+    }
+    Needs {
+        running: all.running.saturating_add(shared.running),
+        results: all.results.saturating_add(shared.results),
+    }
+}
+
+/// Bytes of the records of latencies that these clones share, and of their text in the result.
+fn records(job: &Job, capacity: Bytes, is_real: bool, clones: u64) -> Needs {
     let endless = job.pacing.time_based || job.trace.is_some();
-    let operations = Region::of(job, 0, capacity).map_or(u64::MAX, |region| {
+    let passes = Region::of(job, 0, capacity).map_or(u64::MAX, |region| {
         region.budget / u64::from(job.min_block().max(1))
     });
-    match !endless && operations <= FEW as u64 {
-        true => directions * 16 * FEW as u64,
-        false => directions * HISTOGRAM_BYTES,
+    let operations = match endless {
+        true => u64::MAX,
+        false => passes.saturating_mul(job.pacing.loops.max(1).into()),
+    };
+    let operations = operations.min(job.number_ios.unwrap_or(u64::MAX));
+    let operations = operations.saturating_mul(clones);
+    let p = &job.pacing;
+    let is_scheduled = job.trace.is_some()
+        || [p.read_limit, p.write_limit, p.trim_limit] != [RateLimit::Unlimited; 3];
+    // From the due time, from the start, and before and after submission.
+    let distributions = 1 + u64::from(is_scheduled) + 2 * u64::from(is_real);
+    let flushes = job.fsync > 0 || job.fdatasync > 0 || job.end_fsync || job.fsync_on_close;
+    let kinds = job.rw.kinds().len() as u64 + u64::from(flushes);
+    let most = |bytes: u64| bytes.saturating_mul(kinds).saturating_mul(distributions);
+    Needs {
+        running: most(Distribution::most_bytes(operations)),
+        results: most(histogram::most_bytes(operations)),
     }
 }
 
@@ -120,7 +167,7 @@ fn records(job: &Job, capacity: Bytes) -> u64 {
 fn random_map(job: &Job, capacity: Bytes) -> u64 {
     let has_map = job.rw.random
         && job.random_map
-        && job.distribution == Distribution::Uniform
+        && job.distribution == job::Distribution::Uniform
         && job.generator != Some(RandomGenerator::Lfsr);
     if !has_map {
         return 0;
@@ -295,14 +342,25 @@ mod tests {
     fn jobs_need_memory_for_their_records_and_maps() {
         let of = |text: &str| {
             let jobs = JobFile::parse("t", text).unwrap();
-            of_jobs(&jobs, Bytes::gib(64))
+            of_jobs(&jobs, Bytes::gib(64), false)
         };
         let many = "numjobs=30000\nsize=1m\n";
-        // Some hundred operations need no histogram, and a group has one record.
+        // Some hundred operations need little, and a group has one record.
         assert!(of(&format!("[a]\n{many}bs=4k\nrw=read\n")) < 700 << 20);
-        let each = of(&format!("[a]\n{many}bs=512\nrw=read\n"));
-        assert!((8_000_000_000..9_000_000_000).contains(&each), "{each}");
-        assert!(of(&format!("[a]\n{many}bs=512\nrw=read\ngroup_reporting\n")) < 700 << 20);
+        let long = "numjobs=30000\nsize=5m\nbs=512\n";
+        let each = of(&format!("[a]\n{long}rw=read\n"));
+        assert!((1_600_000_000..1_800_000_000).contains(&each), "{each}");
+        assert_eq!(
+            of(&format!("[a]\n{long}loops=9\nnumber_ios=10240\nrw=read\n")),
+            each
+        );
+        assert!(of(&format!("[a]\n{long}rw=read\ngroup_reporting\n")) < 700 << 20);
+        // Reads and writes apart, each with the service time of a schedule.
+        let both = of(&format!("[a]\n{long}rw=rw\nrate_iops=100,100\n"));
+        assert_eq!(both, 4 * each);
+        // However long the jobs are, records and results are bounded.
+        let longest = of(&format!("[a]\n{long}rw=read\ntime_based\nruntime=9d\n"));
+        assert!(longest < 30_000 * 1_000_000, "{longest}");
         // A bit for each block of 64 GiB.
         let maps = of("[a]\nnumjobs=1000\nrw=randread\nbs=4k\ngroup_reporting\n");
         assert!((2_000_000_000..3_000_000_000).contains(&maps), "{maps}");

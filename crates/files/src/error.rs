@@ -61,6 +61,18 @@ pub enum WriteError {
         /// Reason of the refusal.
         refusal: Refusal,
     },
+    /// The path leads to a file that this command has written under another path.
+    #[error(
+        "cannot write {}: it is the same file as {}, which this command has written; choose another name for one of them",
+        .path.display(),
+        .first.display()
+    )]
+    Twice {
+        /// The path as it was given.
+        path: PathBuf,
+        /// The other path.
+        first: PathBuf,
+    },
     /// The system failed.
     #[error("cannot write {}: cannot {action}: {source}; {}", .path.display(), remedy(.source))]
     Io {
@@ -97,7 +109,7 @@ impl WriteError {
     /// The error as an [`io::Error`] with the whole message, for interfaces that carry only those.
     pub fn into_io(self) -> io::Error {
         let kind = match &self {
-            WriteError::Refused { .. } => io::ErrorKind::InvalidInput,
+            WriteError::Refused { .. } | WriteError::Twice { .. } => io::ErrorKind::InvalidInput,
             WriteError::Io { source, .. } => source.kind(),
         };
         io::Error::new(kind, self)

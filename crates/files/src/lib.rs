@@ -22,7 +22,8 @@
 //!
 //! The folder is opened once; everything is done relative to it.
 //!
-//! [`Claims`] compares all files of a command before the first one is written. [`read_regular`] reads files whose
+//! [`Claims`] compares all files of a command before the first one is written, and after [`refuse_other_names`] a written file is
+//! not replaced under another name. [`read_regular`] reads files whose
 //! names the user did not give. [`parquet`] has the bytes of tables in that format.
 
 mod claims;
@@ -42,6 +43,8 @@ mod stream;
 mod under_way;
 #[cfg(unix)]
 mod unix;
+#[cfg(unix)]
+mod written;
 
 pub use claims::{Claims, Collision};
 pub use error::{Refusal, WriteError};
@@ -72,6 +75,11 @@ pub enum Access {
     Usual,
     /// Its owner only (mode 0600), for data of users: journals and stores.
     Owner,
+}
+
+/// For a process that is one command: from now on, a file that it has written is replaced under the same path only.
+pub fn refuse_other_names() {
+    system::refuse_other_names();
 }
 
 /// Writes a file, atomically if it is a regular one.

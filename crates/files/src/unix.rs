@@ -3,7 +3,8 @@
 pub use crate::partial::is_abandoned;
 use crate::partial::{Partial, settle, sync_folder, unlock};
 use crate::place::{Found, Links, Place, descend, open_folder};
-use crate::{Access, WriteError, abandoned, folder_of, name_of, stream};
+pub use crate::written::refuse_other_names;
+use crate::{Access, WriteError, abandoned, folder_of, name_of, stream, written};
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, Stat, fchmod, fchown, flock, fstat, openat};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
@@ -88,6 +89,7 @@ fn appear(
 }
 
 fn replace(path: &Path, place: &Place, bytes: &[u8], access: Access) -> Result<File, WriteError> {
+    written::refuse_twice(path, place)?;
     let older = match &place.found {
         Found::File(older) if access == Access::Usual => Some(older),
         _ => None,
@@ -110,6 +112,7 @@ fn replace(path: &Path, place: &Place, bytes: &[u8], access: Access) -> Result<F
     partial
         .rename(&place.name)
         .map_err(WriteError::io(path, "give it its name"))?;
+    written::remember(path, place, &file);
     settle(&place.folder, &file).map_err(WriteError::io(path, "put its name on the disk"))?;
     Ok(file)
 }

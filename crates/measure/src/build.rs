@@ -2,7 +2,7 @@
 //!
 //! Defines the units of series and counters.
 
-use crate::recorder::{Direction, DirectionBin, DirectionRecord, Sample, Timeline};
+use crate::recorder::{Direction, DirectionBin, DirectionRecord, GroupRecord, Sample, Timeline};
 use crate::runner::{Finding, GroupOutcome, GroupRun, Verdict};
 use crate::target::Reading;
 use crate::{cached, events};
@@ -65,17 +65,36 @@ impl JobMeta {
 /// The step that a run was. `jobs[i]` describes the group that threads gave as `record` i; a
 /// group without a description is called `job i`.
 pub fn step_result(outcome: &GroupOutcome, meta: StepMeta, jobs: &[JobMeta]) -> StepResult {
-    let jobs = outcome.groups.iter().enumerate().map(|(i, group)| {
-        let unnamed;
-        let meta = match jobs.get(i) {
-            Some(meta) => meta,
-            None => {
-                unnamed = JobMeta::new(format!("job {i}"));
-                &unnamed
-            }
-        };
-        job_result(group, meta)
+    let groups = outcome.groups.iter().enumerate();
+    let jobs = groups.map(|(i, group)| numbered_result(i, group, jobs));
+    step_of(outcome, meta, jobs.collect())
+}
+
+/// As [`step_result`]; frees the record of each group as soon as its result is made, since both together would need much memory
+/// for thousands of jobs.
+pub fn step_result_freeing(
+    outcome: &mut GroupOutcome,
+    meta: StepMeta,
+    jobs: &[JobMeta],
+) -> StepResult {
+    let groups = outcome.groups.iter_mut().enumerate();
+    let jobs = groups.map(|(i, group)| {
+        let result = numbered_result(i, group, jobs);
+        group.record = GroupRecord::default();
+        result
     });
+    let jobs = jobs.collect();
+    step_of(outcome, meta, jobs)
+}
+
+fn numbered_result(number: usize, group: &GroupRun, jobs: &[JobMeta]) -> JobResult {
+    match jobs.get(number) {
+        Some(meta) => job_result(group, meta),
+        None => job_result(group, &JobMeta::new(format!("job {number}"))),
+    }
+}
+
+fn step_of(outcome: &GroupOutcome, meta: StepMeta, jobs: Vec<JobResult>) -> StepResult {
     StepResult {
         id: meta.id,
         title: meta.title,
@@ -85,7 +104,7 @@ pub fn step_result(outcome: &GroupOutcome, meta: StepMeta, jobs: &[JobMeta]) -> 
         start_s: outcome.start.as_secs_f64(),
         end_s: outcome.end.as_secs_f64(),
         incomplete: outcome.ending.incomplete(),
-        jobs: jobs.collect(),
+        jobs,
         series: all_series(outcome),
         curves: Vec::new(),
         counters: counters(&outcome.first_reading, &outcome.last_reading),

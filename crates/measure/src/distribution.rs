@@ -1,81 +1,20 @@
 //! Distributions of latencies.
 //!
-//! A [`Distribution`] has an HdrHistogram with fixed bounds, and exact sums, so that minimum, maximum, mean and
-//! standard deviation are not rounded by the histogram. The first latencies are stored as a list: a histogram takes 270
-//! KB, which is too much for many short jobs. It is independent of jobs and devices.
+//! A [`Distribution`] has the counts of an HdrHistogram with fixed bounds, and exact sums, so that minimum, maximum, mean and
+//! standard deviation are not rounded by the histogram. It is independent of jobs and devices.
 
+use crate::bucket_counts::BucketCounts;
 use hdrhistogram::Histogram;
 use nandscope_result::Latency;
 use nandscope_result::histogram::{self, HIGHEST_NS, HistogramError, decode, encode};
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
-
-/// Number of latencies stored as a list before a histogram is made.
-pub const FEW: usize = 256;
-
-/// Size of a histogram as allocated by [`histogram::empty`], bytes.
-pub const HISTOGRAM_BYTES: u64 = 270_000;
-
-/// The latencies of a distribution, in nanoseconds.
-#[derive(Clone, Debug)]
-enum Counts {
-    /// At most [`FEW`] latencies, in the order of recording.
-    Few(Vec<u64>),
-    Many(Box<Histogram<u64>>),
-}
-
-impl Counts {
-    #[inline]
-    fn record(&mut self, ns: u64) {
-        match self {
-            Counts::Many(histogram) => histogram.saturating_record(ns),
-            Counts::Few(latencies) if latencies.len() < FEW => latencies.push(ns),
-            Counts::Few(_) => self.make_histogram().saturating_record(ns),
-        }
-    }
-
-    fn make_histogram(&mut self) -> &mut Histogram<u64> {
-        if let Counts::Few(_) = self {
-            *self = Counts::Many(Box::new(self.histogram().into_owned()));
-        }
-        match self {
-            Counts::Many(histogram) => histogram,
-            Counts::Few(_) => unreachable!("replaced above"),
-        }
-    }
-
-    fn histogram(&self) -> Cow<'_, Histogram<u64>> {
-        match self {
-            Counts::Many(histogram) => Cow::Borrowed(histogram),
-            Counts::Few(latencies) => {
-                let mut histogram = histogram::empty();
-                for ns in latencies {
-                    histogram.saturating_record(*ns);
-                }
-                Cow::Owned(histogram)
-            }
-        }
-    }
-
-    fn merge(&mut self, other: &Counts) {
-        match other {
-            Counts::Few(latencies) => latencies.iter().for_each(|ns| self.record(*ns)),
-            Counts::Many(histogram) => {
-                // Adding fails only if the bounds differ, and all histograms have the same.
-                if let Err(error) = self.make_histogram().add(&**histogram) {
-                    unreachable!("histograms of the same bounds add up: {error}");
-                }
-            }
-        }
-    }
-}
 
 /// Latencies in nanoseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(into = "Kept", try_from = "Kept")]
 pub struct Distribution {
-    counts: Counts,
+    counts: BucketCounts,
     count: u64,
     sum: u128,
     sum_of_squares: u128,
@@ -116,7 +55,7 @@ impl TryFrom<Kept> for Distribution {
         let added = histogram.add(&decode(&kept.histogram)?);
         added.map_err(|e| HistogramError::Encoding(e.to_string()))?;
         Ok(Distribution {
-            counts: Counts::Many(Box::new(histogram)),
+            counts: BucketCounts::of(&histogram),
             count: kept.count,
             sum: kept.sum,
             sum_of_squares: kept.sum_of_squares,
@@ -136,13 +75,18 @@ impl Distribution {
     /// An empty distribution.
     pub fn new() -> Self {
         Distribution {
-            counts: Counts::Few(Vec::new()),
+            counts: BucketCounts::new(),
             count: 0,
             sum: 0,
             sum_of_squares: 0,
             min: u64::MAX,
             max: 0,
         }
+    }
+
+    /// Largest memory of the counts of this number of latencies, bytes.
+    pub fn most_bytes(latencies: u64) -> u64 {
+        BucketCounts::most_bytes(latencies)
     }
 
     /// Counts one latency.
@@ -299,7 +243,7 @@ mod tests {
                 d.merge(&more);
             }
             let back = decode(&d.summary(&[50.0]).histogram).unwrap();
-            prop_assert_eq!(&back, &*d.counts.histogram());
+            prop_assert_eq!(&back, &d.counts.histogram());
             prop_assert_eq!(back.len(), values.len() as u64);
             let mut sorted = values.clone();
             sorted.sort_unstable();

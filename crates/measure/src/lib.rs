@@ -34,9 +34,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod bucket_counts;
 pub mod build;
 pub mod cached;
 pub mod data_source;
+pub mod depth_order;
 pub mod distribution;
 pub mod events;
 pub mod fio_output;

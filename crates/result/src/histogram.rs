@@ -53,6 +53,20 @@ pub fn encode(histogram: &Histogram<u64>) -> String {
     }
 }
 
+/// Largest text form of a histogram of this number of latencies, bytes.
+pub fn most_bytes(latencies: u64) -> u64 {
+    /// Number of buckets between the bounds.
+    const BUCKETS: u64 = 33_792;
+    // A count below 64 and a run of up to 64 empty buckets before it take a byte each; counts and runs of 128 times more each take
+    // another one. With more than half of the buckets in use, runs are fewer than counts.
+    let used = latencies.min(BUCKETS);
+    let bytes = used
+        + used.min(BUCKETS - used).saturating_add(1)
+        + BUCKETS / 64
+        + (latencies / 64).min(9 * BUCKETS);
+    (HEADER_BYTES as u64 + bytes).div_ceil(3) * 4
+}
+
 /// Counts `count` operations of a latency that somebody else measured; counts that the text form cannot
 /// hold stop at its limit.
 pub fn count_saturating(histogram: &mut Histogram<u64>, latency: Nanos, count: u64) {

@@ -3,6 +3,7 @@
 use crate::phases::join;
 use crate::probe::{Probe, ProbeError};
 use nandscope_measure::build::{self, JobMeta, StepMeta};
+use nandscope_measure::depth_order;
 use nandscope_measure::recorder::IntervalPlan;
 use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
 use nandscope_measure::target::Target;
@@ -436,6 +437,7 @@ impl<'a, T: Target> StepRunner<'a, T> {
         });
         if let Some(step) = self.step.take() {
             build::add_step(self.document, step, &notices);
+            depth_order::check_last(self.document);
             self.watcher.step_done(self.document);
         }
     }

@@ -1,7 +1,7 @@
 //! The five series of drawn devices behind docs/inference.md. Their counts are on record in `inference-series.json`. Each run
 //! draws and probes one series again. A hash of the sources of `nandscope-infer` chooses it. Its counts must be those on record. `BLIND_WRITE=1` draws all of them, and writes the record and the tables in the documentation.
 //! `BLIND_DEVICES`, `BLIND_FIRST` and `BLIND_SEED` select other devices, which are counted and only printed;
-//! `BLIND_QUIET` turns their disturbances off.
+//! `BLIND_GROUP` leaves out devices that are in no group whose name contains it, and `BLIND_QUIET` turns their disturbances off.
 
 use crate::blind::{RIGHT, TIME_MAX_S, WRITTEN_MAX, table};
 use nandscope_infer::probe::{COUNTED, Question, level};
@@ -32,7 +32,14 @@ fn number(name: &str) -> Option<u64> {
 /// The counts of the devices with these numbers.
 fn draw_and_count(devices: Range<u64>, seed: u64) -> Table {
     let quiet = std::env::var_os("BLIND_QUIET").is_some();
+    let group = std::env::var("BLIND_GROUP").ok();
     table(devices, |number| {
+        if let Some(group) = &group {
+            let groups = draw(number, seed).unwrap().groups();
+            if !groups.iter().any(|g| g.contains(group.as_str())) {
+                return None;
+            }
+        }
         let tried = if quiet {
             let mut drawn = draw(number, seed).unwrap();
             drawn.disturbance = Disturbance::default();

@@ -373,6 +373,37 @@ mod tests {
         }
     }
 
+    /// A drive whose cache is full after the third depth.
+    #[test]
+    fn depths_that_follow_a_full_cache_are_dropped() {
+        let rates = [
+            (1, 21_000),
+            (2, 40_500),
+            (4, 72_000),
+            (8, 18_200),
+            (16, 17_900),
+        ];
+        let series = |order: &dyn Fn(usize) -> String| -> String {
+            let rows = rates.iter().enumerate();
+            rows.map(|(n, (depth, iops))| {
+                format!("write,random,8k,{depth},{iops},,,,{},\n", order(n))
+            })
+            .collect()
+        };
+        let rising = series(&|n| (10 + n).to_string());
+        let unknown = series(&|_| String::new());
+        let falling = series(&|n| (20 - n).to_string());
+        for (rows, dropped) in [(rising, 2), (unknown, 2), (falling, 0)] {
+            let found = screened(&format!("{DRIVE}{rows}")).unwrap();
+            assert_eq!(found.kept.len(), 10 - dropped, "{rows}");
+            let worn = found
+                .findings
+                .iter()
+                .filter(|f| f.contains("filled the cache"));
+            assert_eq!(worn.count(), dropped, "{:?}", found.findings);
+        }
+    }
+
     #[test]
     fn other_devices_and_too_little_are_refused() {
         let disk = "read,random,4k,1,120,,,,,\nread,random,4k,32,300,,,,,\nread,sequential,1m,1,180,,,,,\nwrite,random,4k,1,200,,,,,\n";

@@ -12,6 +12,7 @@ use crate::scratch::Scratch;
 use nandscope_blockio::image::Image;
 use nandscope_blockio::virtio::BlockConfig;
 use nandscope_device::SimulatedDevice;
+use nandscope_files::{Access, FollowLinks, WriteError, begin_unsynced, create_new, open_regular};
 use nandscope_units::Nanos;
 use std::fs::DirBuilder;
 use std::io;
@@ -148,9 +149,17 @@ fn keep_logs(run: &Path) -> Option<PathBuf> {
     let folder = run.with_file_name(name);
     DirBuilder::new().mode(0o700).create(&folder).ok()?;
     for name in [process::SCRIPT, process::KERNEL_LOG, process::CONSOLE_LOG] {
-        let _ = std::fs::copy(run.join(name), folder.join(name));
+        // Without the other files, one of them still helps.
+        let _ = copy(&run.join(name), &folder.join(name));
     }
     Some(folder)
+}
+
+/// Copies a regular file to a name that does not exist.
+fn copy(from: &Path, to: &Path) -> io::Result<u64> {
+    let from = open_regular(from, FollowLinks::No).map_err(io::Error::other)?;
+    let to = create_new(to, Access::Owner).map_err(WriteError::into_io)?;
+    io::copy(&mut &from, &mut &to)
 }
 
 impl KernelRun<'_> {
@@ -201,8 +210,11 @@ impl KernelRun<'_> {
     ) -> Result<Run, Reason> {
         let folder = folders.run.path();
         let script = folder.join(process::SCRIPT);
-        std::fs::write(&script, self.script)?;
-        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755))?;
+        let file = begin_unsynced(&script, self.script.as_bytes(), Access::Owner);
+        let file = file.map_err(WriteError::into_io)?;
+        file.set_permissions(std::fs::Permissions::from_mode(0o755))?;
+        // A file that is open for writing is not executed.
+        drop(file);
         let time_travel = UnixListener::bind(folder.join(process::TIME_TRAVEL_SOCKET))?;
         let disk = UnixListener::bind(folder.join(process::DISK_SOCKET))?;
         let limits = Limits {

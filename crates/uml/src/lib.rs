@@ -4,7 +4,11 @@
 //! virtual time with the simulated device ([`machine`]). Linux's own file systems run on the model of a
 //! card as fast as the processor allows, and every run with the same seed is the same.
 //!
-//! This crate starts processes and writes files in its own folders; it prints nothing.
+//! This crate starts processes and writes files in its own folders; it prints nothing. Its files are created by
+//! [`nandscope_files`], under names that did not exist, so that no link is followed; the built kernel is renamed into its place
+//! in the cache folder, which must not be a link. Three things are written otherwise: the folders of runs ([`scratch`]), which
+//! are created for their owner alone together with their locks; tracefs ([`native`]), whose entries are no files; and what the
+//! programs of a build and the kernel write inside these folders.
 
 pub mod access_pattern;
 pub mod build;

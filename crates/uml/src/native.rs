@@ -27,6 +27,7 @@ use crate::recording::{self, Event};
 use crate::scratch::Scratch;
 use crate::workload::Workload;
 use nandscope_device::Counters;
+use nandscope_files::{Access, begin_unsynced};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 use process::Namespaces;
@@ -103,7 +104,8 @@ pub fn measure(
     let folder = Scratch::new(&std::env::temp_dir(), FOLDER).map_err(NativeError::Start)?;
     let file = folder.path().join("script");
     let text = script::script(disk, fs, workload, settings);
-    std::fs::write(&file, text).map_err(NativeError::Start)?;
+    begin_unsynced(&file, text.as_bytes(), Access::Owner)
+        .map_err(|error| NativeError::Start(error.into_io()))?;
     let recording = disk
         .whole_number()
         .and_then(|(major, minor)| BlockTrace::begin(major, minor).ok());

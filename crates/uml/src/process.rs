@@ -8,9 +8,9 @@
 //! It writes in its own folders only ([`crate::confine`]), and keeps only root's capability to read.
 
 use crate::confine::{self, Keeper};
+use nandscope_files::{Access, create_new};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
-use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -114,7 +114,7 @@ impl Start<'_> {
         };
         let log = |name: &str| {
             let path = self.folder.join(name);
-            File::create(&path).map_err(fail(path))
+            create_new(&path, Access::Owner).map_err(|error| fail(path)(error.into_io()))
         };
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]);

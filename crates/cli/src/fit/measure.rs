@@ -4,6 +4,7 @@ use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::fault;
 use crate::interrupt::Interrupt;
+use crate::run::preparation;
 use crate::target::real::{self, RealArguments};
 use crate::target::{self, Precondition};
 use nandscope_experiment::OpenOptions;
@@ -78,7 +79,7 @@ impl Measurement<'_> {
         let opened = real::open_real(self.name, Access::Write, self.real, &[], false, interrupt)?;
         let capacity = opened.target.capacity().0;
         let deepest = WORKLOADS.iter().map(|(_, _, depth)| *depth).max();
-        let mut target = RealRunTarget::open(opened, deepest.unwrap_or(1));
+        let mut target = RealRunTarget::open(opened, deepest.unwrap_or(1), interrupt);
         self.measured(&mut target, capacity, interrupt, console)
     }
 
@@ -117,6 +118,7 @@ impl Measurement<'_> {
         let run = run_jobs(target, &jobs, &options, &mut (), &stop);
         let run = run.map_err(|error| match error {
             RunError::Jobs(error) => fault::of_job(console, &jobs.text, &error),
+            RunError::Precondition(error) => preparation::failure(&error),
             error => Failure::of(error.class(), error),
         })?;
         match run.ending {

@@ -310,7 +310,7 @@ fn run_real(
         &interrupt,
     )?;
     let depth = all.iter().map(|j| j.pacing.iodepth).max();
-    let target = target::RealRunTarget::new(real, arguments, depth.unwrap_or(1))?;
+    let target = target::RealRunTarget::new(real, arguments, depth.unwrap_or(1), &interrupt)?;
     execute(arguments, jobs, target, place, interrupt, console)
 }
 

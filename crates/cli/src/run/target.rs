@@ -161,6 +161,7 @@ pub use real::RealRunTarget;
 #[cfg(target_os = "linux")]
 mod real {
     use super::*;
+    use crate::interrupt::Interrupt;
     use crate::target::real::{DiskWatch, Real, generator_cost};
     use nandscope_experiment::PreparationStep;
     use nandscope_experiment::run::{DiskReader, TargetAbilities, group_data};
@@ -187,7 +188,12 @@ mod real {
         ///
         /// # Errors
         /// `Exit::Usage` if an option applies to simulated devices only.
-        pub fn new(real: Real, arguments: &Arguments, depth: u32) -> Result<Self, Failure> {
+        pub fn new(
+            real: Real,
+            arguments: &Arguments,
+            depth: u32,
+            interrupt: &Interrupt,
+        ) -> Result<Self, Failure> {
             let given = [
                 (arguments.host.is_some(), "--host"),
                 (!arguments.params.params.is_empty(), "--param"),
@@ -204,14 +210,14 @@ mod real {
                     real.name
                 )));
             }
-            Ok(RealRunTarget::open(real, depth))
+            Ok(RealRunTarget::open(real, depth, interrupt))
         }
 
         /// A run target of an open real target, without options of simulated devices.
-        pub fn open(real: Real, depth: u32) -> Self {
+        pub fn open(real: Real, depth: u32, interrupt: &Interrupt) -> Self {
             RealRunTarget {
                 real,
-                cost: generator_cost(depth),
+                cost: generator_cost(depth, interrupt),
                 verifier: None,
                 disk: None,
             }

@@ -2,10 +2,12 @@
 
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
+use super::signals::{send, stat, ticks_at_the_end};
 use super::{Folder, Ran};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 /// The system's own programs: nbdsh needs the Python that its module was installed for.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -67,12 +69,29 @@ impl Serving {
         self.child.as_ref().unwrap().id().to_string()
     }
 
+    /// A line of `/proc/PID/status` about the memory of the server, in bytes.
+    pub fn memory(&self, name: &str) -> u64 {
+        memory(self.child.as_ref().unwrap().id(), name)
+    }
+
     /// Ends the server by a signal; returns its exit code and remaining output.
     pub fn end(mut self, signal: &str) -> Ran {
         let child = self.child.take().unwrap();
         let kill = ["-s", signal, &child.id().to_string()];
         assert!(Command::new("kill").args(kill).status().unwrap().success());
         Ran::from(child.wait_with_output().unwrap())
+    }
+
+    /// Ends the server by a signal; returns also its processor time from then on, in ticks of a hundredth of a second, and its
+    /// largest memory, bytes.
+    pub fn end_measured(mut self, signal: &str, limit: Duration) -> (Ran, u64, u64) {
+        let child = self.child.take().unwrap();
+        let (_, before) = stat(child.id()).unwrap();
+        let memory = memory(child.id(), "VmHWM");
+        send(signal, &[child.id().into()]);
+        let after = ticks_at_the_end(child.id(), limit, "the server");
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        (ran, after.saturating_sub(before), memory)
     }
 
     /// Waits until the server has ended by itself.
@@ -86,6 +105,13 @@ impl Serving {
         ran.succeeds();
         ran
     }
+}
+
+fn memory(process: u32, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kib << 10
 }
 
 impl Drop for Serving {

@@ -75,6 +75,31 @@ pub fn wait_until_under_way(child: &Child) {
     });
 }
 
+/// State of a process in `/proc/PID/stat`, and its processor time in ticks of a hundredth of a second.
+pub fn stat(process: u32) -> Option<(char, u64)> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let mut fields = text.rsplit(')').next()?.split_whitespace();
+    let state = fields.next()?.chars().next()?;
+    let mut times = fields
+        .skip(10)
+        .map(|field| field.parse::<u64>().unwrap_or(0));
+    Some((state, times.next()? + times.next()?))
+}
+
+/// Waits until a process is a zombie; gives its processor time in ticks.
+pub fn ticks_at_the_end(process: u32, limit: Duration, what: &str) -> u64 {
+    let began = Instant::now();
+    loop {
+        match stat(process) {
+            Some(('Z', ticks)) => return ticks,
+            None => return 0,
+            _ => {}
+        }
+        assert!(began.elapsed() < limit, "{what}: no end within {limit:?}");
+        sleep(Duration::from_millis(2));
+    }
+}
+
 /// Sends a signal to each of these processes; a negative number is a process group.
 pub fn send(signal: &str, to: &[i64]) {
     let to: Vec<String> = to.iter().map(i64::to_string).collect();

@@ -9,7 +9,8 @@ use super::unwritten::{Empty, reads};
 use super::{EarlierRun, Phase, Prepared, Run, RunError, RunObserver, dumps, figures};
 use crate::precondition::Precondition;
 use nandscope_device::break_if;
-use nandscope_measure::build::{JobMeta, StepMeta, add_step, findings, step_result};
+use nandscope_measure::build::{JobMeta, StepMeta, add_step, findings, step_result_freeing};
+use nandscope_measure::depth_order;
 use nandscope_measure::listened::Listened;
 use nandscope_measure::runner::{Ending, GroupOutcome, Thread, run_group};
 use nandscope_measure::steps::Attachment;
@@ -226,7 +227,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
             }
         };
         self.observer.end();
-        let outcome = outcome?;
+        let mut outcome = outcome?;
         let level = match self.prepared.options.precondition {
             Precondition::Steady => level::notice(&outcome, (room, self.target.room())),
             _ => None,
@@ -240,7 +241,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
             ..plan
         };
         let warnings = empty.into_iter().chain(level).collect();
-        self.keep(meta, &outcome, &plan, warnings);
+        self.keep(meta, &mut outcome, &plan, warnings);
         self.ending = outcome.ending;
         self.ends_file = outcome.ends_file;
         if self.ending == Ending::Complete
@@ -299,7 +300,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
         let target = self.target.target();
         let outcome = run_group(target, vec![thread], None, self.observer, self.stop);
         self.observer.end();
-        let outcome = outcome?;
+        let mut outcome = outcome?;
         let meta = StepMeta {
             id: step_id::read_back(index + 1),
             title: job.name.clone(),
@@ -312,7 +313,7 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
             jobs: vec![job],
             notices: Vec::new(),
         };
-        self.keep(meta, &outcome, &plan, Vec::new());
+        self.keep(meta, &mut outcome, &plan, Vec::new());
         self.ending = outcome.ending;
         Ok(())
     }
@@ -336,8 +337,15 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
         warnings
     }
 
-    fn keep(&mut self, meta: StepMeta, outcome: &GroupOutcome, plan: &Plan, warnings: Vec<Notice>) {
-        let mut step = step_result(outcome, meta, &plan.jobs);
+    /// Adds the step of a run to the document. The records of the outcome are empty afterwards.
+    fn keep(
+        &mut self,
+        meta: StepMeta,
+        outcome: &mut GroupOutcome,
+        plan: &Plan,
+        warnings: Vec<Notice>,
+    ) {
+        let mut step = step_result_freeing(outcome, meta, &plan.jobs);
         figures::add(&mut step);
         let mut notices = outcome.notices.clone();
         notices.extend(plan.notices.iter().map(|text| Notice::info(text.clone())));
@@ -354,6 +362,10 @@ impl<'a, T: RunTarget> RunInProgress<'a, T> {
                 .all(|known| known.text != n.text)
         });
         add_step(&mut self.document, step, &notices);
+        // In a steady state the writes before change nothing.
+        if self.prepared.options.precondition != Precondition::Steady {
+            depth_order::check_last(&mut self.document);
+        }
     }
 }
 

@@ -249,7 +249,7 @@ impl<'a> Prepared<'a> {
             fit: options.fit,
         };
         plan::check(&jobs.file.jobs, abilities)?;
-        memory::check_jobs(&jobs.file, capacity)?;
+        memory::check_jobs(&jobs.file, capacity, abilities.has_page_cache)?;
         let (jobs, notice) = match lay_out(&jobs.file, capacity, name)? {
             Some((placed, notice)) => (Cow::Owned(placed), Some(notice)),
             None => (Cow::Borrowed(&jobs.file), None),

@@ -24,8 +24,14 @@ const SMALL_PAGES: u32 = 8;
 /// Probability with which any line of the tables may fail by chance.
 const BY_CHANCE: f64 = 0.05;
 
-/// Groups to which a card belongs; none for drives.
-pub(super) fn groups(drawn: &Drawn) -> Vec<&'static str> {
+impl Drawn {
+    /// Groups to which a card belongs; none for drives.
+    pub fn groups(&self) -> Vec<&'static str> {
+        of(self)
+    }
+}
+
+fn of(drawn: &Drawn) -> Vec<&'static str> {
     let Some(card) = &drawn.profile.card else {
         return Vec::new();
     };
@@ -54,7 +60,7 @@ pub struct Groups(BTreeMap<String, BTreeMap<String, BTreeMap<u32, Class>>>);
 impl Groups {
     /// Adds the answers of a device.
     pub(super) fn add(&mut self, drawn: &Drawn, judged: &[Judged]) {
-        for group in groups(drawn) {
+        for group in drawn.groups() {
             for one in judged.iter().filter(|j| SHOWN.contains(&j.question)) {
                 if one.strength.is_none() {
                     continue;

@@ -1,5 +1,6 @@
 //! Why a kernel cannot be built, and what a build is doing.
 
+use nandscope_files::WriteError;
 use std::io;
 use thiserror::Error;
 
@@ -32,6 +33,9 @@ pub enum BuildError {
         /// Why.
         source: io::Error,
     },
+    /// A file or folder that is written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
     /// The path is not a source of Linux.
     #[error("{place} is not a source of Linux: {what}")]
     NoSource {

@@ -8,6 +8,11 @@ mod source;
 mod tool;
 
 use crate::scratch::Scratch;
+use nandscope_files::{
+    Access, FollowLinks, begin_unsynced, create_folder, create_folder_in, open_regular,
+    sync_folder_of,
+};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tool::{Tools, check_tools};
@@ -112,12 +117,8 @@ pub fn build(
     stop: &dyn Fn() -> bool,
 ) -> Result<Kernel, BuildError> {
     check_tools(&PROGRAMS)?;
-    let place = |path: &Path| {
-        let place = path.display().to_string();
-        move |source| BuildError::Io { place, source }
-    };
-    std::fs::create_dir_all(cache).map_err(place(cache))?;
-    let work = Scratch::new(cache, WORK).map_err(place(cache))?;
+    create_folder(cache)?;
+    let work = Scratch::new(cache, WORK).map_err(io_error(cache))?;
     let tools = Tools {
         work: work.path(),
         stop,
@@ -127,7 +128,7 @@ pub fn build(
     progress(Step::Configure);
     let version = source::version(&tree)?;
     let patch = work.path().join("virtual-time.patch");
-    std::fs::write(&patch, PATCH).map_err(place(&patch))?;
+    begin_unsynced(&patch, PATCH.as_bytes(), Access::Owner)?;
     tools.run(
         Command::new("patch")
             .args(["-p1", "--forward", "--batch", "-i"])
@@ -138,24 +139,35 @@ pub fn build(
     configure(&tree, &tools)?;
     compile(&tree, jobs, &tools, progress)?;
 
-    let folder = folder(cache, &version);
-    std::fs::create_dir_all(&folder).map_err(place(&folder))?;
-    let path = folder.join(EXECUTABLE);
-    // Synced, and renamed within the cache folder, so that the kernel appears whole or not at all, also after a power cut.
-    let made = tree.join(EXECUTABLE);
-    let synced = std::fs::File::open(&made).and_then(|file| file.sync_all());
-    synced.map_err(place(&made))?;
-    std::fs::rename(&made, &path).map_err(place(&path))?;
+    let path = install(&tree.join(EXECUTABLE), cache, &version)?;
     Ok(Kernel { path, version })
 }
 
+/// Makes an error of the system, for `map_err`.
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> BuildError {
+    let place = path.display().to_string();
+    move |source| BuildError::Io { place, source }
+}
+
+/// Gives an executable in the cache folder its final name.
+fn install(made: &Path, cache: &Path, version: &str) -> Result<PathBuf, BuildError> {
+    let folder = folder(cache, version);
+    // A link in place of the folder would lead the kernel out of the cache folder.
+    let name = folder.strip_prefix(cache).unwrap_or(&folder);
+    create_folder_in(cache, name)?;
+    let path = folder.join(EXECUTABLE);
+    // Synced, and renamed within the cache folder, so that the kernel appears whole or not at all, also after a power cut.
+    let made_whole = open_regular(made, FollowLinks::No).map_err(io::Error::other);
+    let synced = made_whole.and_then(|file| file.sync_all());
+    synced.map_err(io_error(made))?;
+    std::fs::rename(made, &path).map_err(io_error(&path))?;
+    sync_folder_of(&path).map_err(io_error(&path))?;
+    Ok(path)
+}
+
 fn configure(tree: &Path, tools: &Tools) -> Result<(), BuildError> {
-    let io = |path: &Path| {
-        let place = path.display().to_string();
-        move |source| BuildError::Io { place, source }
-    };
     let options = tools.work.join("kernel.config");
-    std::fs::write(&options, CONFIG).map_err(io(&options))?;
+    begin_unsynced(&options, CONFIG.as_bytes(), Access::Owner)?;
     let mut all: std::ffi::OsString = "KCONFIG_ALLCONFIG=".into();
     all.push(&options);
     tools.run(
@@ -167,7 +179,7 @@ fn configure(tree: &Path, tools: &Tools) -> Result<(), BuildError> {
         "configuring",
     )?;
     let config = tree.join(".config");
-    let got = std::fs::read_to_string(&config).map_err(io(&config))?;
+    let got = std::fs::read_to_string(&config).map_err(io_error(&config))?;
     let missing = not_taken(CONFIG, &got);
     if missing.is_empty() {
         Ok(())
@@ -243,6 +255,25 @@ mod tests {
         assert_eq!(found.version, "6.1.10");
         assert_eq!(older.version, "6.1.9");
         assert_eq!(none, None);
+    }
+
+    #[test]
+    fn a_kernel_is_not_led_out_of_the_cache_folder_by_a_link() {
+        let base = Scratch::new(&std::env::temp_dir(), "nandscope-install").unwrap();
+        let [cache, elsewhere, made] = ["cache", "elsewhere", "made"].map(|n| base.path().join(n));
+        std::fs::create_dir(&cache).unwrap();
+        std::fs::create_dir(&elsewhere).unwrap();
+        std::fs::write(&made, "a kernel").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, folder(&cache, "6.1.9")).unwrap();
+        let error = install(&made, &cache, "6.1.9").unwrap_err();
+        assert!(error.to_string().contains("out of its folder"), "{error}");
+        assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+        let path = install(&made, &cache, "6.1.10").unwrap();
+        assert_eq!(std::fs::read(path).unwrap(), b"a kernel");
+        assert_eq!(find(&cache).unwrap().version, "6.1.10");
+        // An executable that is a link is no kernel.
+        std::os::unix::fs::symlink("/bin/true", &made).unwrap();
+        install(&made, &cache, "6.1.11").unwrap_err();
     }
 
     #[test]

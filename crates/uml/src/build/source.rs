@@ -3,6 +3,7 @@
 use super::checksum::Checksum;
 use super::error::{BuildError, Step};
 use super::tool::{Tools, check_tools};
+use nandscope_files::create_folder;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -79,10 +80,7 @@ impl Source {
         progress: &mut dyn FnMut(Step),
     ) -> Result<PathBuf, BuildError> {
         let tree = tools.work.join("tree");
-        std::fs::create_dir_all(&tree).map_err(|source| BuildError::Io {
-            place: tree.display().to_string(),
-            source,
-        })?;
+        create_folder(&tree)?;
         match self {
             Source::Debian => {
                 progress(Step::Fetch);

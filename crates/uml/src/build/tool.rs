@@ -1,6 +1,7 @@
 //! Runs the programs of a build. A program is killed with its children if the build is stopped.
 
 use super::error::BuildError;
+use nandscope_files::{Access, create_new};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -19,6 +20,13 @@ pub struct Tools<'a> {
     pub work: &'a Path,
     /// Returns true if the build should stop.
     pub stop: &'a dyn Fn() -> bool,
+}
+
+/// Creates a file in place of the one of an earlier program.
+fn fresh(path: &Path) -> Result<File, BuildError> {
+    // There is none before the first program; any other failure shows when the file is created.
+    let _ = std::fs::remove_file(path);
+    Ok(create_new(path, Access::Owner)?)
 }
 
 impl Tools<'_> {
@@ -48,8 +56,8 @@ impl Tools<'_> {
         let [out, err] = ["said.out", "said.err"].map(|name| self.work.join(name));
         let mut child = command
             .stdin(Stdio::null())
-            .stdout(File::create(&out).map_err(io)?)
-            .stderr(File::create(&err).map_err(io)?)
+            .stdout(fresh(&out)?)
+            .stderr(fresh(&err)?)
             // Ctrl-C on the terminal is for us, who end it; a program ended by it would count as failed.
             .process_group(0)
             .spawn()

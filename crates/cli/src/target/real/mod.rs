@@ -354,9 +354,9 @@ fn folder_environment(
     all
 }
 
-/// Cost of the generator itself, in words, for jobs of this queue depth.
-pub fn generator_cost(depth: u32) -> Option<String> {
-    let cost = generator_cost_ns(depth)?;
+/// Cost of the generator itself, in words, for jobs of this queue depth; `None` after a signal.
+pub fn generator_cost(depth: u32, interrupt: &Interrupt) -> Option<String> {
+    let cost = generator_cost_ns(depth, &|| interrupt.asked())?;
     Some(format!(
         "{cost:.0} ns of processor time per operation (4 KiB random reads at QD{depth} on a target that does nothing)"
     ))
