@@ -93,6 +93,8 @@ fn outputs_go_where_fio_puts_them() {
         return;
     }
     let folder = Folder::new("fio-outputs-file");
+    folder.file("fio.fio", JOB);
+    folder.file("our.fio", &with_target(JOB));
     for (words, begins) in [
         (&["--minimal"][..], "3;fio-3.33;a;0;0;1024;"),
         (
@@ -109,13 +111,18 @@ fn outputs_go_where_fio_puts_them() {
         ),
         (&[], "a: (g=0): rw=randread, bs=(R) 4096B-4096B,"),
     ] {
-        let words = [words, &["--output", "out.txt"]].concat();
-        let printed = by_both(&folder, JOB, false, &words);
-        assert_eq!(printed, ["", ""], "{words:?}");
-        let ours = folder.read("out.txt");
-        let fio = [&words[..], &["fio.fio"]].concat();
-        run(&folder, "fio", &fio);
-        let fios = folder.read("out.txt");
+        // Each program has a file of its own.
+        let fio = [words, &["--output", "fio.txt", "fio.fio"]].concat();
+        let our = [
+            &["run", "our.fio", DEVICE, "--"][..],
+            words,
+            &["--output", "our.txt"],
+        ]
+        .concat();
+        let by_fio = run(&folder, "fio", &fio);
+        let by_us = folder.run(&our).succeeds().out.clone();
+        assert_eq!([by_fio, by_us], ["", ""], "{words:?}");
+        let [fios, ours] = ["fio.txt", "our.txt"].map(|name| folder.read(name));
         assert!(ours != fios, "both have measured times");
         for text in [&ours, &fios] {
             assert!(text.starts_with(begins), "{words:?}:\n{text}");
