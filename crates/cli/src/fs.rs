@@ -355,6 +355,9 @@ fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String
     let records = cells().any(|cell| cell.late_s().is_some());
     heads.extend(records.then_some("KEEPS UP"));
     let mut table = console.table(&heads);
+    // With recordings, a column of spaces at the end would be the 81st.
+    let last = heads.len() - 1;
+    table.column_mut(last).map(|c| c.set_padding((1, 0)));
     let known = |known: bool, text: String| if known { text } else { "-".to_string() };
     for cell in cells() {
         let c = &cell.pattern;

@@ -345,7 +345,7 @@ fn a_sentence_that_is_false_is_found() {
         .succeeds();
     check(&folder, std::slice::from_ref(&name));
     let page = folder.read("report/report.html");
-    let at = page.find("Writes at ").unwrap() + "Writes at ".len();
+    let at = page.find("writes at ").unwrap() + "writes at ".len();
     let false_page = format!("{}9{}", &page[..at], &page[at..]);
     std::fs::write(folder.0.join("report/report.html"), false_page).unwrap();
     let checked = Command::new("python3")

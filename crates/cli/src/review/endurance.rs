@@ -52,11 +52,11 @@ mod tests {
         );
         assert_eq!(
             told(4.0, 1.0, 20).unwrap(),
-            "The writes are 0.150 to 0.250 % of the rated endurance: the device reports 4 % used after 20.0 TB."
+            "The writes are 0.15 to 0.25 % of the rated endurance: the device reports 4 % used after 20.0 TB."
         );
         assert_eq!(
             told(50.0, 1.0, 100).unwrap(),
-            "The writes are about 0.500 % of the rated endurance: the device reports 50 % used after 100 TB."
+            "The writes are about 0.50 % of the rated endurance: the device reports 50 % used after 100 TB."
         );
     }
 

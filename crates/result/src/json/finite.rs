@@ -16,6 +16,10 @@ pub(super) fn first_not_finite(document: &ResultDocument) -> Option<(String, f64
     if let Some(rate) = document.target.link_bytes_per_s {
         keep(&mut all, "", "target.link_bytes_per_s", rate);
     }
+    for disk in &document.disks {
+        let path = format!("disk `{}`: ", disk.name);
+        keep(&mut all, &path, "busy_percent", disk.busy_percent);
+    }
     document.steps.iter().for_each(|s| step(s, &mut all));
     document
         .figures

@@ -257,6 +257,7 @@ fn every_floating_point_field_is_looked_at() {
         "DataRow.cells",
         "DirectionResult.bandwidth_bytes_per_s",
         "DirectionResult.iops",
+        "DiskUse.busy_percent",
         "Event.t_s",
         "Event.until_s",
         "Figure.high",
