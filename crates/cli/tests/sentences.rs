@@ -404,8 +404,8 @@ const PANEL: [&str; 6] = [
 ];
 
 /// Size of files and loop devices for a suite, MiB. The traces of `ssd` need more than the others.
-fn room_mib(suite: &str) -> u64 {
-    if suite == "ssd" { 512 } else { 256 }
+fn room_mib(suite: &str) -> usize {
+    if suite == "ssd" { 1024 } else { 256 }
 }
 
 /// Reviews of other devices, whole fills, and a whole test of speed classes.
@@ -486,7 +486,7 @@ fn slow_every_sentence_about_loop_devices_is_true() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
     };
     let other = Folder::new("sentences-loop-card");
-    let loops = (Loop::new(&folder, 512), Loop::new(&other, 256));
+    let loops = (Loop::new(&folder, room_mib("ssd")), Loop::new(&other, 256));
     let (Some(device), Some(of_card)) = loops else {
         return;
     };
