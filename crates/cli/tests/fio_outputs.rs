@@ -50,8 +50,8 @@ fn by_both(folder: &Folder, job: &str, from_input: bool, words: &[&str]) -> [Str
     })
 }
 
-/// What in a terse line does not depend on times: version, name, group, error, KiB read and written; and the number of
-/// fields.
+/// Of each line of fio's terse output: the fields that do not depend on times (version, name, group, error, KiB read and KiB
+/// written), and the number of all fields.
 fn facts(terse: &str) -> Vec<(Vec<&str>, usize)> {
     let lines = terse.lines().map(|line| {
         let fields: Vec<&str> = line.split(';').collect();

@@ -91,7 +91,7 @@ const ON_BLOCK: [&str; 2] = ["run-block", "verify-block"];
 /// Size of that device, MiB: `verify` needs longer for it than any moment here.
 const DEVICE_MIB: usize = 256;
 
-/// What the commands read, made once.
+/// Files that the tested commands read; all commands use the same.
 struct Inputs {
     result: String,
     /// A fitted profile and its ensemble by the names of their files, if a command needs them.

@@ -124,7 +124,7 @@ fn of_group(group: &[Job], capacity: Bytes, is_real: bool) -> Needs {
             shared.results = shared.results.max(group.results);
         } else {
             let one = records(job, capacity, is_real, 1);
-            // Records give way to results one by one.
+            // The record of a clone is freed when its result is made, so that a clone needs the larger of both.
             running = running.saturating_add(clones.saturating_mul(one.running.max(one.results)));
             results = clones.saturating_mul(one.results);
         }

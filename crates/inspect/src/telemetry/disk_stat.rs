@@ -89,7 +89,7 @@ impl DiskStat {
 }
 
 impl DiskCounts {
-    /// What was counted since `before`.
+    /// Differences of the counts of a disk from those of an earlier moment.
     #[must_use]
     pub fn since(&self, before: &DiskCounts) -> DiskCounts {
         let apart = |now: [u64; 2], then: [u64; 2]| [0, 1].map(|at| now[at].wrapping_sub(then[at]));

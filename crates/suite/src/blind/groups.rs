@@ -27,30 +27,26 @@ const BY_CHANCE: f64 = 0.05;
 impl Drawn {
     /// Groups to which a card belongs; none for drives.
     pub fn groups(&self) -> Vec<&'static str> {
-        of(self)
+        let Some(card) = &self.profile.card else {
+            return Vec::new();
+        };
+        let stages = self.host.stage.iter();
+        let usb = stages
+            .filter_map(|s| s.link.as_deref())
+            .any(|link| link.starts_with("usb"));
+        let mut groups = vec![if usb { "USB reader" } else { "slot" }];
+        groups.extend(card.shared_log.as_ref().map(|log| match log.aus {
+            1 => "log shared by 1 AU",
+            2..=4 => "log shared by 2 to 4 AUs",
+            _ => "log shared by 5 AUs or more",
+        }));
+        let page_kib = card.page_kib.unwrap_or(self.profile.nand.page_kib);
+        let small = card.au_kib <= SMALL_PAGES * page_kib;
+        if small && card.out_of_order == OutOfOrder::Map {
+            groups.push("mapped AUs of up to 8 pages");
+        }
+        groups
     }
-}
-
-fn of(drawn: &Drawn) -> Vec<&'static str> {
-    let Some(card) = &drawn.profile.card else {
-        return Vec::new();
-    };
-    let stages = drawn.host.stage.iter();
-    let usb = stages
-        .filter_map(|s| s.link.as_deref())
-        .any(|link| link.starts_with("usb"));
-    let mut groups = vec![if usb { "USB reader" } else { "slot" }];
-    groups.extend(card.shared_log.as_ref().map(|log| match log.aus {
-        1 => "log shared by 1 AU",
-        2..=4 => "log shared by 2 to 4 AUs",
-        _ => "log shared by 5 AUs or more",
-    }));
-    let page_kib = card.page_kib.unwrap_or(drawn.profile.nand.page_kib);
-    let small = card.au_kib <= SMALL_PAGES * page_kib;
-    if small && card.out_of_order == OutOfOrder::Map {
-        groups.push("mapped AUs of up to 8 pages");
-    }
-    groups
 }
 
 /// Answers by group, question and stated confidence in percent.

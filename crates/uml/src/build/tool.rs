@@ -24,7 +24,7 @@ pub struct Tools<'a> {
 
 /// Creates a file in place of the one of an earlier program.
 fn fresh(path: &Path) -> Result<File, BuildError> {
-    // There is none before the first program; any other failure shows when the file is created.
+    // A file that is missing need not be removed, and creating one fails if the old one could not be.
     let _ = std::fs::remove_file(path);
     Ok(create_new(path, Access::Owner)?)
 }
