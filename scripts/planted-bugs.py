@@ -280,7 +280,7 @@ FAULTS = [
      "timing: background reads keep their turn", "lib one_background_read"),
     ("flash/array.rs", "return self.dies[die].staged_ready && self.start_staged(die, now, events);", "return !self.dies[die].staged_ready || self.start_staged(die, now, events);",
      "timing: a die rests while the data of its program is on the channel", "lib reads_go_on"),
-    ("flash/array/queues.rs", "let queue = if op.urgent {", "let queue = if op.urgent && op.class != crate::nand::OpClass::Read {",
+    ("flash/array/queues.rs", "let queue = if op.urgent {", "let queue = if op.urgent && op.class != crate::flash::OpClass::Read {",
      "timing: host reads queue behind those of collection", "priority a_host_read_passes"),
     ("flash/array.rs", "(op.die, op.bus_bytes, op.transfers.max(1));", "(op.die, op.bus_bytes, 1);",
      "timing: a program unit goes over its channel as a whole", "priority a_read_waits_for_a_page"),
