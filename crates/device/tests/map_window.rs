@@ -175,11 +175,11 @@ fn reads_that_come_meanwhile_wait_for_the_same_fetch() {
     let reach = 1024 * 4096;
     let before = d.counters();
     let begun = d.now();
-    // Two units of one map page, on different dies.
+    // Two units of one map page, on different dies, of which none holds the map page itself.
     d.submit(read(0, 9 * reach, 4096), begun).expect("in order");
     let mut done = Vec::new();
     d.advance(begun + Nanos(30_000), &mut done);
-    d.submit(read(1, 9 * reach + 4096, 4096), d.now())
+    d.submit(read(1, 9 * reach + 3 * 4096, 4096), d.now())
         .expect("in order");
     while done.len() < 2 {
         d.advance(Nanos::MAX, &mut done);
