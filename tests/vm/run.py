@@ -25,6 +25,7 @@ import file_systems
 import guard
 import image
 import media
+import purge
 import registers
 import reset
 import served
@@ -48,6 +49,9 @@ TESTS = {
     "commands: protected disks are read": commands.protected_disks_are_read,
     "commands: a slow disk": commands.a_slow_disk_is_as_slow_as_it_is,
     "commands: discards reach the disk": commands.discards_reach_the_disk,
+    "purge: formats": purge.formats_one_namespace,
+    "purge: discards": purge.discards_a_card,
+    "purge: refused": purge.is_refused_behind_usb,
     "file systems: all on the SD card": file_systems.run_on_the_card,
     "file systems: one file of FAT has one role": file_systems.one_file_of_fat_has_one_role,
     "file systems: interrupted": unplug.file_systems_are_unmounted_when_interrupted,

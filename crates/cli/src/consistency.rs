@@ -232,6 +232,7 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ),
     ("flashbench", &["blocksize", "find-fat", "open-au"]),
     ("f3probe", &["destructive"]),
+    ("hdparm", &["security-disable", "user-master"]),
     ("losetup", &["direct-io", "find", "show"]),
     ("blockdev", &["getsize64"]),
     (

@@ -1,6 +1,7 @@
 //! `nandscope health`: the health that a device reports, over time, with a forecast of the end of its rated life, for people and for
 //! monitoring.
 
+mod card;
 mod metrics;
 pub mod source;
 mod text;
@@ -25,6 +26,7 @@ Examples:
   nandscope health /dev/mmcblk0 --log emmc.jsonl     once a day, from a timer
   nandscope health /dev/sda --log a.jsonl --prometheus /var/lib/node/a.prom
   smartctl --json -a /dev/sda > sda.json; nandscope health --smart sda.json
+  nandscope health /dev/mmcblk0 --vendor             an industrial SD card
 
 Exit codes: 0 healthy, 14 at its end or close to it, 15 not known.";
 
@@ -33,11 +35,20 @@ Exit codes: 0 healthy, 14 at its end or close to it, 15 not known.";
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// Block device, or simulated device (sim:NAME, sim:saved:FILE)
-    #[arg(required_unless_present = "smart")]
+    #[arg(required_unless_present_any = ["smart", "card_page"])]
     target: Option<String>,
     /// Health recorded with `smartctl --json -a`
     #[arg(long, value_name = "FILE", conflicts_with = "target")]
     smart: Option<PathBuf>,
+    /// Health page of an industrial SD card: 512 bytes, or their hexadecimal digits
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "smart"])]
+    card_page: Option<PathBuf>,
+    /// Layout of a page that carries no signature
+    #[arg(long, value_name = "MAKER", value_parser = ["apacer"], requires = "card_page")]
+    layout: Option<String>,
+    /// Ask an SD card for its health page with its maker's command (CMD56)
+    #[arg(long, requires = "target", help_heading = heading::REAL)]
+    vendor: bool,
     /// Add the reading to this log, and forecast from all of them
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
@@ -86,18 +97,7 @@ impl Health {
 /// or an output cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     claim(&arguments)?;
-    let (reading, absent) = match (&arguments.smart, arguments.target.as_deref()) {
-        (Some(file), _) => (source::recorded(file)?, Vec::new()),
-        (None, Some(name)) if name.starts_with("sim:") => (
-            source::simulated(name, &arguments.params, console)?,
-            Vec::new(),
-        ),
-        (None, name) => {
-            let name = name.unwrap_or_default();
-            arguments.params.refuse(name)?;
-            source::real(name)?
-        }
-    };
+    let (reading, absent) = read_health(&arguments, console)?;
     let readings = kept(&arguments, &reading)?;
     let forecast = forecast(&readings);
     let alarms = alarms(&reading, forecast.as_ref(), arguments.within);
@@ -126,12 +126,41 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Ok(health.exit())
 }
 
+/// The reading, and why values of it are missing or contradict each other.
+fn read_health(
+    arguments: &Arguments,
+    console: &Console,
+) -> Result<(HealthReading, Vec<String>), Failure> {
+    if let Some(file) = &arguments.smart {
+        return Ok((source::recorded(file)?, Vec::new()));
+    }
+    if let Some(file) = &arguments.card_page {
+        return card::recorded(file, arguments.layout.is_some());
+    }
+    let name = arguments.target.as_deref().unwrap_or_default();
+    if name.starts_with("sim:") {
+        if arguments.vendor {
+            return Err(Failure::usage(format!(
+                "--vendor works with SD cards in a slot of this machine only, and {name} is simulated; omit it"
+            )));
+        }
+        let reading = source::simulated(name, &arguments.params, console)?;
+        return Ok((reading, Vec::new()));
+    }
+    arguments.params.refuse(name)?;
+    match arguments.vendor {
+        true => card::asked(name),
+        false => source::real(name),
+    }
+}
+
 fn claim(arguments: &Arguments) -> Result<(), Failure> {
     let mut files = FileClaims::default();
     if let Some(target) = &arguments.target {
         files.target(target)?;
     }
     files.inputs("the recorded health", &arguments.smart)?;
+    files.inputs("the health page", &arguments.card_page)?;
     if let Some(log) = &arguments.log {
         files.output("--log", log)?;
     }

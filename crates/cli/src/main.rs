@@ -36,6 +36,7 @@ mod photo;
 mod picture;
 mod predict;
 mod probe;
+mod purge;
 mod qualify;
 mod report;
 mod rescue;
@@ -153,6 +154,8 @@ commands! {
         Validate => validate,
     }
     "Tools and help" {
+        /// Erase a device by a command of its own, and check the effect
+        Purge => purge,
         /// Serve a simulated device to other programs at its own speed
         Serve => serve,
         /// Inject a fault into a served device
@@ -174,7 +177,7 @@ commands! {
 fn command() -> clap::Command {
     let command = CommandLine::command();
     let template = format!(
-        "{{about-with-newline}}{{usage-heading}} {{usage}}\n\n{}\nOptions:\n{{options}}{{after-help}}",
+        "{{about-with-newline}}{{usage-heading}} {{usage}}\n\n{}\n{{options}}{{after-help}}",
         list_of_commands(&command)
     );
     command.help_template(template)

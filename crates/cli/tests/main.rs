@@ -47,6 +47,7 @@ mod pages;
 mod pictures;
 mod preparation;
 mod probe;
+mod purge;
 mod qualify;
 mod real;
 mod real_faults;

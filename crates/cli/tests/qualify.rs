@@ -306,3 +306,46 @@ fn health_is_logged_and_forecast_and_an_end_is_an_alarm() {
         .fails(3, &["/dev/absent"]);
     folder.run(&["health", "sim:kingston-8gb"]).succeeds();
 }
+
+#[test]
+fn the_health_page_of_an_industrial_card_is_signed_and_checked() {
+    let folder = Folder::new("health-page");
+    let page = |values: &[(usize, &[u8])]| {
+        let mut page = vec![0u8; 512];
+        for (at, bytes) in values {
+            page[*at..*at + bytes.len()].copy_from_slice(bytes);
+        }
+        page
+    };
+    let file = |name: &str, page: &[u8]| std::fs::write(folder.0.join(name), page).unwrap();
+    file("sandisk", &page(&[(0, b"DS"), (8, &[3])]));
+    let ran = folder.run(&["health", "--card-page", "sandisk"]);
+    assert!(ran.succeeds().out.contains("3.00 %"), "{ran:?}");
+    file("worn", &page(&[(96, &45_300u16.to_be_bytes())]));
+    folder
+        .run(&["health", "--card-page", "worn"])
+        .fails(2, &["no known layout", "--layout apacer"]);
+    let worn = folder.run(&["health", "--card-page", "worn", "--layout", "apacer"]);
+    assert_eq!(worn.code, Some(14), "{worn:?}");
+    assert!(worn.out.contains("302"), "{worn:?}");
+    let contradiction = page(&[
+        (0, b"Sw"),
+        (48, &3000u32.to_be_bytes()),
+        (60, &1500u32.to_be_bytes()),
+        (80, &[90]),
+    ]);
+    file("contradiction", &contradiction);
+    let ran = folder.run(&["health", "--card-page", "contradiction"]);
+    assert_eq!(ran.code, Some(15), "{ran:?}");
+    assert!(
+        ran.out.contains("which of these values is right"),
+        "{ran:?}"
+    );
+    file("short", &[0; 100]);
+    folder
+        .run(&["health", "--card-page", "short"])
+        .fails(2, &["512 bytes"]);
+    folder
+        .run(&["health", "sim:kingston-8gb", "--vendor"])
+        .fails(2, &["simulated"]);
+}

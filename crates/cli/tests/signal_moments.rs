@@ -72,6 +72,7 @@ kernel: kernel build --force --source linux.tar --sha256 ZEROS
 ctl: ctl silent.sock slow 0 1
 run-block: run job.fio DEVICE --destroy-data=NAME --yes NAME --result r.json
 verify-block: verify DEVICE --yes NAME -o out
+purge-block: purge DEVICE --destroy-data=NAME --yes NAME
 ";
 
 /// Commands that end at once.
@@ -87,7 +88,7 @@ help: help jobs
 ";
 
 /// Commands of which one uses a block device.
-const ON_BLOCK: [&str; 2] = ["run-block", "verify-block"];
+const ON_BLOCK: [&str; 3] = ["run-block", "verify-block", "purge-block"];
 /// Size of that device, MiB: `verify` needs longer for it than any moment here.
 const DEVICE_MIB: usize = 256;
 
@@ -359,7 +360,7 @@ fn slow_a_signal_ends_each_preparation() {
 /// Of 1005 signals on two busy cores, 709 ended a command within a hundredth of a second of processor time, 994 within 0.05 s, and
 /// all within 0.18 s. It took 2 min 40 s; 200 signals to each command would take 18 minutes.
 #[test]
-#[ignore = "slow: 30 signals to each of 41 commands, three minutes"]
+#[ignore = "slow: 30 signals to each of 42 commands, three minutes"]
 fn slow_a_signal_at_any_moment_ends_any_command() {
     let seed = std::time::SystemTime::UNIX_EPOCH
         .elapsed()

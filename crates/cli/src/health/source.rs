@@ -70,23 +70,9 @@ pub fn simulated(
 /// `Exit::File` if there is no such device; `Exit::Usage` if it is a file or folder.
 pub fn real(name: &str) -> Result<(HealthReading, Vec<String>), Failure> {
     let roots = Roots::default();
-    let cannot = |e: std::io::Error| {
-        Failure::file(format!(
-            "cannot examine {name}: {e}; check the name and the permissions"
-        ))
-    };
-    let place = Place::find(&roots, Path::new(name)).map_err(cannot)?;
-    let number = match (place.kind, place.device) {
-        (Kind::BlockDevice, Some(number)) => number,
-        _ => {
-            return Err(Failure::usage(format!(
-                "{name} is not a block device; name the device on which it is, such as /dev/sda"
-            )));
-        }
-    };
-    let identity = Identity::read(&roots, number).map_err(cannot)?;
+    let identity = identity(&roots, name)?;
     let time = now();
-    let registers = Registers::read(&roots, number);
+    let registers = Registers::read(&roots, identity.number);
     if let Some(registers) = &registers {
         return Ok(of_card(&identity, registers, time));
     }
@@ -101,13 +87,33 @@ pub fn real(name: &str) -> Result<(HealthReading, Vec<String>), Failure> {
     }
 }
 
-fn now() -> i64 {
+/// The block device of that name.
+///
+/// # Errors
+/// As [`real`].
+pub fn identity(roots: &Roots, name: &str) -> Result<Identity, Failure> {
+    let cannot = |e: std::io::Error| {
+        Failure::file(format!(
+            "cannot examine {name}: {e}; check the name and the permissions"
+        ))
+    };
+    let place = Place::find(roots, Path::new(name)).map_err(cannot)?;
+    match (place.kind, place.device) {
+        (Kind::BlockDevice, Some(number)) => Identity::read(roots, number).map_err(cannot),
+        _ => Err(Failure::usage(format!(
+            "{name} is not a block device; name the device on which it is, such as /dev/sda"
+        ))),
+    }
+}
+
+/// The present time, seconds since 1970 UTC.
+pub fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |d| i64::try_from(d.as_secs()).unwrap_or(0))
 }
 
 /// A reading with a name only.
-fn named(identity: &Identity, time: i64) -> HealthReading {
+pub fn named(identity: &Identity, time: i64) -> HealthReading {
     let parts = [identity.model.clone(), identity.serial.clone()];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     HealthReading {
@@ -152,7 +158,7 @@ fn of_card(identity: &Identity, registers: &Registers, time: i64) -> (HealthRead
     let Some(register) = &registers.ext_csd else {
         let why = match identity.transport {
             Transport::Sd => {
-                "an SD card has no standard register of its health; some makers have a command of their own"
+                "an SD card has no standard register of its health; some makers have a command of their own (--vendor)"
             }
             _ => "EXT_CSD cannot be read; it is in debugfs, which only root may read",
         };
