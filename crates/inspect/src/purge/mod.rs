@@ -163,10 +163,8 @@ enum Drive {
 const HDPARM: &str = "hdparm";
 
 impl Purge {
-    /// Asks the device what it offers. Nothing is changed.
-    ///
-    /// # Errors
-    /// None of the device's: what cannot be asked is not offered, with the reason.
+    /// Asks the device for its methods, and changes nothing. A method about which it cannot be asked is not possible, for that
+    /// reason.
     pub fn of(roots: &Roots, file: &File, identity: &Identity) -> Self {
         let node = roots.dev.join(&identity.name);
         let mut offers = Vec::new();
