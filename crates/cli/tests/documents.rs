@@ -32,7 +32,8 @@ fn every_command_is_explained() {
     let folder = Folder::new("documents");
     let text = document("docs/cli.md");
     let help = folder.run(&["--help"]);
-    let list = help.out.split("Options:").next().unwrap();
+    // The options follow the commands.
+    let list = help.out.split("\n  -").next().unwrap();
     let entries: Vec<&str> = list.lines().filter(|l| l.starts_with("  ")).collect();
     assert!(entries.len() > 20, "the list of commands is not found");
     for line in entries {
