@@ -97,42 +97,33 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     files.target(&name)?;
     files.check()?;
     let interrupt = Interrupt::listen()?;
-    if arguments.destroy_data.is_none() {
-        return list(&arguments, &interrupt, console);
-    }
-    let opened = opened(&arguments, Access::Write, &interrupt)?;
-    let (identity, purge) = examined(&opened, &name)?;
-    let method = chosen(&arguments, &purge, &name)?;
-    let work = Work {
-        opened: &opened,
-        purge: &purge,
-        method,
-        interrupt: &interrupt,
+    let access = match arguments.destroy_data {
+        Some(_) => Access::Write,
+        None => Access::Read,
     };
-    let purged = work.purged(!arguments.no_speed, console)?;
-    let failed = purged.check.contents.kept > 0;
+    let opened = opened(&arguments, access, &interrupt)?;
+    let (identity, purge) = examined(&opened, &name)?;
+    let purged = match access {
+        Access::Read => None,
+        Access::Write => {
+            let work = Work {
+                opened: &opened,
+                purge: &purge,
+                method: chosen(&arguments, &purge, &name)?,
+                interrupt: &interrupt,
+            };
+            Some(work.purged(!arguments.no_speed, console)?)
+        }
+    };
+    let failed = purged.as_ref().is_some_and(|p| p.check.contents.kept > 0);
     let outcome = Outcome {
         format: 1,
         device: identity.clone(),
         methods: purge.offers().to_vec(),
-        purged: Some(purged),
+        purged,
     };
     show(&outcome, &purge, arguments.json, console)?;
     Ok(if failed { Exit::Partial } else { Exit::Done })
-}
-
-fn list(arguments: &Arguments, interrupt: &Interrupt, console: &Console) -> Result<Exit, Failure> {
-    let name = arguments.target.display().to_string();
-    let opened = opened(arguments, Access::Read, interrupt)?;
-    let (identity, purge) = examined(&opened, &name)?;
-    let outcome = Outcome {
-        format: 1,
-        device: identity.clone(),
-        methods: purge.offers().to_vec(),
-        purged: None,
-    };
-    show(&outcome, &purge, arguments.json, console)?;
-    Ok(Exit::Done)
 }
 
 fn show(outcome: &Outcome, purge: &Purge, json: bool, console: &Console) -> Result<(), Failure> {
@@ -145,10 +136,7 @@ fn show(outcome: &Outcome, purge: &Purge, json: bool, console: &Console) -> Resu
 fn opened(arguments: &Arguments, access: Access, interrupt: &Interrupt) -> Result<Opened, Failure> {
     let path: &Path = &arguments.target;
     if path.is_file() || path.is_dir() {
-        return Err(Failure::usage(format!(
-            "{} is no block device; only block devices can be purged",
-            path.display()
-        )));
+        return Err(no_block_device(&path.display().to_string()));
     }
     let real = RealArguments {
         destroy_data: arguments.destroy_data.clone(),
@@ -159,13 +147,18 @@ fn opened(arguments: &Arguments, access: Access, interrupt: &Interrupt) -> Resul
 }
 
 fn examined<'a>(opened: &'a Opened, name: &str) -> Result<(&'a Identity, Purge), Failure> {
-    let Some(identity) = &opened.identity else {
-        return Err(Failure::usage(format!(
-            "{name} is no block device; only block devices can be purged"
-        )));
-    };
+    let identity = opened
+        .identity
+        .as_ref()
+        .ok_or_else(|| no_block_device(name))?;
     let purge = Purge::of(&Roots::default(), &opened.file, identity);
     Ok((identity, purge))
+}
+
+fn no_block_device(name: &str) -> Failure {
+    Failure::usage(format!(
+        "{name} is no block device; only block devices can be purged"
+    ))
 }
 
 /// The method that was asked for, or the preferred one.

@@ -70,7 +70,7 @@ fn the_speed_is_measured_before_and_after() {
         );
         assert!(speed["random_us"].as_f64().unwrap() > 0.0, "{speed}");
     }
-    // What the second measurement wrote is discarded too.
+    // The device is discarded again after the second measurement, which writes to it.
     assert_eq!(purged["clean"], true);
     assert_eq!(blocks_of_backing(&device), 0);
 }

@@ -8,6 +8,7 @@ use nandscope_inspect::Roots;
 use nandscope_inspect::card_health::{self, CardHealth, Layout, PAGE_BYTES, READS, decode};
 use nandscope_inspect::guard::Guard;
 use nandscope_inspect::identity::Transport;
+use nandscope_inspect::registers::Register;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -43,22 +44,11 @@ pub fn recorded(
 
 /// The bytes of a page in hexadecimal digits, with spaces or lines between them.
 fn digits(text: &[u8]) -> Result<Vec<u8>, String> {
-    let shape =
-        || format!("it must have {PAGE_BYTES} bytes, or their hexadecimal digits and nothing else");
-    let digits: Vec<u8> = text
-        .iter()
-        .copied()
-        .filter(|b| !b.is_ascii_whitespace())
-        .collect();
-    if digits.len() != 2 * PAGE_BYTES {
-        return Err(shape());
-    }
-    let value = |digit: u8| char::from(digit).to_digit(16);
-    let bytes = digits.chunks_exact(2).map(|pair| {
-        let byte = 16 * value(pair[0])? + value(pair[1])?;
-        u8::try_from(byte).ok()
-    });
-    bytes.collect::<Option<Vec<u8>>>().ok_or_else(shape)
+    let text: String = String::from_utf8_lossy(text).split_whitespace().collect();
+    let page = Register::<PAGE_BYTES>::from_hex(&text).map_err(|_| {
+        format!("it must have {PAGE_BYTES} bytes, or their hexadecimal digits and nothing else")
+    })?;
+    Ok(page.0.to_vec())
 }
 
 /// Asks the card in a slot of this machine.
@@ -77,7 +67,7 @@ pub fn asked(name: &str) -> Result<(HealthReading, Vec<String>), Failure> {
     let opened = opened.map_err(crate::target::real::refused)?;
     let reading = named(&identity, now());
     let mut absent = Vec::new();
-    for (argument, _) in READS {
+    for argument in READS {
         let page = card_health::read(&opened.file, argument).map_err(|e| e.to_string());
         let health = page.and_then(|page| decode(&page, None).map_err(|e| e.to_string()));
         match health {

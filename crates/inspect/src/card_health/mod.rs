@@ -28,12 +28,8 @@ pub enum Layout {
     Apacer,
 }
 
-/// Argument of CMD56 for a read, and the layouts of the answer. Bit 0 of the argument is that of a read.
-pub const READS: [(u32, &[Layout]); 3] = [
-    (0x0000_0001, &[Layout::SanDisk, Layout::Longsys]),
-    (0x1100_05fb, &[Layout::Micron]),
-    (0x5342_0001, &[Layout::Swissbit]),
-];
+/// Arguments of CMD56 with which a card is asked for its page: of SanDisk and Longsys, of Micron, of Swissbit. Bit 0 means a read.
+pub const READS: [u32; 3] = [0x0000_0001, 0x1100_05fb, 0x5342_0001];
 
 /// Health in a page.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -42,7 +42,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    pub(super) fn read(roots: &Roots, number: DeviceNumber) -> Option<Self> {
+    pub(crate) fn read(roots: &Roots, number: DeviceNumber) -> Option<Self> {
         let folder = whole_disk(&roots.block(number).ok()?).join("queue");
         let text = |name: &str| roots::text(&folder.join(name));
         let number = |name: &str| roots::number(&folder.join(name));

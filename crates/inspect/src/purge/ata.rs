@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Password during the erasure. If it is interrupted, the drive stays locked with it.
-pub const PASSWORD: &str = "nandscope";
+const PASSWORD: &str = "nandscope";
 /// Time limit for commands other than the erasure.
 const SHORT: Duration = Duration::from_secs(20);
 /// Erasure may take so many times as long as the drive states, and at least this long.

@@ -10,11 +10,12 @@ mod blocks;
 mod nvme;
 mod samples;
 
-pub use ata::PASSWORD;
 pub use samples::{Contents, Samples};
 
 use crate::Roots;
+use crate::conditions::Queue;
 use crate::identity::{Identity, Transport};
+use nandscope_units::Bytes;
 use serde::Serialize;
 use std::fs::File;
 use std::io;
@@ -167,47 +168,30 @@ impl Purge {
     /// reason.
     pub fn of(roots: &Roots, file: &File, identity: &Identity) -> Self {
         let node = roots.dev.join(&identity.name);
-        let mut offers = Vec::new();
-        let drive = match identity.transport {
+        let without = |method, why: String| (Drive::None, vec![Offer::new(method, Some(why))]);
+        let (drive, mut offers) = match identity.transport {
             _ if identity.partition_of.is_some() => {
-                offers.push(Offer::new(
-                    Method::Format,
-                    Some("it would erase the other partitions; name the whole disk".to_string()),
-                ));
-                Drive::None
+                let why = "it would erase the other partitions; name the whole disk";
+                without(Method::Format, why.to_string())
             }
             Transport::Nvme => match nvme::Drive::read(file) {
-                Ok(drive) => {
-                    offers.extend(drive.offers());
-                    Drive::Nvme(drive)
-                }
-                Err(e) => {
-                    offers.push(Offer::new(Method::Format, Some(e.to_string())));
-                    Drive::None
-                }
+                Ok(drive) => (Drive::Nvme(drive), drive.offers()),
+                Err(e) => without(Method::Format, e.to_string()),
             },
             Transport::Ata => match ata::read(Path::new(HDPARM), &node) {
-                Ok(security) => {
-                    offers.extend(security.offers());
-                    Drive::Ata(security)
-                }
-                Err(e) => {
-                    offers.push(Offer::new(Method::SecurityErase, Some(e.to_string())));
-                    Drive::None
-                }
+                Ok(security) => (Drive::Ata(security), security.offers()),
+                Err(e) => without(Method::SecurityErase, e.to_string()),
             },
             Transport::Usb => {
-                offers.push(Offer::new(
-                    Method::SecurityErase,
-                    Some("a USB bridge may swallow it; attach the drive directly".to_string()),
-                ));
-                Drive::None
+                let why = "a USB bridge may swallow it; attach the drive directly";
+                without(Method::SecurityErase, why.to_string())
             }
-            _ => Drive::None,
+            _ => (Drive::None, Vec::new()),
         };
-        let none = match discards(roots, identity) {
-            true => None,
-            false => Some("the kernel sends no discards to this device".to_string()),
+        let largest = Queue::read(roots, identity.number).and_then(|queue| queue.largest_discard);
+        let none = match largest {
+            Some(largest) if largest > Bytes::ZERO => None,
+            _ => Some("the kernel sends no discards to this device".to_string()),
         };
         if identity.transport == Transport::Mmc {
             offers.push(Offer::new(Method::SecureDiscard, none.clone()));
@@ -226,8 +210,7 @@ impl Purge {
         &self.offers
     }
 
-    /// First possible method that erases flash; `None` if there is none. Methods that only change the encryption key leave the
-    /// flash as it is, so that the write speed need not return.
+    /// First possible method other than a change of the encryption key, which erases no flash; `None` if there is none.
     pub fn preferred(&self) -> Option<Method> {
         let crypto = |m| matches!(m, Method::FormatCrypto | Method::SanitizeCrypto);
         let possible = self.offers.iter().filter(|o| o.why_not.is_none());
@@ -263,12 +246,4 @@ impl Purge {
         }
         Ok(Ended::Whole)
     }
-}
-
-/// Whether the kernel passes discards on to the device; of a partition, to its disk.
-fn discards(roots: &Roots, identity: &Identity) -> bool {
-    let disk = identity.partition_of.as_ref().unwrap_or(&identity.name);
-    let queue = roots.sys.join("block").join(disk).join("queue");
-    let most = crate::roots::read(&queue.join("discard_max_bytes"));
-    most.is_ok_and(|text| text.trim().parse::<u64>().is_ok_and(|most| most > 0))
 }
